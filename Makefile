@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-agents test-runners test-containers simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-agents test-runners test-containers simulate simulate-bugs bench coverage check format docs agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -36,6 +36,9 @@ test-failed: $(DEV) ## Run what failed the last time once more, one test at a ti
 
 test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and random walks
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
+
+test-more: $(DEV) system-packages ## Run what says the same once more: PostgreSQL, DBOS, every source, rarer ways of gates
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs -m more $(ARGS)
 
 test-agents: $(DEV) $(AGENTS) ## Run the tests with goose, Gemini CLI and OpenCode, which it installs beside the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m agents $(ARGS)

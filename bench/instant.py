@@ -163,6 +163,10 @@ class InstantRepository:
         """Know of no copy."""
         return {}
 
+    async def pinned(self, plan_id: str) -> dict[str, str]:  # noqa: ARG002 - the port's shape
+        """Have pinned nothing."""
+        return {}
+
     async def is_pinned(self, ref: str) -> bool:  # noqa: ARG002 - the port's shape
         """Have taken nothing off the branch."""
         return False
@@ -170,6 +174,9 @@ class InstantRepository:
     async def snapshot(self, *_: Any, **__: Any) -> Snapshot:
         """Return a new commit."""
         return Snapshot(sha=self._new(), tree=self._new(), changed=("file",))
+
+    async def archive(self, *_: Any, **__: Any) -> None:
+        """Have nothing to keep."""
 
     async def try_keeping(self, *_: Any, **__: Any) -> None:
         """Have no trouble."""

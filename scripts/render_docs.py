@@ -15,6 +15,7 @@ from sqlalchemy import create_mock_engine
 
 from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.upgrade import CREATE_VERSIONS
+from loopwright.cli.command_effects import effects_table
 from loopwright.cli.exits import ExitCode
 from loopwright.core import errors
 from loopwright.core.failures import RULES, Level, Rule
@@ -28,6 +29,7 @@ ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
 LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
+EFFECTS_BEGIN, EFFECTS_END = "<!-- effects: begin -->", "<!-- effects: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 TOOLS_BEGIN, TOOLS_END = "<!-- tools: begin -->", "<!-- tools: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
@@ -244,8 +246,9 @@ def exits_page() -> str:
         "Only 0 means that the work is done and proven. `loopwright status --json` gives the details: `state` is how",
         "a plan stands, in the word that people are shown (`RUNNING`, `PAUSED`, `STOPPED`, `NEEDS_YOU`, `VERIFIED`,",
         "`VERIFIED_WITH_GAPS`, `UNVERIFIED`, `FAILED`, `CANCELLED`, and the steps before it runs); it is made of the",
-        "plan's own `status`, its `outcome` and the `loop_state` of the loop that drives it. A task that is `blocked`",
-        "failed at nothing: it waits for a person.",
+        "plan's own `status`, its `outcome` and the `loop_state` of the loop that drives it. `NO_WORKER` is a plan",
+        "that goes on as soon as a worker is there. `taken` says whether its work was `accepted`, or is in a",
+        "`pull request`. A task that is `blocked` failed at nothing: it waits for a person.",
     ]
     return "\n".join(lines) + "\n"
 
@@ -262,6 +265,12 @@ def between(text: str, begin: str, end: str, made: str) -> str:
 def readme(text: str) -> str:
     """Return the README with its table of exit codes made anew."""
     return between(text, BEGIN, END, exit_table())
+
+
+def deciding_page() -> str:
+    """Return the page about what a person decides with the table of what each command does to running agents."""
+    text = (ROOT / "docs/deciding.md").read_text(encoding="utf-8")
+    return between(text, EFFECTS_BEGIN, EFFECTS_END, effects_table())
 
 
 def cost_page() -> str:
@@ -405,6 +414,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/agents.md": agents_page,
     "docs/trust.md": trust_page,
     "docs/cost.md": cost_page,
+    "docs/deciding.md": deciding_page,
     "docs/offline-agents.md": offline_page,
     "docs/receipts.md": receipts_page,
     "docs/simulation.md": simulation_page,

@@ -19,7 +19,9 @@ pytest_plugins = [
 
 # Half of the usual: every run draws others.
 # How fast examples come says how busy the machine is, and nothing of the product.
-settings.register_profile("suite", max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile(
+    "suite", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("suite")
 
 

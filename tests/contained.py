@@ -1,4 +1,4 @@
-"""A real bubblewrap for tests: the machine's own, or the one that comes with the tests' codex."""
+"""A real bubblewrap for tests: the one that comes with the tests' codex, the same everywhere, or the machine's own."""
 
 import shutil
 from pathlib import Path
@@ -13,7 +13,7 @@ def bubblewrap() -> str | None:
     """Return where a bwrap is."""
     codex = bundled_codex()
     bundled = codex.parent.parent / "codex-resources" / "bwrap" if codex else None
-    return shutil.which("bwrap") or (str(bundled) if bundled and bundled.is_file() else None)
+    return str(bundled) if bundled and bundled.is_file() else shutil.which("bwrap")
 
 
 @pytest.fixture(scope="session")

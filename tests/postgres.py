@@ -12,6 +12,38 @@ from typing import Any
 
 import pytest
 
+SAMPLE = frozenset(
+    {
+        "test_a_commit_of_another_process_between_two_waits_is_not_lost",
+        "test_a_crash_before_the_commit_loses_all_of_it_and_after_it_nothing",
+        "test_a_reader_sees_one_state_throughout",
+        "test_a_started_leg_runs_once_and_is_then_forgotten",
+        "test_a_waiter_wakes_when_another_process_commits",
+        "test_an_update_happens_only_if_the_row_is_as_expected",
+        "test_cancelling_stops_a_running_leg_and_waits_until_it_has_cleaned_up",
+        "test_closing_drops_running_legs_and_they_run_again_under_a_new_incarnation",
+        "test_each_plan_has_its_own_chain_and_the_home_has_one",
+        "test_events_are_numbered_from_one_without_gaps",
+        "test_every_row_type_survives_with_every_field_filled",
+        "test_no_row_is_left_without_the_row_it_belongs_to",
+        "test_rows_are_found_by_their_columns",
+        "test_transactions_of_one_process_never_overlap",
+        "test_what_no_database_can_hold_is_replaced_and_nothing_else_is_lost",
+    }
+)
+"""The tests of a contract that `make test` runs with PostgreSQL or DBOS too; `make test-more` runs the others."""
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave the rest of the contracts to `make test-more`, before tests are chosen by their marks."""
+    for item in items:
+        if not isinstance(item, pytest.Function) or "contracts" not in item.path.parts:
+            continue
+        values = list(item.callspec.params.values()) if hasattr(item, "callspec") else []
+        if ("postgres" in values or "dbos" in values) and item.originalname not in SAMPLE:
+            item.add_marker(pytest.mark.more)
+
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:

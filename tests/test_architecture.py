@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.states import MACHINES
 
@@ -148,16 +149,14 @@ def test_no_path_of_any_machine_is_written_in_the_project() -> None:
     assert found == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text", ['open("/home/ann/x")', "see /root/.config", "cd /work/project", "'/Users/ann'", "--dir=/root"]
 )
 def test_the_search_for_machine_paths_finds_them(text: str) -> None:
     assert MACHINE_PATH.search(text)
 
 
-@pytest.mark.parametrize(
-    "text", ["~/.local/share", "tmp_path / 'home'", "/api/workers", "src/work/x", "/usr/bin/env"]
-)
+@each_case("text", ["~/.local/share", "tmp_path / 'home'", "/api/workers", "src/work/x", "/usr/bin/env"])
 def test_the_search_for_machine_paths_leaves_others_alone(text: str) -> None:
     assert not MACHINE_PATH.search(text)
 
@@ -174,7 +173,7 @@ def test_no_build_file_names_a_package_host() -> None:
         assert not re.search(r"://|--index-url|--find-links|--trusted-host", text), name
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_case("machine", MACHINES)
 def test_every_state_has_a_row_in_its_table(machine: str) -> None:
     table = MACHINES[machine]
     states = set(type(next(iter(table))))

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from scripts import render_docs
+from tests.cases import each_case
 from tests.simulation import invariants, scenario
 from tests.simulation.universe import MORE_PROMISES
 
@@ -41,7 +42,7 @@ def anchors_of(path: Path) -> set[str]:
     }
 
 
-@pytest.mark.parametrize("name", render_docs.PAGES)
+@each_case("name", render_docs.PAGES)
 def test_a_page_made_from_the_code_is_up_to_date(name: str) -> None:
     written = (ROOT / name).read_text(encoding="utf-8")
     assert written == render_docs.PAGES[name](), "run `make docs`"
@@ -78,7 +79,7 @@ def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_ask
     ]
 
 
-@pytest.mark.parametrize("name", sorted(BEHAVIOURS.keys() - NO_STAND_IN))
+@each_case("name", sorted(BEHAVIOURS.keys() - NO_STAND_IN))
 def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
     table = (ROOT / "docs/writing-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
     assert f"`{BEHAVIOURS[name].plays or name}`" in table
@@ -92,7 +93,7 @@ def test_every_test_that_is_named_as_a_proof_is_there() -> None:
     assert [name for name in sorted(named) if f"def {name}(" not in sources] == []
 
 
-@pytest.mark.parametrize("step", agent_program.STEPS)
+@each_case("step", agent_program.STEPS)
 def test_every_step_of_a_script_is_documented(step: str) -> None:
     section = (ROOT / "docs/agents.md").read_text("utf-8").split("## A script instead of an agent\n")[1]
     assert f"`{step}`" in section.split("\n## ")[0]
@@ -109,12 +110,12 @@ def test_the_page_of_the_simulation_lists_what_is_looked_at_in_every_run() -> No
     assert dict(render_docs.faults_in((folder / "scenario.py").read_text("utf-8"))) == dict(scenario.FAULTS)
 
 
-@pytest.mark.parametrize("name", sorted(registry.AGENTS))
+@each_case("name", sorted(registry.AGENTS))
 def test_every_agent_is_on_the_page_of_agents(name: str) -> None:
     assert f"| `{name}` | " in (ROOT / "docs/agents.md").read_text("utf-8")
 
 
-@pytest.mark.parametrize("name", sorted(PROFILES.keys() - {"acp"}))
+@each_case("name", sorted(PROFILES.keys() - {"acp"}))
 def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: str) -> None:
     text = (ROOT / "docs/agents.md").read_text("utf-8").split("## The Agent Client Protocol\n")[1]
     (row,) = [
@@ -132,7 +133,7 @@ def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: s
     assert ("turns" in profile.capabilities) is (", " in settings)
 
 
-@pytest.mark.parametrize("cls", render_docs.error_classes(), ids=lambda cls: cls.code)
+@each_case("cls", render_docs.error_classes(), ids=lambda cls: cls.code)
 def test_every_error_code_is_documented(cls: type[Exception]) -> None:
     assert f"| `{cls.code}` |" in (ROOT / "docs/errors.md").read_text(encoding="utf-8")
 
@@ -150,7 +151,7 @@ def test_the_tree_drawn_in_the_errors_module_names_every_class() -> None:
     assert names <= set(drawn)
 
 
-@pytest.mark.parametrize("failure", Failure)
+@each_case("failure", Failure)
 def test_every_failure_is_documented(failure: Failure) -> None:
     assert f"| `{failure}` |" in (ROOT / "docs/failures.md").read_text(encoding="utf-8")
 
@@ -171,7 +172,7 @@ def test_the_readme_lists_exactly_the_exit_codes_that_exist() -> None:
     assert rows == {str(code.value): code.meaning for code in ExitCode}
 
 
-@pytest.mark.parametrize("path", [p for p in PAGES if YAML_BLOCK.search(p.read_text("utf-8"))], ids=page_name)
+@each_case("path", [p for p in PAGES if YAML_BLOCK.search(p.read_text("utf-8"))], ids=page_name)
 def test_a_plan_shown_in_the_documentation_is_a_good_plan(path: Path, tmp_path: Path) -> None:
     for example in YAML_BLOCK.findall(path.read_text(encoding="utf-8")):
         for file in re.findall(r"^ +files: (\S+)$", example, re.MULTILINE):
@@ -181,7 +182,7 @@ def test_a_plan_shown_in_the_documentation_is_a_good_plan(path: Path, tmp_path: 
         assert read(YamlSource(), tmp_path / "plan.yaml").tasks
 
 
-@pytest.mark.parametrize("path", PAGES, ids=page_name)
+@each_case("path", PAGES, ids=page_name)
 def test_links_between_pages_resolve(path: Path) -> None:
     broken = []
     for target in LINK.findall(FENCED.sub("", path.read_text(encoding="utf-8"))):

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.capabilities_plugin import load_rows, marked_in
+from tests.cases import each_case
 from tests.order_plugin import pytest_collection_modifyitems
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -150,3 +151,20 @@ def test_alone(n, request):
     done = run_pytest(tmp_path, source, "-n", "2")
     assert done.returncode == 0, done.stdout + done.stderr
     assert "16 passed" in done.stdout
+
+
+def test_every_case_runs_and_those_that_fail_are_reported_together(tmp_path: Path) -> None:
+    ran = []
+
+    @each_case(("n", "twice"), [(1, 2), (2, 5), pytest.param(3, 7, id="three")])
+    def doubled(n: int, twice: int, tmp_path: Path) -> None:
+        ran.append(tmp_path)
+        assert n * 2 == twice
+
+    with pytest.raises(ExceptionGroup, match="2 of 3 cases failed") as failed:
+        doubled(tmp_path=tmp_path)
+    assert [error.__notes__ for error in failed.value.exceptions] == [
+        ["in the case (2, 5)"],
+        ["in the case three"],
+    ]
+    assert len(set(ran)) == 3, "each has a folder of its own"

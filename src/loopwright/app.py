@@ -13,8 +13,10 @@ from pathlib import Path
 from loopwright import __version__
 from loopwright.adapters import registry
 from loopwright.adapters.agent_settings import settings_in
-from loopwright.adapters.agents.environment import agent_environment, secret_values
+from loopwright.adapters.agents.environment import secret_values
+from loopwright.adapters.agents.plan_environment import Environments
 from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
+from loopwright.adapters.dependency_cache import DependencyCache
 from loopwright.adapters.disk import HomeDisk
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
@@ -27,7 +29,9 @@ from loopwright.adapters.sandbox.container import NOTES
 from loopwright.adapters.sources.writing import put_files
 from loopwright.adapters.statefiles import ProjectStateFiles
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.adapters.user_folder import Views, user_folder
+from loopwright.adapters.submitters import asked
+from loopwright.adapters.transcripts import carry_transcript
+from loopwright.adapters.user_folder import Views, forget_sessions, user_folder
 from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
@@ -37,8 +41,8 @@ from loopwright.core.model import Leg, Plan, Project
 from loopwright.engine.feed import Outbox
 from loopwright.engine.room import Room
 from loopwright.engine.worker import WorkerLoop
-from loopwright.engine.world import HomePaths, MakeView, Me, World, the_users_own
-from loopwright.ports import Engine, Failpoint, Forge, Invocation, Membership, Source, no_failpoint
+from loopwright.engine.world import HomePaths, MakeView, Me, World
+from loopwright.ports import Engine, Failpoint, Forge, Membership, Source, no_failpoint
 
 PIPELINE_VERSION = "1"
 """Raised when legs of an older program must not be carried on by this one."""
@@ -68,9 +72,21 @@ def open_home(settings: Settings, env: Mapping[str, str], *, create: bool = True
     return Home(root=root, database=database, store=store, membership=membership, failpoint=failpoint)
 
 
-def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots: int) -> World:
-    """Put the ports of one worker together."""
+def make_world(
+    home: Home,
+    settings: Settings,
+    env: Mapping[str, str],
+    *,
+    slots: int,
+    project_id: str | None = None,
+    submitter: str = "",
+) -> World:
+    """Put the ports of one worker together; with a project, it starts nothing for others that nobody attends.
+
+    `submitter` is the submission that this environment belongs to.
+    """
     opened = repositories(home)
+    env_of = environments(settings, env, submitter=submitter)
     chosen = cache(partial(chosen_sandbox, settings, env, refuse=True))
     return World(
         me=Me(
@@ -81,6 +97,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
             slots=slots,
             version=__version__,
             lease_s=settings.values.lease,
+            project_id=project_id,
         ),
         paths=HomePaths(root=home.root),
         store=home.store,
@@ -93,7 +110,7 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         gate=registry.gate("commands"),
         engine=_engine(home),
         membership=home.membership,
-        environment=partial(_environment, env),
+        environment=env_of,
         secrets=partial(secrets_of, env),
         workspace_values=workspace_env,
         may_act=lambda: True,
@@ -104,11 +121,13 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
         tools=ask_tool,
         home_view=home_view(settings, env),
         settings_in=settings_in,
+        carry_transcript=carry_transcript,
+        forget_sessions=forget_sessions,
         accounts=accounts(settings, env),
         sandbox=lambda: chosen().sandbox,
         network=settings.values.sandbox.network,
         borrowed=lambda project: opened(project).borrowed(),
-        forge=partial(forge, settings, env),
+        forge=partial(_forge_of, settings, env_of),
         source=cache(_known_source),
         put_files=put_files,
         room=Room(
@@ -117,9 +136,21 @@ def make_world(home: Home, settings: Settings, env: Mapping[str, str], *, slots:
             max_workspace=settings.values.disk.max_workspace,
             keep_recordings=settings.values.disk.keep_recordings,
         ),
+        dependencies=DependencyCache(home.root / "dependencies"),
         caches=settings.values.caches,
         port_first=settings.values.ports.first,
         port_count=settings.values.ports.size,
+    )
+
+
+def environments(settings: Settings, env: Mapping[str, str], *, submitter: str = "") -> Environments:
+    """Return what makes the environments of plans in a process with this environment."""
+    return Environments(
+        env=env,
+        host_id=host_id(settings.home),
+        env_file=settings.values.env_file,
+        own=submitter,
+        asked=partial(asked, settings.home),
     )
 
 
@@ -134,6 +165,12 @@ def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
 
     wanted = settings.values.forge
     return open_forge(address, hosts=wanted.hosts, token_file=wanted.token_file, env=env)
+
+
+def _forge_of(settings: Settings, env_of: Environments, plan: Plan, address: str) -> Forge:
+    from loopwright.adapters.forge.choosing import TOKENS
+
+    return forge(settings, env_of.lent(plan, TOKENS), address)
 
 
 def accounts(settings: Settings, env: Mapping[str, str]) -> Accounts:
@@ -170,13 +207,18 @@ def _own_folders(settings: Settings, env: Mapping[str, str]) -> tuple[Path, ...]
 def home_view(settings: Settings, env: Mapping[str, str]) -> MakeView:
     """Return what decides how much of the user's HOME each run sees."""
     wanted = settings.values.user_folder
-    if not wanted.private:
-        return the_users_own
     own = _own_folders(settings, env)
     homes = tuple(
         Path(one.home) for several in accounts(settings, env).values() for one in several if one.home
     )
-    return Views(real=user_folder(env), own=own, show=wanted.show, hide=wanted.hide, accounts=homes)
+    return Views(
+        real=user_folder(env),
+        own=own,
+        show=wanted.show,
+        hide=wanted.hide,
+        accounts=homes,
+        whole=not wanted.private,
+    )
 
 
 def make_worker(world: World, *, only_end: bool = False, only_finish: str | None = None) -> WorkerLoop:
@@ -229,15 +271,6 @@ def _engine(home: Home) -> Engine:
 def _report(leg: Leg, error: BaseException) -> None:
     """The worker records what goes wrong in a leg itself; an error that gets here is a defect of the worker."""
     raise RuntimeError(f"leg {leg.id} ended with an error that nobody recorded") from error
-
-
-def _environment(
-    host_env: Mapping[str, str],
-    plan: Plan,
-    invocation: Invocation | None,
-    values: Mapping[str, str],
-) -> dict[str, str]:
-    return agent_environment(host_env, invocation, plan.policy.environment, values)
 
 
 def secrets_of(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:

@@ -86,8 +86,18 @@ class Sandbox:
         """Return the id of the newest plan."""
         return str(self("status", "--json").document["plan"]["id"])
 
-    def on_terminal(self, *arguments: str, columns: int = 100, rows: int = 40, color: bool = False) -> str:
-        """Call the program on a terminal of this size and return what it wrote, without escape sequences."""
+    def on_terminal(
+        self,
+        *arguments: str,
+        columns: int = 100,
+        rows: int = 40,
+        color: bool = False,
+        typing: tuple[str, str] = ("", ""),
+    ) -> str:
+        """Call the program on a terminal of this size and return what it wrote, without escape sequences.
+
+        `typing` is what it has to write, and what is typed then.
+        """
         leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
         env = {**self.program.env, "TERM": "xterm-256color"}
@@ -112,6 +122,9 @@ class Sandbox:
             if not piece:
                 break
             written += piece
+            if typing[1] and typing[0].encode() in written:
+                os.write(leader, typing[1].encode())
+                typing = ("", "")
         os.close(leader)
         process.wait(timeout=60)
         text = written.decode(errors="replace")

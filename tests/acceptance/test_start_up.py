@@ -1,6 +1,7 @@
 """The command line starts fast, and loads nothing that the command does not need."""
 
 import os
+import random
 import re
 import subprocess
 import sys
@@ -24,12 +25,6 @@ NEVER = frozenset({"alembic", "dbos", "fastapi", "psutil", "psycopg", "pydantic"
 def program(tmp_path: Path) -> Program:
     """A program whose home has a plan in it, so that there is something to show."""
     return with_a_plan(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory) -> Program:
-    """The same for all commands, where it does not matter what the others did to the plan."""
-    return with_a_plan(tmp_path_factory.mktemp("start-up"))
 
 
 def with_a_plan(place: Path) -> Program:
@@ -133,12 +128,15 @@ ENOUGH = {
 NAMED = frozenset({"cancel", "logs", "retry", "show"})
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize(
+    "share", [pytest.param(0.3, id="some"), pytest.param(1, id="all", marks=pytest.mark.more)]
+)
 def test_every_command_finds_all_it_needs_when_it_is_started_from_nothing(
-    shared: Program, command: str
+    program: Program, share: float
 ) -> None:
-    project = shared.user.parent / "project"
-    words = ENOUGH.get(command, (command, *(["t0"] if command in NAMED else [])))
-    said = shared(*words, cwd=project, fresh=True)
-    assert said.code in set(ExitCode), "it ended in its own words"
-    assert said.out + said.err
+    project = program.user.parent / "project"
+    for command in random.SystemRandom().sample(list(COMMANDS), round(len(COMMANDS) * share)):
+        words = ENOUGH.get(command, (command, *(["t0"] if command in NAMED else [])))
+        said = program(*words, cwd=project, fresh=True)
+        assert said.code in set(ExitCode), f"{command} did not end in its own words: {said.err}"
+        assert said.out + said.err, command

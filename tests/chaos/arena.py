@@ -79,6 +79,8 @@ class Arena:
             "HOME": str(self.root / "user"),
             "LOOPWRIGHT_HOME": str(self.home),
             "LOOPWRIGHT_CHECK_BASE": "false",
+            # Not even on a machine with bubblewrap: the script lies outside of the workspace.
+            "LOOPWRIGHT_SANDBOX__LEVEL": "none",
             "SCRIPTED_AGENT_SCRIPT": str(self.root / "script.json"),
             "GIT_AUTHOR_NAME": "A",
             "GIT_AUTHOR_EMAIL": "a@example.invalid",

@@ -146,7 +146,7 @@ def test_a_jump_while_a_gate_runs(shop: Workshop, clock: WallClock, hours: int) 
 
 
 @backward_at_least
-@pytest.mark.parametrize("failure", ["overloaded", "crash"])
+@pytest.mark.parametrize("failure", ["overloaded", pytest.param("crash", marks=pytest.mark.more)])
 def test_a_jump_during_the_pause_before_a_retry(
     shop: Workshop, clock: WallClock, hours: int, failure: str
 ) -> None:

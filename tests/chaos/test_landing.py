@@ -84,7 +84,10 @@ def test_killing_the_worker_at_every_moment_of_landing_lands_nothing_twice_or_un
 
 @pytest.mark.capability("C073")
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("fate", ["killed", pytest.param("stopped", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "fate",
+    [pytest.param("killed", marks=pytest.mark.more), pytest.param("stopped", marks=pytest.mark.long)],
+)
 def test_two_workers_land_on_one_branch_and_one_of_them_is_lost_in_the_middle(
     tmp_path: Path, build: Callable[..., LandingArena], postgres_url: str, fate: str
 ) -> None:

@@ -213,8 +213,8 @@ def busy_slots_forgotten() -> Patches:
 
 @bug("an agent that is ready does not wait for a free slot")
 def slot_not_waited_for() -> Patches:
-    async def take(self: Any, attempt_id: str, plan_id: str, **_more: Any) -> Any:
-        return self.take_now(attempt_id, plan_id)
+    async def take(self: Any, leg: Any, turn: Any, **_more: Any) -> Any:
+        return self.take_now(leg.subject, turn.plan_id)
 
     return ((slots.AgentSlots, "take", take),)
 
@@ -235,9 +235,10 @@ def budget_ignored() -> Patches:
 
 @bug("a failed verification is tried again by the machine", "gate_flakes")
 def verify_run_again() -> Patches:
-    def over(self: Any, tx: Tx, verdict: Verdict, sha: str, outcome: Any) -> None:
+    def over(self: Any, tx: Tx, whole: Any, *rest: Any) -> None:
+        verdict = whole.verdict
         if verdict.status is VerdictStatus.PASSED:
-            right(self, tx, verdict, sha, outcome)
+            right(self, tx, whole, *rest)
         else:
             self._back(tx, verdict.reason)
 

@@ -51,12 +51,16 @@ _ON_AND_ON: Final = ("retry", "reject", "rollback", "hand_back", "take_over", "r
 def _by_a_person(watch: Watch, plan: Plan) -> bool:
     """Say whether a person asked for anything that lets a loop go on after its end, or answered so."""
     tasks = {one.id for one in watch.all(Task).values() if one.plan_id == plan.id}
-    questions = {one.id for one in watch.all(Question).values() if one.plan_id == plan.id}
-    return any(
-        (one.target in {plan.id, *tasks} and one.verb in _ON_AND_ON)
-        or (one.target in questions and str(one.arguments.get("answer", "")).startswith(RETRY))
-        for one in watch.all(Command).values()
+    answers = (_meant(one) for one in watch.all(Question).values() if one.plan_id == plan.id and one.answer)
+    return any(answer.startswith(RETRY) for answer in answers) or any(
+        one.target in {plan.id, *tasks} and one.verb in _ON_AND_ON for one in watch.all(Command).values()
     )
+
+
+def _meant(question: Question) -> str:
+    """Return an answer; a number stands for an option."""
+    answer = question.answer or ""
+    return question.options[int(answer) - 1] if answer.isdecimal() else answer
 
 
 def _rounds(watch: Watch, plan: Plan) -> list[Attempt]:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, TypeVar
 
 from tests.doubles import WatchfulStore
@@ -88,6 +89,10 @@ class Connection:
         await self._call("read")
         self._read()
         return self._database.read_sync(work)
+
+    async def back_up(self, now: datetime) -> None:
+        await self._call("back_up")
+        await self._database.back_up(now)
 
     async def _call(self, name: str) -> None:
         if self._trouble.over:

@@ -183,6 +183,10 @@ class SimRepository:
         await self._done("make_workspace")
         return wanted
 
+    async def pinned(self, plan_id: str) -> dict[str, str]:
+        folder = f"refs/loopwright/attempts/{plan_id}/"
+        return {name: sha for name, sha in self._target.refs.items() if name.startswith(folder)}
+
     def has_workspace(self, path: Path) -> bool:
         return (self._host, path) in self._target.workspaces or (self._host, path) in self._target.checkouts
 
@@ -210,6 +214,9 @@ class SimRepository:
         target.refs[ref] = commit.sha
         await self._done("snapshot")
         return Snapshot(sha=commit.sha, tree=tree, changed=tuple(changed))
+
+    async def archive(self, path: Path, dest: Path) -> None:
+        raise GitFailed(f"{path} can be recorded: there is no reason for {dest}")
 
     async def try_keeping(self, *, near: str) -> None:
         # Only asked where git has failed three times in a row, so that it often goes on failing.

@@ -91,6 +91,12 @@ class LockHeld:
     def release(self) -> None:
         pass
 
+    def attend(self, project_id: str) -> None:
+        pass
+
+    def attended(self, project_id: str) -> bool:
+        return False
+
 
 class NoFiles:
     """State files are an export: what is simulated has no folder to write them to."""

@@ -1,13 +1,14 @@
 """Whatever an agent does, nothing is called done that is not, and nothing of anyone's is lost."""
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import pytest
 from tests.acceptance.faults.record import Record
 from tests.once import once
 from tests.tables_plugin import TRUST
+from tests.trust.behaviour import Behaviour, Stage
 from tests.trust.lies_to_the_harness import REACHES
 from tests.trust.mechanisms import MECHANISMS, Seen
 from tests.trust.stages import KEPT, carry_out
@@ -15,20 +16,54 @@ from tests.trust.table import STAGES
 
 # Whoever asks first carries a whole stage out.
 pytestmark = pytest.mark.timeout(900)
-CASES = [(name, key) for name, stage in STAGES.items() for key in stage.behaviours]
-REACHED = [("open", key) for key in REACHES]
+REACHED = "open"
+SMALL = 6
+"""Stages of so few behaviours are played whole: some of these need each other."""
 
 
-def looking(cases: Iterable[tuple[str, str]]) -> list[Any]:
-    """Return each behaviour as a parameter that says at which stage it looks."""
-    return [pytest.param(case, id=case[1], marks=pytest.mark.shares(f"liars-{case[0]}")) for case in cases]
+def sample() -> dict[str, Stage]:
+    """Return one behaviour for each mechanism that catches lies; `make trust-table` plays all of them."""
+    chosen: dict[str, str] = {}
+    kept: dict[str, Stage] = {}
+    # Stages with many mechanisms first: each stage is a plan, and few plans then have them all.
+    for name, stage in sorted(STAGES.items(), key=lambda one: -len(mechanisms(one[1]))):
+        some: dict[str, Behaviour] = {}
+        for key, one in stage.behaviours.items():
+            if chosen.setdefault(one.caught, key) == key:
+                some[key] = one
+        if some:
+            kept[name] = stage if len(stage.behaviours) <= SMALL else replace(stage, behaviours=some)
+    return kept
+
+
+def mechanisms(stage: Stage) -> set[str]:
+    """Return what catches the lies of a stage."""
+    return {one.caught for one in stage.behaviours.values()}
+
+
+SAMPLE = sample()
+
+
+def played(config: pytest.Config) -> Mapping[str, Stage]:
+    """Return the stages that this run of the suite carries out."""
+    return STAGES if config.getoption(TRUST.option) else SAMPLE
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give each test its behaviours, each with the stage at which it looks."""
+    stages = played(metafunc.config)
+    cases = [(name, key) for name, stage in stages.items() for key in stage.behaviours]
+    if metafunc.function is test_the_user_is_told_what_an_agent_did_to_their_checkout_and_what_undoes_it:
+        cases = [(name, key) for name, key in cases if name == REACHED and key in REACHES]
+    looking = [pytest.param(case, id=case[1], marks=pytest.mark.shares(f"liars-{case[0]}")) for case in cases]
+    metafunc.parametrize("seen", looking, indirect=True)
 
 
 @pytest.fixture
 def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Seen:
     """One behaviour; its whole stage is carried out by whoever asks first."""
     name, key = request.param
-    stage = STAGES[name]
+    stage = played(request.config)[name]
     bwrap = request.getfixturevalue("bwrap") if stage.contained else None
     place, said = once(tmp_path_factory, f"liars-{name}", lambda place: carry_out(stage, place, bwrap))
     record = Record(place / "greeter", home=place / "home", said=said)
@@ -36,7 +71,6 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Seen(key=key, behaviour=stage.behaviours[key], stage=stage, record=record, kept=kept)
 
 
-@pytest.mark.parametrize("seen", looking(CASES), indirect=True)
 def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     seen: Seen, record_property: Callable[[str, object], None]
 ) -> None:
@@ -53,13 +87,13 @@ def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
         assert record.git("rev-parse", pinned).strip() == attempt["tip_sha"], "no lost work"
     if not seen.stage.dirties:
         assert seen.kept["after"] == seen.kept["before"], "the user's checkout is untouched"
-    assert record.said.code == seen.stage.code, record.said.out + record.said.err
+    if seen.stage in STAGES.values():
+        assert record.said.code == seen.stage.code, record.said.out + record.said.err
     assert seen.kept["verified"][0] == 0, seen.kept["verified"]
     assert MECHANISMS[expected.caught].worked(seen), (expected.caught, seen.bad, record.task(key)["reason"])
     record_property(TRUST.property, (key, {"ends": record.failures(key), "outcome": entry["outcome"]}))
 
 
-@pytest.mark.parametrize("seen", looking(REACHED), indirect=True)
 def test_the_user_is_told_what_an_agent_did_to_their_checkout_and_what_undoes_it(seen: Seen) -> None:
     (event,) = [event for event in seen.events if event["type"] == "checkout_changed"]
     assert event["payload"]["whose"] == "agent"

@@ -20,7 +20,7 @@ from loopwright.cli.receipt_files import read_receipt
 from loopwright.core.errors import LoopwrightError
 from loopwright.core.receipts import verify_receipt
 
-CHANGES = 6
+CHANGES = 3
 """In each of the five parts; a hundred in the long version."""
 PARTS = ("receipt", "recordings", "git", "rows", "events")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright import asking
-from loopwright.adapters.git.files import write_atomically
+from loopwright.adapters.git.files import read_regular, write_atomically
 from loopwright.adapters.redaction import redacted
 from loopwright.core.discoveries import Noticed, discovered_lines
 from loopwright.core.permissions import OWN_TOOL
@@ -44,12 +44,9 @@ def forget_noted(run_directory: Path) -> None:
 
 
 def _noted(path: Path, most: int, secrets: Sequence[str]) -> str:
-    try:
-        with path.open("rb") as file:
-            content = file.read(most * asking.LONGEST_LINE)
-    except FileNotFoundError:
-        return ""
-    said = content.decode("utf-8", "replace")
+    # The agent may write this file: a link is not followed, and a pipe is not waited for.
+    content = read_regular(path, limit=most * asking.LONGEST_LINE)
+    said = (content or b"").decode("utf-8", "replace")
     clean = redacted(said, secrets)
     if clean != said:
         write_atomically(path, clean)

@@ -38,7 +38,7 @@ async def look_at(
     project = PacketProject(
         name=f"{root.name}/{subfolder}" if subfolder else root.name,
         languages=found.languages,
-        setup=setup or found.setup or "",
+        setup=setup or found.preparation,
         gates=tuple(
             {"name": one.name, "command": one.command, "why": "the project's own", "missing": ""}
             for one in gates

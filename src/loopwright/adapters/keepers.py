@@ -17,7 +17,7 @@ from loopwright.adapters.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.leftovers import remove_of_run
 from loopwright.core.documents import document
 from loopwright.core.errors import CannotRun
-from loopwright.keeper import places
+from loopwright.keeper import cgroup, places
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint
 
 
@@ -128,9 +128,11 @@ class ProcessKeepers:
         return seen.exit
 
     async def _settle(self, directory: Path) -> None:
-        run_id = (keeping_files.read_status(directory) or {}).get("run_id")
+        status = keeping_files.read_status(directory) or {}
+        run_id = status.get("run_id")
         if run_id is not None:
             await self.sweep(run_id)
+            await anyio.to_thread.run_sync(cgroup.end, status.get("cgroup", ""), run_id)
         await anyio.to_thread.run_sync(keeping_files.settle_lost, directory)
 
     async def sweep(self, *run_ids: str) -> int:

@@ -92,12 +92,12 @@ async def connected(directory: Path) -> AsyncIterator[SocketStream]:
 
 
 async def _connect(directory: Path) -> SocketStream:
-    with _short_path(directory) as path:
+    with short_path(directory) as path:
         return await anyio.connect_unix(path)
 
 
 @contextmanager
-def _short_path(directory: Path) -> Iterator[str]:
+def short_path(directory: Path) -> Iterator[str]:
     """Give the socket a path of at most about 100 bytes, which is all that a Unix address holds."""
     path = str(directory / places.SOCKET)
     if len(os.fsencode(path)) <= places.SOCKET_PATH_LIMIT:

@@ -1,6 +1,7 @@
 """Reading a run directory from outside: who keeps it, how it ended, and its output from any position."""
 
 import fcntl
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -8,7 +9,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from loopwright.adapters.file_locks import is_locked
 from loopwright.keeper import home, places
+from loopwright.keeper.processes import everything
 from loopwright.ports import Exit, OutputLine, Sighting
 
 READ_BYTES = 256 * 1024
@@ -35,18 +38,7 @@ def look(directory: Path) -> Sighting:
 
 def is_held(directory: Path) -> bool:
     """Say whether a living keeper holds the run's lock."""
-    try:
-        fd = os.open(f"{directory}/{places.LOCK}", os.O_RDONLY)
-    except FileNotFoundError:
-        return False
-    try:
-        # Shared, so that two who look never take each other for a keeper.
-        fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(fd)
-    return False
+    return is_locked(f"{directory}/{places.LOCK}")
 
 
 def read_status(directory: Path) -> dict[str, Any] | None:
@@ -76,6 +68,7 @@ def read_exit(directory: Path) -> Exit | None:
         output_sha256=raw["output_sha256"],
         dropped_bytes=raw["dropped_bytes"],
         error=raw["error"],
+        login_renewed=bool(raw.get("login_renewed")),
     )
 
 
@@ -92,15 +85,29 @@ def lost_exit(directory: Path) -> Exit:
         started_at = datetime.fromisoformat(status["started_at"])
         # When it was last seen alive: the time of day may have been changed since it started.
         ended_at = started_at + timedelta(seconds=status.get("lasted_s", 0.0))
+    error = "the run's keeper was killed before it could say how the run ended"
+    if "code" in status:
+        error = "the run's keeper was killed after the run had ended"
     return Exit(
-        code=None,
-        ended_by="lost",
+        code=status.get("code"),
+        ended_by=status["ended_by"] if "code" in status else "lost",
         started_at=started_at,
         ended_at=ended_at,
         output_bytes=max((start + size for start, size in _segments(directory)), default=0),
-        output_sha256="",
-        error="the run's keeper was killed before it could say how the run ended",
+        output_sha256=_digest(directory),
+        error=error,
     )
+
+
+def _digest(directory: Path) -> str:
+    """Return the digest of the whole output, nothing where a part of it was left out."""
+    digest, at = hashlib.sha256(), 0
+    for start, size in _segments(directory):
+        if start != at:
+            return ""
+        digest.update((directory / places.OUTPUT / places.segment_name(start)).read_bytes())
+        at += size
+    return digest.hexdigest()
 
 
 def settle_lost(directory: Path) -> None:
@@ -129,9 +136,28 @@ def settle_lost(directory: Path) -> None:
                 "output_bytes": end.output_bytes,
                 "output_sha256": end.output_sha256,
                 "dropped_bytes": end.dropped_bytes,
-                "error": "; ".join(part for part in (end.error, trouble) if part),
+                "error": "; ".join(part for part in (end.error, trouble, _left_in(directory)) if part),
             },
         )
+
+
+def _left_in(directory: Path) -> str:
+    """Name the processes that work in the folder of a lost run although everything known of it was ended."""
+    try:
+        folder = json.loads(_content(directory, places.SPEC))["cwd"]
+    except (OSError, ValueError, KeyError):
+        return ""
+    found = []
+    for process in everything().values():
+        try:
+            where = str(Path(f"/proc/{process.pid}/cwd").readlink())
+        except OSError:
+            continue  # gone, or another user's
+        if (where == folder or where.startswith(f"{folder}/")) and not process.zombie:
+            found.append(str(process.pid))
+    if not found:
+        return ""
+    return f"these processes still run in its folder and may be left of it: {', '.join(sorted(found))}"
 
 
 class OutputReader:

@@ -5,7 +5,13 @@ import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
+from uuid import uuid4
+
+from loopwright.adapters.file_locks import is_locked
+
+ALL: Final = "all"
+"""What a worker serves and attends, instead of the one project that a `run` starts work for."""
 
 
 class LockedMembership:
@@ -15,7 +21,9 @@ class LockedMembership:
 
     def __init__(self, home: Path) -> None:
         self._path = home / "worker.lock"
+        self._folder = home / "attended"
         self._fd: int | None = None
+        self._attends: dict[str, int] = {}
 
     def acquire(self, note: Mapping[str, Any]) -> bool:
         """Take the lock and leave a note for others; False when it is held."""
@@ -48,10 +56,41 @@ class LockedMembership:
         return None
 
     def release(self) -> None:
-        """Let others in."""
-        if self._fd is not None:
-            os.close(self._fd)
-            self._fd = None
+        """Let others in, and attend nothing any more."""
+        for fd in (*filter(None, [self._fd]), *self._attends.values()):
+            os.close(fd)
+        self._fd = None
+        self._attends.clear()
+
+    def serves(self, project_id: str) -> bool:
+        """Return whether a live process starts the work of a project, or has another one start it."""
+        holder = self.holder() or {}
+        return holder.get("serves") in (ALL, project_id) or self.attended(project_id)
+
+    def attend(self, project_id: str) -> None:
+        """Hold a lock on a file of this process and the project, which ends with the process."""
+        if project_id in self._attends:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = f"{project_id}.{uuid4().hex}"
+        made = self._folder / f".{name}"
+        fd = os.open(made, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        # Others see the file only now: one that is not locked belongs to a dead process, and is removed.
+        made.rename(self._folder / name)
+        self._attends[project_id] = fd
+
+    def attended(self, project_id: str) -> bool:
+        """Return whether a live process holds such a lock, for this project or for all of them."""
+        return any(_is_live(path) for one in (project_id, ALL) for path in self._folder.glob(f"{one}.*"))
+
+
+def _is_live(path: Path) -> bool:
+    """Return whether the process that made the file lives; the file of a dead one is removed."""
+    live = is_locked(path)
+    if not live:
+        path.unlink(missing_ok=True)
+    return live
 
 
 def _note(text: bytes) -> Mapping[str, Any]:
@@ -77,3 +116,10 @@ class LeasedMembership:
 
     def release(self) -> None:
         """Nothing was held."""
+
+    def attend(self, project_id: str) -> None:
+        """Leave it to the worker's row, which names its project."""
+
+    def attended(self, project_id: str) -> bool:  # noqa: ARG002 - the port's shape
+        """Leave it to the rows of the workers."""
+        return False

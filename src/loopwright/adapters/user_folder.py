@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.core.homes import HomePath, HomeView
+from loopwright.core.homes import HomePath, HomeView, PrivatePath
+from loopwright.keeper import places
 from loopwright.ports import Invocation
 
 HIDDEN: Final = (
@@ -33,12 +34,16 @@ HIDDEN: Final = (
 )  # fmt: skip
 """Relative to HOME."""
 
+SESSIONS: Final = ".sessions"
+"""Stands behind the place of a HOME: there conversations wait for the next run that has its HOME at that place."""
 _MOVABLE: Final = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".local/share",
     "XDG_STATE_HOME": ".local/state",
+    "XDG_CACHE_HOME": ".cache",
 }
 """Variables that name a folder in HOME, with the folder that is meant without them."""
+_CACHE: Final = "XDG_CACHE_HOME"
 
 
 def user_folder(env: Mapping[str, str]) -> Path:
@@ -53,6 +58,11 @@ def user_folder(env: Mapping[str, str]) -> Path:
         return Path("/nonexistent")
 
 
+def forget_sessions(place: Path) -> None:
+    """Remove the conversations of runs that had their HOME at this place."""
+    places.remove_tree(f"{place}{SESSIONS}")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Views:
     """Makes each run's view of the user's HOME."""
@@ -64,48 +74,73 @@ class Views:
     hide: tuple[str, ...] = ()
     accounts: tuple[Path, ...] = ()
     """The config homes of all accounts of agents: a run sees that of its own account only."""
+    whole: bool = False
+    """Nothing is hidden: only what belongs to the run's agent is a copy."""
 
     def __call__(
         self, env: Mapping[str, str], invocation: Invocation | None, place: Path
-    ) -> tuple[dict[str, str], HomeView]:
+    ) -> tuple[dict[str, str], HomeView | None]:
         """Return the environment of a run whose HOME is at `place`, and what is to be seen there."""
         declared = invocation.home if invocation else ()
-        elsewhere = [one for one in declared if one.moved_by and env.get(one.moved_by)]
-        needed = [one for one in declared if one not in elsewhere]
-        show = [*map(_plain, self.show), *(_plain(one.path) for one in needed if not one.writable)]
-        kept = [path for one in needed if one.writable and (path := self._inside(one.path))]
-        hide = {*map(_plain, self.hide), *self._within_home(self.own)}
+        copied = [one for one in declared if not one.shared]
+        if self.whole and not copied:
+            return dict(env), None
+        hide = {*map(_plain, self.hide), *self._within_home(self.own)} if not self.whole else set()
         moved = dict(self._moved(env))
-        others = [*self._within_home(self.accounts), *self._left(elsewhere, env)]
-        seen = [_plain(one) for one in (*show, *kept)]
-        usual = {path for path in (*HIDDEN, *_at_moved(moved), *others) if not _is_within(path, seen)}
+        private = [one for one in self._private(copied, env, moved) if _plain(one.path) not in hide]
+        if not any(_is_within(one.path, [moved.get(_CACHE, ".cache")]) for one in private):
+            # Tools write down where their caches are, for others who use them too: that must be the lasting place.
+            moved.pop(_CACHE, None)
+            given = {_CACHE: env.get(_CACHE) or str(self.real / ".cache")}
+        else:
+            given = {_CACHE: str(place / moved.get(_CACHE, ".cache"))}
+        show = [*map(_plain, self.show), *(_plain(one.path) for one in declared if one.shared)]
+        sources = [*show, *self._within_home([Path(one.source) for one in private])]
+        # What the agent has at the usual place is another account's, when it works on one that was named.
+        unused = [_plain(one.path) for one in copied if one.moved_by and env.get(one.moved_by)]
+        others = [*self._within_home(self.accounts), *unused]
+        usual = {path for path in (*HIDDEN, *_at_moved(moved), *others) if not _is_within(path, sources)}
         view = HomeView(
             place=str(place),
             real=str(self.real),
-            hidden=tuple(sorted(usual | hide)),
+            hidden=() if self.whole else tuple(sorted(usual | hide)),
             shown=tuple(path for path in show if path not in hide),
-            kept=tuple(path for path in kept if _plain(path) not in hide),
+            whole=self.whole,
+            private=tuple(private),
+            sessions=f"{place}{SESSIONS}" if private else "",
         )
-        given = {name: str(place / path) for name, path in moved.items()}
-        # Tools write down where their caches are, for others who use them too: that must be the lasting place.
-        given["XDG_CACHE_HOME"] = env.get("XDG_CACHE_HOME") or str(self.real / ".cache")
+        given |= {name: str(place / path) for name, path in moved.items()}
+        given |= {
+            name: str(place / self._root(name, env[name]))
+            for one in copied
+            if (name := one.moved_by) and env.get(name)
+        }
         return {**env, "HOME": str(place), **given}, view
 
-    def _inside(self, path: str) -> str | None:
-        """Return a path relative to HOME; None for one that lies elsewhere, which needs no showing."""
-        if not path.startswith("/"):
-            return path
-        whole = Path(path)
-        if whole == self.real or not whole.is_relative_to(self.real):
-            return None
-        return whole.relative_to(self.real).as_posix() + "/" * path.endswith("/")
+    def _private(
+        self, needed: Sequence[HomePath], env: Mapping[str, str], moved: Mapping[str, str]
+    ) -> Iterator[PrivatePath]:
+        """Yield what the run has a copy of, from wherever the user has it."""
+        for one in needed:
+            path = _moved_to(one.path, moved)
+            source = self.real / path
+            if one.moved_by and (named := env.get(one.moved_by)):
+                source = Path(named, one.below)
+                path = (self._root(one.moved_by, named) / one.below).as_posix() + "/" * path.endswith("/")
+            yield PrivatePath(
+                path=path,
+                source=str(source),
+                left=one.left,
+                sessions=one.sessions,
+                transcript=one.transcript,
+                logins=one.logins,
+            )
 
-    def _left(self, elsewhere: Sequence[HomePath], env: Mapping[str, str]) -> Iterator[str]:
-        """Yield what an agent has in HOME of its usual account, when it works on another one."""
-        for one in elsewhere:
-            named = Path(env[one.moved_by or ""])
-            if named in self.accounts and not (self.real / one.path).is_relative_to(named):
-                yield _plain(one.path)
+    def _root(self, name: str, folder: str) -> PurePosixPath:
+        """Return where in HOME the folder is that a variable names: for one that lies elsewhere, a place of its own."""
+        if Path(folder).is_relative_to(self.real) and ".." not in Path(folder).parts:
+            return PurePosixPath(Path(folder).relative_to(self.real))
+        return PurePosixPath(f".{name.lower()}")
 
     def _within_home(self, folders: Sequence[Path]) -> Iterator[str]:
         real = self.real.resolve() if folders else self.real
@@ -120,6 +155,15 @@ class Views:
             folder = Path(env.get(name) or "/")
             if folder != self.real and folder.is_relative_to(self.real) and ".." not in folder.parts:
                 yield name, folder.relative_to(self.real).as_posix()
+
+
+def _moved_to(path: str, moved: Mapping[str, str]) -> str:
+    """Return where something is in HOME whose folder a variable has moved elsewhere in HOME."""
+    for name, folder in moved.items():
+        usual = f"{_MOVABLE[name]}/"
+        if path.startswith(usual):
+            return f"{folder}/{path.removeprefix(usual)}"
+    return path
 
 
 def _at_moved(moved: Mapping[str, str]) -> Iterator[str]:

@@ -10,12 +10,15 @@ from rich.markup import escape
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted, listed
 from loopwright.cli.output import console, money, print_json
+from loopwright.cli.table import news_lines
 from loopwright.config.settings import ROUND_FLAGS
 from loopwright.core.budget import CAPS
 from loopwright.core.errors import Refused
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 from loopwright.core.policy import Policy
+from loopwright.core.shell_hints import to_type
+from loopwright.engine.source_debts import SourceNews
 from loopwright.engine.submit import Submission
 from loopwright.ports import Mark
 
@@ -80,7 +83,8 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
         ways = [f"leave {'it' if len(wrong) == 1 else 'them'} out to carry the plan on"]
         limits = [one.flag for one in wrong if one.flag in map(flag_of, CAPS)]
         if limits:
-            ways.append(f"`loopwright resume {short_id(plan.id)} {limits[0]} …` sets another limit")
+            another = to_type("resume", short_id(plan.id), **{limits[0].removeprefix("--"): "…"})
+            ways.append(f"`{another}` sets another limit")
         ways.append(f"`loopwright cancel {short_id(plan.id)}`, then run it with --new")
         raise Refused(
             f"this plan is unfinished and keeps its settings, so {counted(len(wrong), 'flag')} would change "
@@ -107,19 +111,23 @@ def for_finished(
     verb = "changes" if len(given) == 1 else "change"
     told = f"This plan {was}, so {listed(given)} {verb} nothing; {over}{'' if left == 0 else ' with that'}."
     if flags.get("finish") and not cancelled:
-        told += f" `loopwright accept --finish {flags['finish']}` takes its work over."
+        told += f" `{to_type('accept', finish=flags['finish'])}` takes its work over."
     return told
 
 
-def print_nothing_left(asked: Submission, *, as_json: bool) -> None:
+def print_nothing_left(asked: Submission, *, as_json: bool) -> ExitCode:
     """Say that every item of a source is settled, so that no plan is made of it."""
     marks = [task.mark for task in asked.work.tasks]
     done, skipped = marks.count(Mark.DONE), marks.count(Mark.SKIPPED)
+    code = ExitCode.UNFINISHED if asked.work.open_ends else ExitCode.VERIFIED
     if as_json:
-        found = {"nothing_to_do": True, "done": done, "skipped": skipped}
-        print_json({"plan": None, **found, "exit_code": int(ExitCode.VERIFIED)})
-        return
+        found = {"nothing_to_do": True, "done": done, "skipped": skipped, "open_ends": asked.work.open_ends}
+        print_json({"plan": None, **found, "exit_code": int(code)})
+        return code
     told = f"{counted(done, 'item')} done" + (f", {skipped} skipped" if skipped else "")
     console().print(
         f"Nothing is left to do in {escape(asked.source_path)}: {told}. What you set open again there is done again."
     )
+    for line in news_lines(SourceNews(source=asked.source_path, open_ends=asked.work.open_ends)):
+        console().print(escape(line))
+    return code

@@ -12,6 +12,7 @@ from typing import Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.agents.plan_environment import with_file
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
@@ -152,7 +153,9 @@ async def _turn(
     known = accounts(settings, os.environ)
     drawn = accounts_of_runs.account(known, name, account or usual(known, name))
     invocation = accounts_of_runs.drawing(agent.invocation(request), name, drawn)
-    env = agent_environment(os.environ, invocation, policy.environment, dict(workspace_env(workspace)))
+    given = (*policy.environment, *policy.environment_plain)
+    here = with_file(os.environ, settings.values.env_file, policy.environment)
+    env = agent_environment(here, invocation, given, dict(workspace_env(workspace)))
     env, view = home_view(settings, os.environ)(env, invocation, scratch / "user")
     spec = agent_spec(
         request,
@@ -167,7 +170,7 @@ async def _turn(
         home=sandbox.view(view),
     )
     shared = Shared(network=settings.values.sandbox.network)
-    spec, _ = contain_agent(sandbox, spec, request, invocation, shared)
+    spec, _ = contain_agent(sandbox, spec, request, shared)
     keepers = ProcessKeepers(containers=settings.home / NOTES)
     try:
         return await drive_agent(

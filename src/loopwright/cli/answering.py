@@ -16,6 +16,7 @@ from loopwright.cli.cost_check import check_costs
 from loopwright.cli.drive import Foreground
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
+from loopwright.cli.submitting import submit_again, submitting, with_environment
 from loopwright.cli.unusable import found_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core.model import Plan, Project
@@ -96,15 +97,10 @@ async def ask(
     )
     (task,) = submission.work.tasks
     check_costs(settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))
-    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
-    if not submitted.created and submitted.plan.status in _OF_NO_USE:
-        anew = replace(submission, new=True)
-        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, anew))
-    elif submitted.plan.status not in ENDED_PLAN and submitted.loop.state is not LoopState.RUNNING:
-        await order(home, "resume", submitted.plan.id, {})
-    plan_id = submitted.plan.id
-    display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
-    code = await Foreground(home, settings, plan_id, actor=submission.actor, display=display).run()
+    with submitting(home) as submitter:
+        plan_id, code = await _worked_on(
+            home, settings, with_environment(home, submission, submitter), submitter, quiet=quiet
+        )
     plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))
     if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
         wrong = await home.store.read(lambda tx: found_wrong(tx, plan_id))
@@ -115,6 +111,24 @@ async def ask(
     file = f"{place.subfolder}/{asked.answering.file}".lstrip("/")
     text = await repositories(home)(project).file_at(plan.result_sha, file)
     return Answered(plan_id=plan_id, text=text, code=int(ExitCode.VERIFIED))
+
+
+async def _worked_on(
+    home: Home, settings: Settings, submission: Submission, submitter: str, *, quiet: bool
+) -> tuple[str, ExitCode]:
+    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
+    if not submitted.created and submitted.plan.status in _OF_NO_USE:
+        anew = replace(submission, new=True)
+        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, anew))
+    elif submitted.plan.status not in ENDED_PLAN:
+        await submit_again(home, submitted.plan, submission)
+        if submitted.loop.state is not LoopState.RUNNING:
+            await order(home, "resume", submitted.plan.id, {})
+    display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
+    foreground = Foreground(
+        home, settings, submitted.plan, actor=submission.actor, display=display, submitter=submitter
+    )
+    return submitted.plan.id, await foreground.run()
 
 
 def _work(asked: Asked) -> PlannedWork:

@@ -22,7 +22,7 @@ from loopwright.cli.trial import ran_in
 from loopwright.cli.unmerged import unmerged
 from loopwright.config.resolve import Settings
 from loopwright.core.auditing import BAD, Audited, Checked, Named, Proof, proof_of
-from loopwright.core.policy import GateCommand
+from loopwright.core.gates import setup_command
 from loopwright.engine.surroundings import below
 from loopwright.ports import Mark, PlannedTask
 
@@ -99,9 +99,7 @@ async def _checked(place: Place, sha: str, settings: Settings, done: list[Planne
     copied = below(place.subfolder, settings.values.copy_files)
     found = {}
     async with clean_tree(place.root, sha, settings, subfolder=place.subfolder, copy_files=copied) as tree:
-        if settings.values.setup:
-            limit = settings.values.setup_timeout
-            setup = GateCommand(name="setup", command=settings.values.setup, timeout_s=limit)
+        if setup := setup_command(settings.policy()):
             ready = await ran_in(tree, setup)
             if not ready.passed:
                 return {

@@ -18,7 +18,7 @@ from loopwright.cli.trial import ran_in
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import plain
 from loopwright.core.evaluating import Finding, Weight
-from loopwright.core.gates import Commands, after_setup, each_once, setup_command
+from loopwright.core.gates import Commands, after_setup, each_once, setup_command, setup_settings
 from loopwright.core.on_the_base import (
     CHECK,
     Condition,
@@ -210,7 +210,7 @@ def _about_gates(gates: Sequence[OnBase], asked: _Asked, work: PlannedWork) -> l
     return gate_findings(
         gates,
         to_do(work),
-        setup=asked.setup is not None,
+        setup=setup_settings(asked.settings.policy()),
         elsewhere=asked.settings.values.database is not None,
     )
 

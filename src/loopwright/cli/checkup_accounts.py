@@ -13,6 +13,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.accounts import Account
 from loopwright.core.envelopes import envelope_id
 from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.shell_hints import to_type
 from loopwright.engine.accounts import drawing
 
 
@@ -35,7 +36,7 @@ def _account(agent: str, account: Account, settings: Settings) -> Finding:
     if account.home:
         shown = shorten(Path(account.home), os.environ)
         if not Path(account.home).is_dir():
-            probe = f"`loopwright doctor --probe --agent {agent} --account {account.name}`"
+            probe = f"`{to_type('doctor', probe=True, agent=agent, account=account.name)}`"
             return Finding(
                 name=name,
                 status=Status.FAIL,

@@ -11,12 +11,13 @@ from typing import Final
 from loopwright.adapters.git.environment import config_flags, user_env
 from loopwright.adapters.git.quarantine import FOLDER as QUARANTINE
 from loopwright.adapters.membership import LockedMembership
+from loopwright.adapters.store.backups import backups_of, damage, what_to_do
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.clean_tree import FOLDER as TRIALS
 from loopwright.cli.lines import counted, listed, one_line
 from loopwright.config.resolve import Settings, without_password
-from loopwright.core.errors import LoopwrightError, NotFound, UserError
-from loopwright.core.model import Attempt, Project
+from loopwright.core.errors import DamagedRow, LoopwrightError, NotFound
+from loopwright.core.model import ROW_TYPES, Attempt, Project
 from loopwright.core.states import LIVE_ATTEMPT
 from loopwright.ports import Tx
 
@@ -75,6 +76,10 @@ def database(settings: Settings) -> list[Finding]:
     url = settings.values.database
     place: str | Path = url or settings.home / "loopwright.db"
     shown = without_password(url) if url else str(place)
+    file = None if url else Path(str(place))
+    if file is not None and file.exists() and (problem := damage(file)):
+        text = f"{file} is damaged: {one_line(problem, 300)}"
+        return [Finding(name="database", status=Status.FAIL, text=text, fix=what_to_do(file))]
     try:
         store = SqlStore.open(place, create=False, patience=5.0)
     except NotFound:
@@ -82,22 +87,27 @@ def database(settings: Settings) -> list[Finding]:
         text = f"{where} no database yet; the first run makes {shown}"
         return [Finding(name="database", status=Status.OK, text=text), *_leftovers(settings, None)]
     except LoopwrightError as error:
-        fix = (error.hint or "") if isinstance(error, UserError) else ""
+        fix = getattr(error, "hint", None)
         text = one_line(str(error), 400)
         return [Finding(name="database", status=Status.FAIL, text=text, fix=fix or "see the sentence above")]
     try:
         attempts, projects = store.read_sync(_rows)
+    except DamagedRow as damaged:
+        fix = what_to_do(file) if file is not None else "restore a backup of the database"
+        return [Finding(name="database", status=Status.FAIL, text=f"{shown}: {damaged}", fix=fix)]
     finally:
         store.close_sync()
     kind = "PostgreSQL" if url and not url.startswith("sqlite") else _journal(Path(str(place)))
     status = Status.OK if "without" not in kind else Status.WARN
     text = f"{kind}, schema {HISTORY.head}, at {shown}"
     fix = "" if status is Status.OK else "restore the file from a backup: a home's database always has a log"
-    found = [Finding(name="database", status=status, text=text, fix=fix), _worker(settings)]
+    found = [Finding(name="database", status=status, text=text, fix=fix), *_backups(file), _worker(settings)]
     return [*found, *_leftovers(settings, attempts), *_projects(projects)]
 
 
 def _rows(tx: Tx) -> tuple[list[Attempt], list[Project]]:
+    for kind in ROW_TYPES:
+        tx.find(kind)  # each row is read once: one that cannot be is told
     return tx.find(Attempt, state=LIVE_ATTEMPT), tx.find(Project)
 
 
@@ -109,6 +119,15 @@ def _journal(path: Path) -> str:
         if header[19:20] == bytes([_WAL])
         else "SQLite without a write-ahead log"
     )
+
+
+def _backups(file: Path | None) -> list[Finding]:
+    """Name the last backup; none is made on the first day."""
+    kept = backups_of(file) if file is not None else []
+    if not kept:
+        return []
+    text = f"{counted(len(kept), 'backup')} of the database, the last of {kept[0].made_at:%Y-%m-%d %H:%M} UTC"
+    return [Finding(name="backups", status=Status.OK, text=text)]
 
 
 def _worker(settings: Settings) -> Finding:
@@ -131,7 +150,7 @@ def _leftovers(settings: Settings, live: list[Attempt] | None) -> list[Finding]:
                 name="workspaces",
                 status=Status.WARN,
                 text=f"{counted(len(kept), 'workspace')} of ended attempts: {listed([p.name for p in kept], 3)}",
-                fix="`loopwright run` or `loopwright worker` tidies up; what stays could not be proven to be kept "
+                fix="`loopwright worker --until-idle` tidies up; what stays could not be proven to be kept "
                 "elsewhere: look at it before you delete it",
             )
         )
@@ -147,7 +166,7 @@ def _projects(projects: list[Project]) -> list[Finding]:
     found = []
     if gone:
         text = f"moved or deleted: {listed([project.path for project in gone], 3)}"
-        fix = "put the repository back where it was to go on with its plans"
+        fix = "run `loopwright projects import` where the repository is now, or put it back, to continue its plans"
         found.append(Finding(name="projects", status=Status.WARN, text=text, fix=fix))
     pinned = {
         project.path: count

@@ -56,20 +56,24 @@ def _none(chosen: Chosen) -> Finding:
         text = f"{_OPEN}, and sandbox.network is {chosen.network}: {chosen.keeps_network}"
         fix = "see to it that a sandbox holds here (sandbox.level auto), or set sandbox.network to on"
         return Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix)
-    if chosen.wanted == "none":
-        fix = "set sandbox.level to auto, or run what you do not trust in a container or a virtual machine"
-        return Finding(name="sandbox", status=Status.WARN, text=f"{_OPEN}: {why}", fix=fix)
     status = Status.FAIL if chosen.wanted in {"bubblewrap", "container"} else Status.WARN
+    return Finding(name="sandbox", status=status, text=f"{_OPEN}: {why}", fix=how_to_contain(chosen))
+
+
+def how_to_contain(chosen: Chosen) -> str:
+    """Return what to do so that runs have a sandbox here."""
+    if chosen.wanted == "none":
+        return "set sandbox.level to auto, or run what you do not trust in a container or a virtual machine"
     if chosen.wanted == "container":
-        fix = chosen.proof.fix or "see to it that podman or docker can start it, or set sandbox.level to auto"
-    elif platform.system() != "Linux":
-        fix = "bubblewrap needs Linux; run what you do not trust in a container or a virtual machine"
-    elif not chosen.proof.program:
-        fix = INSTALL
-    else:
-        fix = (
-            "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
-            "kernel.apparmor_restrict_unprivileged_userns; in a container also its own profile), or run what you "
-            "do not trust in a virtual machine"
+        return (
+            chosen.proof.fix or "see to it that podman or docker can start it, or set sandbox.level to auto"
         )
-    return Finding(name="sandbox", status=status, text=f"{_OPEN}: {why}", fix=fix)
+    if platform.system() != "Linux":
+        return "bubblewrap needs Linux; run what you do not trust in a container or a virtual machine"
+    if not chosen.proof.program:
+        return INSTALL
+    return (
+        "allow user namespaces (sysctl user.max_user_namespaces, kernel.unprivileged_userns_clone, "
+        "kernel.apparmor_restrict_unprivileged_userns; in a container also its own profile), or run what you "
+        "do not trust in a virtual machine"
+    )

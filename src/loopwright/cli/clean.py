@@ -139,7 +139,7 @@ def _plans(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
 
 async def _look(home: Home, plan: Plan, project: Project, *, unproven: bool) -> _Found:
     repository = GitRepository(Path(project.path), project_id=project.id, home=home.root)
-    refs = await repository.leftovers(plan.id, into=plan.base_ref)
+    refs = await repository.leftovers(plan.id, plan.branch, into=plan.base_ref)
     go = tuple(one for one in refs if (one.branch is not None or unproven) and not one.ref.worktree)
     return _Found(plan=plan, repository=repository, go=go, stay=tuple(one for one in refs if one not in go))
 

@@ -9,18 +9,20 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.agents.plan_environment import with_file
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
-from loopwright.app import chosen_sandbox, home_view, secrets_of
+from loopwright.app import chosen_sandbox, environments, home_view, secrets_of
 from loopwright.config.resolve import Settings
 from loopwright.core.containment import Containment
 from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict
 from loopwright.core.ids import Kind
+from loopwright.core.model import Plan
 from loopwright.core.policy import GateCommand
 from loopwright.core.witnesses import Witnessed
 from loopwright.engine.checks import denial_in
@@ -54,8 +56,15 @@ class CleanTree:
     """One clone, and the commands that are run in it one after the other, each time under a keeper."""
 
     def __init__(
-        self, scratch: Path, settings: Settings, subfolder: str, *, borrowed: tuple[Path, ...]
+        self,
+        scratch: Path,
+        settings: Settings,
+        subfolder: str,
+        *,
+        borrowed: tuple[Path, ...],
+        plan: Plan | None = None,
     ) -> None:
+        """Prepare it; with a plan, its commands have the environment that the plan was submitted from."""
         self.tree = scratch / "trees" / "clean"
         self.tracked: Tracked | None = None
         self._subfolder = subfolder
@@ -69,11 +78,17 @@ class CleanTree:
         self._shared = Shared(borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network)
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
         values |= {**workspace_env(self.tree), "CI": "true"}
-        env = agent_environment(os.environ, None, settings.values.environment, values)
+        given = (*settings.values.environment, *settings.values.environment_plain)
+        if plan is not None:
+            env = environments(settings, os.environ)(plan, None, values)
+        else:
+            here = with_file(os.environ, settings.values.env_file, settings.values.environment)
+            env = agent_environment(here, None, given, values)
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
-        self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, settings.values.environment))
+        secret = plan.policy.environment if plan is not None else settings.values.environment
+        self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, secret))
 
     async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:
         """Run the commands as a gate does: all of their tests, or `only` these."""
@@ -119,6 +134,7 @@ async def clean_tree(
     *,
     subfolder: str,
     copy_files: Sequence[str],
+    plan: Plan | None = None,
 ) -> AsyncIterator[CleanTree]:
     """Make a clean clone of a commit to run gates in, and delete it afterwards."""
     scratch = settings.home / FOLDER / new_id(Kind.RUN)
@@ -132,7 +148,7 @@ async def clean_tree(
         ) from error
     try:
         source = GitRepository(repository, project_id="trial", home=scratch)
-        tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed())
+        tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed(), plan=plan)
         try:
             sha = commit if isinstance(commit, str) else await commit(source)
             tree.tracked = await source.checkout(tree.tree, sha, copy_files=copy_files)

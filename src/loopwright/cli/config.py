@@ -6,7 +6,7 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.context import look_settings
+from loopwright.cli.context import SettingsFile, changed_settings, look_settings, settings_here
 from loopwright.cli.lines import columns, listed
 from loopwright.cli.output import console, print_json
 from loopwright.cli.rows import Wrapped
@@ -20,17 +20,20 @@ _EMPTY: Final[tuple[object, ...]] = ("", [], None)
 
 
 @app.command
-def show(*, json: bool = False) -> int:
+def show(*, settings_file: SettingsFile = None, json: bool = False) -> int:
     """Show every setting that is in force here, and where each value comes from.
 
     Parameters
     ----------
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
     json
         Print one JSON document, with what each setting means.
     """
-    shown = look_settings().shown()
+    shown = look_settings(settings_file).shown()
+    notes = changed_settings(settings_here(settings_file))
     if json:
-        print_json({"settings": shown})
+        print_json({"settings": shown, "notes": notes})
         return 0
     rows = [
         (one.key, "(empty)" if one.value in _EMPTY else toml_value(one.value), one.origin) for one in shown
@@ -40,24 +43,29 @@ def show(*, json: bool = False) -> int:
     for one, line in zip(shown, columns(rows, most=_WIDEST), strict=True):
         style = "dim" if one.origin == DEFAULT_ORIGIN else "bold"
         out.print(Wrapped(Text(line, style=style), indent="      "))
+    for note in notes:
+        out.print(f"[yellow]note[/]: {escape(note)}")
     return 0
 
 
 @app.command
-def check(*, json: bool = False) -> int:
+def check(*, settings_file: SettingsFile = None, json: bool = False) -> int:
     """Check every setting that is in force here, the options of agents included; nothing is started.
 
     Parameters
     ----------
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
     json
         Print one JSON document.
     """
     from loopwright.cli.loop_sources import unused_here
     from loopwright.cli.preflight import check_options
 
-    settings = look_settings()
+    settings, found = look_settings(settings_file), settings_here(settings_file)
     check_options(settings)
-    places, notes = sorted(set(settings.origins.values())), unused_here()
+    places = sorted(set(settings.origins.values()))
+    notes = (*changed_settings(found), *unused_here(found))
     if json:
         print_json({"ok": True, "set_by": places, "notes": notes})
     else:

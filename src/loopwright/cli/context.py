@@ -5,12 +5,14 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
 
 from loopwright.cli.surroundings import repository_around
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
-from loopwright.core.errors import NotFound, Refused
+from loopwright.core.errors import BadConfig, NotFound, Refused
 
 if TYPE_CHECKING:
     from loopwright.app import Home
@@ -18,6 +20,10 @@ if TYPE_CHECKING:
 
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 """Variables of ours that are no settings."""
+
+
+SettingsFile = Annotated[Path | None, Parameter(name="--settings")]
+"""A file to read the project's settings from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +34,24 @@ class Place:
     subfolder: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSettings:
+    """The project file that counts."""
+
+    text: str | None = None
+    file: str | None = None
+    """Relative to the repository; None when there is no such file."""
+    committed: bool = False
+    """Whether it was read from a commit; only where that has none, the checkout's counts."""
+    given: bool = False
+    """Whether the user named it with --settings."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.file if self.given and self.file is not None else PROJECT_FILE
+
+
 def settings_for(
     *,
     flags: Mapping[str, Any] | None = None,
@@ -35,6 +59,7 @@ def settings_for(
     plan_name: str = "",
     loop: str = "",
     project_text: str | None = None,
+    project_name: str = PROJECT_FILE,
 ) -> Settings:
     """Return the settings in force for a command; `loop` is its work source, from the top of the repository."""
     given = {key: value for key, value in (flags or {}).items() if value is not None}
@@ -46,6 +71,7 @@ def settings_for(
         plan_name=plan_name,
         loop=loop,
         project_text=project_text,
+        project_name=project_name,
         ours=OURS,
     )
 
@@ -108,17 +134,93 @@ def _relative(folder: Path, root: Path) -> str:
     return "" if relative == Path() else relative.as_posix()
 
 
-def look_settings() -> Settings:
-    """Return the settings for a command that only looks at a home."""
+def look_settings(file: Path | None = None) -> Settings:
+    """Return the settings for a command outside of a plan: those that a plan would start with now."""
+    found = settings_here(file)
+    return settings_for(project_text=found.text, project_name=found.name)
+
+
+def settings_here(file: Path | None = None) -> ProjectSettings:
+    """Return the project file that counts here: the one that the user names, else HEAD's, else the checkout's."""
+    if file is not None:
+        return given_settings(file)
     place = here()
-    return settings_for(project_text=project_text(place.root / place.subfolder) if place else None)
+    if place is None:
+        return ProjectSettings()
+    committed = _text_at_head(place)
+    return (
+        ProjectSettings(text=committed, file=project_file(place), committed=True)
+        if committed is not None
+        else settings_in_checkout(place)
+    )
+
+
+def given_settings(file: Path) -> ProjectSettings:
+    """Return the settings of a file that the user names."""
+    try:
+        return ProjectSettings(text=file.read_text(encoding="utf-8"), file=str(file), given=True)
+    except (OSError, UnicodeDecodeError) as broken:
+        raise BadConfig(
+            f"{file} cannot be read: {broken}", hint="name a file in the form of loopwright.toml"
+        ) from broken
+
+
+def settings_in_checkout(place: Place) -> ProjectSettings:
+    """Return the loopwright.toml that lies in the checkout, if there is one."""
+    text = project_text(place.root / place.subfolder)
+    return ProjectSettings(text=text, file=project_file(place)) if text is not None else ProjectSettings()
+
+
+def project_file(place: Place) -> str:
+    """Return where the project file of a place is, relative to the repository."""
+    return (Path(place.subfolder) / PROJECT_FILE).as_posix()
+
+
+def changed_settings(found: ProjectSettings) -> tuple[str, ...]:
+    """Return what to say where the checkout has another project file than the commit that counts."""
+    place = here()
+    if place is None or not found.committed or found.text is None:
+        return ()
+    lying = project_text(place.root / place.subfolder)
+    same = lying is not None and lying.splitlines() == found.text.splitlines()
+    return () if same else (uncommitted_settings(project_file(place)),)
+
+
+def uncommitted_settings(file: str) -> str:
+    """Say that the project file of the checkout does not count, and what to do."""
+    return f"{file} has uncommitted changes; commit them or pass --settings FILE"
+
+
+def _text_at_head(place: Place) -> str | None:
+    """Return the project file of HEAD; None where there is none, or no commit, or no git."""
+    import subprocess
+
+    from loopwright.adapters.git.environment import config_flags, user_env
+
+    asked = ("cat-file", "blob", f"HEAD:{project_file(place)}")
+    try:
+        done = subprocess.run(
+            ["git", *config_flags(), "-C", str(place.root), *asked],
+            env=user_env(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        return done.stdout.decode() if done.returncode == 0 else None
+    except (OSError, UnicodeDecodeError):
+        return None
 
 
 def open_existing(settings: Settings) -> "Home":
     """Open a home that must be there already."""
     from loopwright.app import open_home
 
-    if not settings.values.database and not (settings.home / "loopwright.db").exists():
+    file = settings.home / "loopwright.db"
+    # The backup of one that is gone is for the store to tell.
+    if (
+        not settings.values.database
+        and not file.exists()
+        and not any(settings.home.glob(f"{file.name}.backup-*"))
+    ):
         raise NotFound(
             "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
         )

@@ -12,14 +12,15 @@ from rich.markup import escape
 
 from loopwright.adapters.host import host_id, new_id
 from loopwright.app import Home
-from loopwright.cli.context import actor, here, look_settings, open_existing, settings_for
+from loopwright.cli.command_effects import print_effect
+from loopwright.cli.context import actor, look_settings, open_existing, settings_for
 from loopwright.cli.cost_check import check_another_try, check_new_limits
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
-from loopwright.cli.drive import Foreground, log_to
+from loopwright.cli.drive import Foreground, is_worked_on, log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.follow import Display
-from loopwright.cli.looking import nothing_named
-from loopwright.cli.output import console, print_json
+from loopwright.cli.looking import find_here, nothing_named, project_here
+from loopwright.cli.output import console, print_json, warn
 from loopwright.config.resolve import Settings
 from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
@@ -27,13 +28,12 @@ from loopwright.core.errors import Held, NotFound
 from loopwright.core.escalations import RETRY, is_given_up, meaning
 from loopwright.core.ids import short_id
 from loopwright.core.model import Command, CommandState, Loop, Plan, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LoopState
 from loopwright.engine import commands
 from loopwright.engine.moves import need
 from loopwright.engine.question_views import find_question
-from loopwright.engine.targets import resolve_target
-from loopwright.engine.views import live_workers, plan_view, recent_plans
-from loopwright.engine.world import HomePaths
+from loopwright.engine.views import live_workers, recent_plans
 from loopwright.ports import Tx
 
 _PATIENCE_S = 60.0
@@ -188,13 +188,14 @@ async def control_question(question: str, arguments: dict[str, Any], *, as_json:
         loop = await home.store.read(lambda tx: tx.get(Loop, row.loop_id))
         # What was left as it is, or cancelled, may have left nothing to go on with.
         rests = is_given_up(row.kind, row.key) and loop is not None and loop.state is not LoopState.RUNNING
-        worked = rests or await someone_works(home)
+        worked = rests or await is_worked_on(home, row.project_id)
         if as_json:
             print_json({"command": answer, "exit_code": 0})
             return ExitCode.VERIFIED
         console().print(escape(answer.result))
+        print_effect("answer")
         if not worked:
-            console().print(f"nobody works here now: `loopwright resume {short_id(row.plan_id)}` goes on")
+            console().print(f"no worker is running: `loopwright resume {short_id(row.plan_id)}` goes on")
         return ExitCode.VERIFIED
     finally:
         await home.store.close()
@@ -240,17 +241,19 @@ async def control(
             await refuse_older_checks(home.store, row)
         if verb in _TRIES_AGAIN and isinstance(row, Task):
             for note in await _check_agent_of_try(home, settings, row, arguments):
-                console(stderr=as_json).print(f"[yellow]note[/]: {escape(note)}")
+                warn(note, stderr=as_json)
         limits = {name: arguments[name] for name in CAPS.values() if name in arguments}
         if limits and isinstance(row, Plan):
-            plan = row
-            await home.store.read(lambda tx: check_new_limits(tx, plan, limits))
+            about = row
+            await home.store.read(lambda tx: check_new_limits(tx, about, limits))
         answer = await ask(home, verb, row.id, arguments)
         plan_id = row.plan_id if isinstance(row, Task) else row.id
+        plan = need(await home.store.read(lambda tx: tx.get(Plan, plan_id)), "the plan")
         if not as_json:
             console().print(escape(answer.result))
-        if carry_on and not await someone_works(home):
-            return await _carry_on(home, settings, plan_id, as_json=as_json)
+            print_effect(_effect_of(verb, row, arguments))
+        if carry_on and not await is_worked_on(home, plan.project_id):
+            return await _carry_on(home, settings, plan, as_json=as_json)
         if not await someone_works(home):
             await let_agents_stop(home, settings)
         if as_json:
@@ -260,22 +263,30 @@ async def control(
         await home.store.close()
 
 
+def _effect_of(verb: str, row: Plan | Task, arguments: Mapping[str, Any]) -> str:
+    """Return the line of the table of effects that a command prints."""
+    if verb == "pause" and arguments.get("now"):
+        return "pause --now"
+    if verb == "cancel":
+        return "cancel TASK" if isinstance(row, Task) else "cancel PLAN"
+    return verb.replace("_", "-")
+
+
 def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     """Find the plan or task that a command is about."""
-    place = here()
-    path = str(place.root) if place else None
     if text is None:
-        if path is None:
+        project = project_here()
+        if project is None:
             raise nothing_named(verb)
-        plans = recent_plans(tx, project_path=path, limit=1)
+        plans = recent_plans(tx, project_path=project, limit=1)
         if not plans:
             raise NotFound(
                 "there is no plan of this repository yet",
-                hint=f"`loopwright run plan.yaml`, or `loopwright {verb} PLAN` for one of another repository",
+                hint=f"`loopwright run plan.yaml`, or `{to_type(verb, 'PLAN')}` for one of another repository",
             )
         return plans[0]
     fits = partial(commands.may_retry, tx) if verb == "retry" else None
-    row = resolve_target(tx, text, project_path=path, fits=fits)
+    row = find_here(tx, text, fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", hint="name a plan or a task")
     return row
@@ -373,16 +384,19 @@ async def let_agents_stop(home: Home, settings: Settings) -> None:
         home.membership.release()
 
 
-async def work_here(home: Home, settings: Settings, plan_id: str, *, quiet: bool) -> int:
+async def work_here(home: Home, settings: Settings, plan: Plan, *, quiet: bool) -> ExitCode:
     """Work on a plan in the foreground until it ends or waits; return the exit code."""
+    return await _foreground(home, settings, plan, quiet=quiet).run()
+
+
+def _foreground(home: Home, settings: Settings, plan: Plan, *, quiet: bool) -> Foreground:
     display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=quiet)
-    return await Foreground(home, settings, plan_id, actor=actor(), display=display).run()
+    return Foreground(home, settings, plan, actor=actor(), display=display)
 
 
-async def _carry_on(home: Home, settings: Settings, plan_id: str, *, as_json: bool) -> int:
-    from loopwright.cli.run import closing
+async def _carry_on(home: Home, settings: Settings, plan: Plan, *, as_json: bool) -> int:
+    from loopwright.cli.run import print_end
 
-    code = await work_here(home, settings, plan_id, quiet=as_json)
-    paths = HomePaths(root=home.root)
-    closing(await home.store.read(lambda tx: plan_view(tx, plan_id, paths)), as_json=as_json)
-    return code
+    foreground = _foreground(home, settings, plan, quiet=as_json)
+    code = await foreground.run()
+    return await print_end(home, plan.id, code, as_json=as_json) if as_json or not foreground.left else code

@@ -13,6 +13,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Plan, Task
 from loopwright.core.policy import Policy
 from loopwright.core.prices import price_of
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import SETTLED_TASK
 from loopwright.ports import PlannedWork, Tx, able
 
@@ -49,11 +50,10 @@ def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
     """Refuse to let an agent try a task of a plan whose limits nobody could keep with it."""
     unkept = _unkept(plan.policy, [(agent, model)])
     if unkept is not None:
-        flag = f"--{unkept.limit.replace('_', '-')} off"
+        without = to_type("resume", short_id(plan.id), **{unkept.limit: "off"})
         raise Refused(
             unkept.why,
-            hint=f"choose another agent or model, or let the plan go on without that limit first: "
-            f"`loopwright resume {short_id(plan.id)} {flag}`",
+            hint=f"choose another agent or model, or let the plan go on without that limit first: `{without}`",
         )
 
 

@@ -22,6 +22,7 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.output import console, print_json
 from loopwright.config.home import check_platform
 from loopwright.core.errors import NotFound, Refused
+from loopwright.core.shell_hints import to_type
 from loopwright.testing.sample import demo_plan, demo_script, make_sample_repository
 from loopwright.testing.scripted import write_script
 
@@ -225,7 +226,7 @@ def _conclude(stage: _Stage, seen: _Seen, out: Console, *, kept: bool) -> None:
         for line in seen.log:
             out.print(f"  {escape(line)}")
     if seen.receipt is not None:
-        out.print(f"\n[bold]$ loopwright receipt verify {seen.receipt_path}[/]")
+        out.print(f"\n[bold]$ {escape(to_type('receipt', 'verify', str(seen.receipt_path)))}[/]")
         for line in seen.receipt_said.splitlines():
             out.print(f"  {escape(line)}")
     out.print("\n[bold]What to notice[/]")

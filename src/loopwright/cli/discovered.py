@@ -20,6 +20,7 @@ from loopwright.core.discoveries import key_for
 from loopwright.core.errors import Held, UserError
 from loopwright.core.ids import short_id
 from loopwright.core.planning import FOLDER
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import DiscoveryState
 from loopwright.core.visible import on_one_line
 from loopwright.engine.discoveries import (
@@ -34,6 +35,7 @@ from loopwright.engine.discoveries import (
 if TYPE_CHECKING:
     from loopwright.app import Home
     from loopwright.core.model import Command
+    from loopwright.engine.projects import Checkouts
     from loopwright.ports import Tx
 
 _ELSEWHERE = "accept it with --as current, or make room there"
@@ -73,7 +75,7 @@ def discovered(plan: str | None = None, /, *, all: bool = False, json: bool = Fa
     return ExitCode.VERIFIED
 
 
-def _listed(tx: "Tx", plan: str | None, project: str | None, *, closed: bool) -> list[DiscoveryView]:
+def _listed(tx: "Tx", plan: str | None, project: "Checkouts | None", *, closed: bool) -> list[DiscoveryView]:
     plan_id = find_plan(tx, plan).id if plan is not None else None
     return list_discovered(tx, plan_id=plan_id, project_path=project, closed=closed)
 
@@ -116,7 +118,7 @@ def dismiss(work: str, /, *, json: bool = False) -> int:
 
 async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
     from loopwright.cli.context import look_settings, open_existing
-    from loopwright.cli.control import someone_works
+    from loopwright.cli.drive import is_worked_on
 
     home = open_existing(look_settings())
     try:
@@ -128,12 +130,20 @@ async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
             return ExitCode.VERIFIED
         console().print(escape(answer.result))
         if way == NEW:
-            console().print("read and edit it, then `loopwright run` it")
-        elif not await someone_works(home):
-            console().print(f"nobody works here now: `loopwright resume {short_id(found.plan_id)}` goes on")
+            console().print("read and edit it, then `loopwright run FILE` runs it")
+        elif not await is_worked_on(home, await home.store.read(lambda tx: _project_of(tx, found.plan_id))):
+            console().print(f"no worker is running: `loopwright resume {short_id(found.plan_id)}` goes on")
         return ExitCode.VERIFIED
     finally:
         await home.store.close()
+
+
+def _project_of(tx: "Tx", plan_id: str) -> str:
+    from loopwright.core.model import Plan
+    from loopwright.engine.moves import need
+
+    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    return plan.project_id
 
 
 async def _dismiss(work: str, *, as_json: bool) -> int:
@@ -226,7 +236,7 @@ def plan_text(found: DiscoveryView) -> str:
     """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
     title = jsonlib.dumps(found.title, ensure_ascii=False)
     lines = [
-        f"# Come upon in {_finder(found)}. Say what proves it done, then: loopwright run this file",
+        f"# Come upon in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",
         f"title: {title}",
         "tasks:",
         f"  - id: {key_for(found.title, set())}",
@@ -252,7 +262,7 @@ def picture(view: DiscoveryView) -> Group:
     advice = _ADVICE.get(view.recommendation, "")
     over = "" if view.fits or view.recommendation == NEW else ", but that is over"
     parts.append(Wrapped(Text(f"  the agent thinks that {advice}{over}", style="dim"), indent="  "))
-    way = f" --as {NEW}" if over else ""
-    typed = f"  loopwright discovered accept {name}{way}   or   loopwright discovered dismiss {name}"
+    accept = to_type("discovered", "accept", name, as_=NEW if over else False)
+    typed = f"  {accept}   or   {to_type('discovered', 'dismiss', name)}"
     parts.append(Wrapped(Text(typed), indent="  "))
     return Group(*parts)

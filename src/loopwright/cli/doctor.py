@@ -2,13 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 from rich.text import Text
 
 from loopwright.cli import checkup_accounts, checkup_forge, checkup_home, checkup_machine, checkup_sandbox
 from loopwright.cli.checkup_machine import Finding, Status
-from loopwright.cli.context import look_settings
+from loopwright.cli.context import SettingsFile, changed_settings, look_settings, settings_here
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import columns
 from loopwright.cli.loop_sources import unused_here
@@ -41,6 +42,8 @@ def doctor(
     account: str | None = None,
     model: str | None = None,
     probe: bool = False,
+    restore: Path | None = None,
+    settings_file: SettingsFile = None,
     json: bool = False,
 ) -> int:
     """Check this machine: git, Python, agents, disk, database, and what keeps agents contained.
@@ -55,18 +58,26 @@ def doctor(
         With which model to probe it (default: the one that the settings name, else the agent's own).
     probe
         Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
+    restore
+        Put this backup in the place of a damaged database, and compare it with what happened since.
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
     json
         Print one JSON document.
     """
+    if restore is not None:
+        from loopwright.cli.restoring import restore as put_back
+
+        return put_back(restore, as_json=json)
     probed = {"--agent": agent, "--account": account, "--model": model}
     given = [flag for flag, value in probed.items() if value is not None]
     if given and not probe:
         raise BadConfig(f"{given[0]} is only for --probe", hint="every agent and account is looked at anyway")
-    findings = _findings()
+    findings = _findings(settings_file)
     if probe:
         from loopwright.cli.agent_probe import probe as one_turn
 
-        settings = look_settings()
+        settings = look_settings(settings_file)
         findings.append(one_turn(agent or settings.values.agent, settings, account, model))
     counts = Counter(finding.status for finding in findings)
     code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
@@ -86,10 +97,11 @@ def doctor(
     return code
 
 
-def _findings() -> list[Finding]:
+def _findings(settings_file: Path | None) -> list[Finding]:
     findings = [finding for look in _OF_MACHINE for finding in look()]
     try:
-        settings = look_settings()
+        found = settings_here(settings_file)
+        settings = look_settings(settings_file)
     except BadConfig as bad:
         text = "; ".join(str(bad).splitlines())
         fix = bad.hint or "mend the named setting"
@@ -99,7 +111,11 @@ def _findings() -> list[Finding]:
     text = f"good; set by {', '.join(named)}" if named else "good; all are defaults"
     findings.append(Finding(name="settings", status=Status.OK, text=text))
     findings += [
+        Finding(name="settings", status=Status.WARN, text=changed, fix=f"git commit {found.file}")
+        for changed in changed_settings(found)
+    ]
+    findings += [
         Finding(name="loops", status=Status.WARN, text=unused, fix="give the table the name of its source")
-        for unused in unused_here()
+        for unused in unused_here(found)
     ]
     return [*findings, *(finding for look in _OF_HOME for finding in look(settings))]

@@ -8,11 +8,16 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
 
+from loopwright.adapters import registry
+from loopwright.adapters.agents.plan_environment import gone
+from loopwright.adapters.host import host_id
+from loopwright.adapters.membership import ALL, LockedMembership
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world
 from loopwright.cli.context import called_as
 from loopwright.cli.exits import ExitCode
@@ -20,16 +25,21 @@ from loopwright.cli.follow import Display
 from loopwright.cli.lines import listed
 from loopwright.cli.table import exit_code
 from loopwright.config.resolve import Settings
+from loopwright.core.errors import LoopwrightError
 from loopwright.core.flakes import FOLDERS
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Project, Run
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LoopState, RunState
 from loopwright.engine import commands
 from loopwright.engine.feed import is_exported
 from loopwright.engine.finishes import is_open
+from loopwright.engine.later_edits import ended_plan, stale_items
 from loopwright.engine.moves import need
-from loopwright.engine.source_debts import ask, is_asked
+from loopwright.engine.serving import is_served
+from loopwright.engine.source_debts import Untold, ask, is_asked, note_outcome
 from loopwright.engine.views import PlanView, plan_view
+from loopwright.engine.worker import WorkerLoop
 from loopwright.engine.world import HomePaths, World
 from loopwright.ports import Tx
 
@@ -48,6 +58,9 @@ SHOWN_SHARE = 10
 STOP_S = 10.0
 """How long a second Ctrl-C waits for ended agents to be written down; without that they are found ended later."""
 
+ASK_S = 5.0
+"""How long a Ctrl-C waits for the database to take it."""
+
 _PAUSED = {
     signal.SIGINT: "paused from the terminal",
     signal.SIGTERM: "paused: a signal asked it to end (SIGTERM)",
@@ -59,27 +72,46 @@ _RESTING = frozenset(LoopState) - {LoopState.RUNNING}
 class Foreground:
     """One plan on one terminal."""
 
-    def __init__(self, home: Home, settings: Settings, plan_id: str, *, actor: str, display: Display) -> None:
+    def __init__(
+        self,
+        home: Home,
+        settings: Settings,
+        plan: Plan,
+        *,
+        actor: str,
+        display: Display,
+        submitter: str = "",
+    ) -> None:
+        """Show this plan; `submitter` names the submission that this process made."""
         self._home = home
+        self._submitter = submitter
         self._settings = settings
-        self._plan_id = plan_id
+        self._plan_id = plan.id
+        self._project_id = plan.project_id
         self._actor = actor
         self._display = display
         self._paths = HomePaths(root=home.root)
         self._signals = 0
         self._hard = asyncio.Event()
+        self._is_cut_off = False
+        """Nothing can be written down, so nobody waits for that."""
         self._pausing: asyncio.Task[None] | None = None
+        self.left = False
+        """Whether it stopped following a worker that continues the plan."""
         self._terminals = [fd for fd in (1, 2) if os.isatty(fd)]
 
     async def run(self) -> ExitCode:
         """Drive or follow the plan until it rests; return what the exit code says."""
         self._catch_signals()
+        self._home.membership.attend(self._project_id)
         notes = _Notes(self._display)
         logging.getLogger("loopwright").addHandler(notes)
         with self._display:
             showing = asyncio.create_task(self._keep_showing())
             try:
                 while not await self._at_rest():
+                    if self.left:
+                        return ExitCode.UNFINISHED
                     if self._home.membership.acquire(self._note()):
                         await self._work()
                     else:
@@ -93,37 +125,58 @@ class Foreground:
                 self._home.membership.release()
                 logging.getLogger("loopwright").removeHandler(notes)
             await until_told(self._home, self._plan_id)
+            await tell_stale(self._home, self._settings, self._plan_id)
             view = await self._view()
             self._display.show(view)
-        return exit_code(view)
+        code = exit_code(view)
+        if code is ExitCode.UNFINISHED and await self._home.store.read(self._lacks_programs):
+            return ExitCode.ENVIRONMENT
+        return code
+
+    def _lacks_programs(self, tx: Tx) -> bool:
+        plan: Plan = need(tx.get(Plan, self._plan_id), "the plan")
+        return bool(gone(plan.environment, host_id(self._home.root)))
 
     async def _work(self) -> None:
-        if others := await self._home.store.read(lambda tx: also_going_on(tx, self._plan_id)):
-            self._display.say(f"[yellow]note[/]: {escape(others)}")
+        for note in await self._home.store.read(lambda tx: other_plans(tx, self._home, self._plan_id)):
+            self._display.say(f"[yellow]note[/]: {escape(note)}")
         slots = self._settings.values.parallel
-        world = make_world(self._home, self._settings, os.environ, slots=slots)
-        worker = asyncio.create_task(make_worker(world).run(lambda: self._finished(world)))
+        world = make_world(
+            self._home,
+            self._settings,
+            os.environ,
+            slots=slots,
+            project_id=self._project_id,
+            submitter=self._submitter,
+        )
+        worker = make_worker(world)
+        working = asyncio.create_task(worker.run(lambda: self._finished(world)))
         hard = asyncio.create_task(self._hard.wait())
-        await asyncio.wait({worker, hard}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({working, hard}, return_when=asyncio.FIRST_COMPLETED)
         hard.cancel()
-        if not worker.done():
-            await self._stop_at_once(world, worker)
+        if not working.done():
+            await self._stop_at_once(world, worker, working)
         try:
-            await worker
+            await working
         except asyncio.CancelledError:
             if not self._hard.is_set():
                 raise
 
-    async def _stop_at_once(self, world: World, worker: asyncio.Task[None]) -> None:
+    async def _stop_at_once(self, world: World, worker: WorkerLoop, working: asyncio.Task[None]) -> None:
         """End every agent without asking; the worker, which pauses already, writes down what it was doing."""
         try:
             async with asyncio.timeout(STOP_S):
-                while not worker.done():
+                while not working.done() and not self._is_cut_off:
                     # Again and again: one may be starting this very moment.
                     await end_agents(world, self._plan_id)
-                    await asyncio.wait({worker}, timeout=0.1)
-        except TimeoutError:
-            worker.cancel()
+                    await asyncio.wait({working}, timeout=0.1)
+                # Without the database the worker would wait for that. Its legs know their agents, and end them.
+                while self._is_cut_off and not working.done() and worker.interrupt_all():
+                    await asyncio.wait({working}, timeout=0.1)
+        except (TimeoutError, LoopwrightError):
+            self._is_cut_off = True
+        if self._is_cut_off:
+            working.cancel()
 
     async def _finished(self, world: World) -> bool:
         if not await self._at_rest():
@@ -167,7 +220,19 @@ class Foreground:
 
     def _interrupted(self, number: signal.Signals) -> None:
         self._signals += 1
-        if self._signals == 1:
+        if self._signals > 2:  # whatever is waited for does not come
+            resume = to_type("resume", short_id(self._plan_id))
+            sys.stderr.write(
+                f"\nLeaving at once. Agents that still run go on alone.\ntake them over:  {resume}\n"
+            )
+            sys.stderr.flush()
+            os._exit(ExitCode.INTERRUPTED)
+        if self._signals == 1 and (holder := follows_worker(self._home)):
+            self.left = True
+            self._say_left(holder)
+        elif self.left:
+            return
+        elif self._signals == 1:
             told = "\nPausing: running agents are asked to stop, their work is kept. Ctrl-C again stops at once.\n"
             if number == signal.SIGHUP:
                 self._leave_terminal()
@@ -177,6 +242,15 @@ class Foreground:
         else:
             self._hard.set()
 
+    def _say_left(self, holder: Mapping[str, Any]) -> None:
+        """Say that only the following ends; a closed terminal hears nothing of it."""
+        name = short_id(self._plan_id)
+        with suppress(OSError):
+            sys.stderr.write(
+                f"\nStopped following: process {holder.get('pid')} continues the plan.\n"
+                f"follow it again:  {to_type('watch', name)}\npause it:  {to_type('pause', name)}\n"
+            )
+
     def _leave_terminal(self) -> None:
         """The terminal was closed: write to nowhere, so that a word too many does not cut the pausing short."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -185,20 +259,31 @@ class Foreground:
         os.close(nowhere)
 
     async def _ask_to_pause(self, reason: str) -> None:
-        await self._home.store.transact(
-            "command.request",
-            lambda tx: commands.request(
-                tx,
-                _ids,
-                actor=self._actor,
-                verb="pause",
-                target=self._plan_id,
-                arguments={"now": True, "reason": reason},
-            ),
-        )
+        def ask(tx: Tx) -> object:
+            arguments = {"now": True, "reason": reason}
+            return commands.request(
+                tx, _ids, actor=self._actor, verb="pause", target=self._plan_id, arguments=arguments
+            )
+
+        try:
+            async with asyncio.timeout(ASK_S):
+                await self._home.store.transact("command.request", ask)
+        except (LoopwrightError, TimeoutError) as problem:
+            why = str(problem) or f"the database did not answer within {ASK_S:.0f} s"
+            sys.stderr.write(
+                f"The pause cannot be written down: {why}\n"
+                "The agents are ended now. `loopwright doctor` says what is wrong with the home.\n"
+            )
+            self._is_cut_off = True
+            self._hard.set()
 
     def _note(self) -> Mapping[str, Any]:
-        return {"pid": os.getpid(), "plan": self._plan_id, "command": called_as()}
+        return {
+            "pid": os.getpid(),
+            "plan": self._plan_id,
+            "serves": self._project_id,
+            "command": called_as(),
+        }
 
 
 async def until_told(home: Home, plan_id: str) -> None:
@@ -222,13 +307,58 @@ async def tell_now(home: Home, world: World, plan_id: str) -> None:
             return  # who worked there has left
 
 
-def also_going_on(tx: Tx, plan_id: str) -> str:
-    """Say what else goes on in the home, for who works there works on all of it; empty where that is nothing."""
+async def tell_stale(home: Home, settings: Settings, plan_id: str) -> bool:
+    """Tell a source again that says of settled items that they are in progress; return whether that was due.
+
+    An editor saved an older copy of it over the end.
+    """
+    ended = await home.store.read(lambda tx: ended_plan(tx, plan_id))
+    if ended is None or ended.kind not in registry.known_sources():
+        return False
+    items = await asyncio.to_thread(stale_items, registry.source(ended.kind), ended)
+    if items:
+        left = Untold(reason="it was saved with an older status", items=items)
+        await home.store.transact("source.debt", lambda tx: note_outcome(tx, plan_id, left))
+        await tell_now(home, make_world(home, settings, os.environ, slots=1), plan_id)
+    return bool(items)
+
+
+def other_plans(tx: Tx, home: Home, plan_id: str) -> list[str]:
+    """Return what to say about the other running plans of the home: what this process does of them, and what not."""
     going = {loop.plan_id for loop in tx.find(Loop, state=LoopState.RUNNING)} - {plan_id}
     plans = tx.find(Plan, id=[one for one in going if one], order_by=("created_at",))
     paths = {one.id: one.path for one in tx.find(Project, id={plan.project_id for plan in plans})}
-    names = [f"{plan.title} ({short_id(plan.id)}) in {paths[plan.project_id]}" for plan in plans]
-    return f"also going on here: {listed(names)}; `loopwright pause PLAN` pauses one" if names else ""
+    mine = need(tx.get(Plan, plan_id), "the plan").project_id
+    alone = home.membership.exclusive
+    attended = home.membership.attended if alone else partial(is_served, tx)
+    served = {one for one in paths if one == mine or attended(one)}
+    notes = []
+    if names := [_named(plan, paths) for plan in plans if plan.project_id in served]:
+        notes.append(f"also running here: {listed(names)}; `loopwright pause PLAN` pauses one")
+    if names := [_named(plan, paths) for plan in plans if plan.project_id not in served]:
+        notes.append(
+            f"not continued here: {listed(names)}; `loopwright resume PLAN` continues one, "
+            "`loopwright worker` all of them"
+        )
+    return notes
+
+
+def _named(plan: Plan, paths: Mapping[str, str]) -> str:
+    return f"{plan.title} ({short_id(plan.id)}) in {paths[plan.project_id]}"
+
+
+def follows_worker(home: Home) -> Mapping[str, Any] | None:
+    """Return the note of the worker for all projects that executes plans here, so that nothing depends on us."""
+    # The lock is not held by this process: what it holds itself, it serves one project with.
+    holder = home.membership.holder() or {}
+    return holder if holder.get("serves") == ALL else None
+
+
+async def is_worked_on(home: Home, project_id: str) -> bool:
+    """Return whether a live process starts the work of a project."""
+    if isinstance(home.membership, LockedMembership):
+        return home.membership.serves(project_id)
+    return await home.store.read(lambda tx: is_served(tx, project_id))
 
 
 def _ids(kind: str) -> str:

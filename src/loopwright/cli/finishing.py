@@ -10,11 +10,13 @@ from rich.markup import escape
 
 from loopwright.adapters.git import GitRepository
 from loopwright.app import Home, forge, make_worker, make_world
+from loopwright.cli.command_effects import print_effect
 from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.drive import log_to
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.looking import find_plan
 from loopwright.cli.output import console, print_json
+from loopwright.cli.table import print_finish
 from loopwright.config.resolve import Settings
 from loopwright.core.errors import UserError
 from loopwright.core.finishing import LEAVE, PULL_REQUEST
@@ -67,6 +69,7 @@ async def _accept(text: str | None, keys: list[str], how: str | None, *, as_json
         answer = await ask(home, "accept", plan.id, {"tasks": keys, "finish": how})
         if not as_json:
             console().print(escape(answer.result))
+            print_effect("accept")
         begun = await home.store.read(lambda tx: tx.find(Finish, plan_id=plan.id, order_by=("-created_at",)))
         finish = await _until_over(home, settings, begun[0].id)
         (end,) = await home.store.read(lambda tx: _view(tx, finish))
@@ -106,19 +109,6 @@ async def _until_over(home: Home, settings: Settings, finish_id: str) -> Finish:
         finally:
             home.membership.release()
     return await row()
-
-
-def print_finish(end: FinishView) -> None:
-    """Say what became of a plan's work, and what to do if that is not what was wanted."""
-    told, _, way = end.detail.partition("\n")
-    out = console()
-    if end.state == FinishState.FINISHED.value:
-        out.print(f"[green]finished[/]: {escape(told)}")
-        return
-    word = "not finished" if end.state == FinishState.REFUSED.value else "finishing"
-    out.print(f"[yellow]{word}[/]: {escape(told or end.how)}")
-    if way:
-        out.print(f"what to do: {escape(way)}")
 
 
 async def check_finish(settings: Settings, repository: GitRepository, start: Base) -> None:

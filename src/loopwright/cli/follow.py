@@ -8,8 +8,10 @@ from typing import Self
 from rich.live import Live
 from rich.markup import escape
 
+from loopwright.cli.keys import Keyboard
 from loopwright.cli.output import console, duration
 from loopwright.cli.table import awaits_look, headline, remark, screen, sleeping, word
+from loopwright.engine.doing import SETS_UP
 from loopwright.engine.views import PlanView, TaskView
 
 _QUIET = frozenset({"QUEUED", "CREATED"})
@@ -29,6 +31,7 @@ class Display:
         self._begun = False
         self._waits = False
         self._sleeps: datetime | None = None
+        self.keyboard = Keyboard()
         self._live = (
             Live(console=self._console, refresh_per_second=4, transient=True)
             if self._console.is_terminal and not quiet
@@ -47,6 +50,7 @@ class Display:
 
     def __enter__(self) -> Self:
         if self._live is not None:
+            self.keyboard.__enter__()
             self._live.__enter__()
         return self
 
@@ -55,6 +59,7 @@ class Display:
     ) -> None:
         if self._live is not None:
             self._live.__exit__(kind, error, trace)
+            self.keyboard.__exit__(kind, error, trace)
 
     def show(self, view: PlanView) -> None:
         """Show the plan as it is now."""
@@ -95,7 +100,8 @@ class Display:
             self._console.print(text)
 
     def _line(self, task: TaskView) -> None:
-        now = f"{task.status}/{task.stage}/{task.attempt}"
+        sets_up = task.stage == "PREPARING" and task.doing.startswith(SETS_UP)
+        now = f"{task.status}/{task.stage}/{task.attempt}/{sets_up}"
         before = self._seen.get(task.id)
         self._seen[task.id] = now
         if now == before or (task.status in _QUIET and (before is None or task.attempt <= 1)):

@@ -1,12 +1,12 @@
 """What a person changed in a source while its plan is unfinished: which command takes that in."""
 
-import shlex
 from pathlib import Path
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.reading import read
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.model import Loop, Plan, Project, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import TaskState
 from loopwright.engine.books import writes
 from loopwright.engine.moves import need
@@ -53,7 +53,7 @@ def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
             )
         else:
             told.append(
-                f"{asked.source_path} changed; {task.key} has failed, and `loopwright retry {shlex.quote(task.key)}` "
+                f"{asked.source_path} changed; {task.key} has failed, and `{to_type('retry', task.key)}` "
                 "tries it by what stands there now"
             )
     return tuple(told)

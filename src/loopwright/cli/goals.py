@@ -1,13 +1,13 @@
 """Telling a goal in words from a path or a command: one that is mistyped must not cost a planner's run."""
 
 import difflib
-import shlex
 from pathlib import Path
 from typing import Final
 
 from loopwright.cli.main import COMMANDS
 from loopwright.cli.typing_mistakes import BELOW
 from loopwright.core.errors import UserError
+from loopwright.core.shell_hints import to_type
 
 _FILES: Final = frozenset({".yaml", ".yml", ".json", ".jsonl", ".md"})
 _SENTENCE: Final = 3
@@ -32,20 +32,19 @@ def check_goal(text: str) -> None:
     if not said:
         raise UserError("the goal is empty", hint='say in words what is to be done: loopwright plan "..."')
     if Path(said).exists():
-        name = shlex.quote(said)
         raise UserError(
             f"{said} is there already, and no goal",
-            hint=f"`loopwright plan check {name}` checks it as a plan, `loopwright run {name}` runs it",
+            hint=f"`{to_type('plan', 'check', said)}` checks it as a plan, `{to_type('run', said)}` runs it",
         )
     if "/" in said or Path(said).suffix.lower() in _FILES:
         raise UserError(
             f"{said!r} looks like a path, and no agent is asked to plan for one",
-            hint=f"say the goal in a sentence; a plan is checked with `loopwright plan check {shlex.quote(said)}`",
+            hint=f"say the goal in a sentence; a plan is checked with `{to_type('plan', 'check', said)}`",
         )
     near = difflib.get_close_matches(said.lower(), (*_OF_PLAN, *COMMANDS), n=1, cutoff=_ALIKE)
     if near:
         meant = f"plan {near[0]}" if near[0] in _OF_PLAN else near[0]
         raise UserError(
-            f"{said!r} looks like the command `loopwright {meant}`, and no agent is asked to plan for one",
+            f"{said!r} looks like the command `{meant}`, and no agent is asked to plan for one",
             hint='if it is the goal, say it in a few words more: loopwright plan "..."',
         )

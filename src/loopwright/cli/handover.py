@@ -3,6 +3,7 @@
 import asyncio
 import os
 import re
+import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,20 +14,21 @@ from rich.markup import escape
 
 from loopwright.adapters.git.by_hand import Hands
 from loopwright.app import Home, repositories
+from loopwright.cli.command_effects import print_effect
 from loopwright.cli.context import look_settings, open_existing
 from loopwright.cli.control import ask, control, find_target, let_agents_stop, someone_works, work_here
-from loopwright.cli.drive import log_to
+from loopwright.cli.drive import is_worked_on, log_to
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.lines import counted
 from loopwright.cli.output import console, print_json
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.failures import RULES, Level
 from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState
 from loopwright.engine.branch import stands
 from loopwright.engine.moves import need
 from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch
-from loopwright.engine.views import plan_view
-from loopwright.engine.world import HomePaths
 from loopwright.ports import Repository, Tx
 
 _NAMED = 5
@@ -109,18 +111,19 @@ async def _take_over(text: str, directory: Path | None, *, as_json: bool) -> int
             subject=commit_subject(task),
             at=task.created_at,
         )
-        await by_hand.hand_out(Path(task.taken_dir), hand_branch(task), start)
+        await by_hand.hand_out(Path(task.taken_dir), hand_branch(plan, task), start)
         if as_json:
-            told = {"directory": task.taken_dir, "branch": hand_branch(task), "start": start}
+            told = {"directory": task.taken_dir, "branch": hand_branch(plan, task), "start": start}
             print_json({"command": answer, **told, "exit_code": 0})
             return ExitCode.VERIFIED
         out = console()
         out.print(escape(answer.result))
-        out.print(f"work here:  cd {escape(task.taken_dir)}")
+        print_effect("take-over")
+        out.print(f"work here:  cd {escape(shlex.quote(task.taken_dir))}")
         out.print(
             f"[dim]it starts from {'attempt ' + str(last.n) if last else 'the plan branch'} ({start[:7]})[/]"
         )
-        out.print(f"then:       loopwright hand-back {escape(task.key)}")
+        out.print(f"then:       {escape(to_type('hand-back', task.key))}")
         return ExitCode.VERIFIED
     finally:
         await home.store.close()
@@ -156,11 +159,13 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
     try:
         task, plan, project = await home.store.read(lambda tx: _rows(tx, text, "hand-back"))
         if not task.taken_by:
-            raise Refused(f"nobody has taken {task.key} over", hint=f"`loopwright take-over {task.key}` does")
+            raise Refused(
+                f"nobody has taken {task.key} over", hint=f"`{to_type('take-over', task.key)}` does"
+            )
         repository = repositories(home)(project)
         by_hand = await repository.by_hand()
         where = Path(task.taken_dir)
-        hands = await by_hand.look(where, hand_branch(task))
+        hands = await by_hand.look(where, hand_branch(plan, task))
         if hands.uncommitted and not include and not _agreed(hands, where):
             console().print("nothing was handed back")
             return ExitCode.UNFINISHED
@@ -177,10 +182,13 @@ async def _hand_back(text: str, *, include: bool, as_json: bool) -> int:
         answer = await ask(home, "hand_back", task.id, told)
         if not as_json:
             console().print(escape(answer.result))
-        if not await someone_works(home):
-            await work_here(home, settings, plan.id, quiet=as_json)
+            print_effect("hand-back")
+        if not await is_worked_on(home, plan.project_id):
+            await work_here(home, settings, plan, quiet=as_json)
         code = await _told(home, answer, attempt.id, task, as_json=as_json)
         if code is ExitCode.VERIFIED and not as_json:
+            left = await by_hand.look(where, hand_branch(plan, task)) if (where / ".git").exists() else None
+            console().print(f"landed.{escape(_how_to_delete(where, left))}")
             await _close(home, plan.id)
         return code
     finally:
@@ -206,7 +214,7 @@ async def _refuse_unchanged(
         )
         raise Refused(
             f"nothing changed since you took it over: it is what attempt {last.n} left, which {became}",
-            hint=f"change it in {task.taken_dir}, or `loopwright hand-back {task.key} --drop`",
+            hint=f"change it in {task.taken_dir}, or `{to_type('hand-back', task.key, drop=True)}`",
         )
 
 
@@ -223,11 +231,22 @@ def _agreed(hands: Hands, where: Path) -> bool:
     return input("Hand that back as well? [y/N] ").strip().lower() in ("y", "yes")
 
 
+def _how_to_delete(where: Path, left: Hands | None) -> str:
+    """Return the command that deletes a checkout; git wants --force for one with files that are in no commit."""
+    if left is None:
+        return ""
+    remove = f"git worktree remove {'--force ' * bool(left.uncommitted)}{shlex.quote(str(where))}"
+    files = counted(len(left.uncommitted), "file")
+    more = f", with {files} that its branch does not have" if left.uncommitted else ""
+    return f" Your checkout stays; `{remove}` deletes it{more}"
+
+
 async def _close(home: Home, plan_id: str) -> None:
     """End like `run` where the work that landed was the last that its plan waited for."""
     from loopwright.cli.run import closing
+    from loopwright.cli.source_news import view_with_news
 
-    view = await home.store.read(lambda tx: plan_view(tx, plan_id, HomePaths(root=home.root)))
+    view = await view_with_news(home, plan_id)
     if view.loop_state != LoopState.RUNNING.value:
         closing(view, as_json=False)
 
@@ -253,9 +272,9 @@ async def _told(home: Home, answer: Command, attempt_id: str, task: Task, *, as_
         print_json({"command": answer, **facts, "exit_code": int(code)})
         return code
     out = console()
-    if landed:
-        out.print(f"landed. Your checkout stays; `git worktree remove {escape(task.taken_dir)}` deletes it")
-    elif not waits:
+    if not landed and not waits:
         out.print(f"not accepted: {escape(attempt.detail)}")
-        out.print(f"it is still yours, in {escape(task.taken_dir)}; more: loopwright show {escape(task.key)}")
+        out.print(
+            f"it is still yours, in {escape(task.taken_dir)}; more: {escape(to_type('show', task.key))}"
+        )
     return code

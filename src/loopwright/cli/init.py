@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import shlex
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -30,6 +29,7 @@ from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
 from loopwright.core.errors import Refused, UserError
+from loopwright.core.shell_hints import to_type
 from loopwright.ports import Base
 
 _STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
@@ -159,8 +159,8 @@ def _project(stands: Place, tracked: list[str]) -> Place:
 
 def _text(detected: Detected, tried: Tried, agent: str | None) -> str:
     if tried.setup is not None and not tried.setup.passed:
-        note = f"Left out, because it did not work here: setup = {detected.setup} ({tried.setup.reason})"
-        detected = replace(detected, setup=None, notes=(*detected.notes, note))
+        note = f"Left out, because it did not work here: {detected.preparation} ({tried.setup.reason})"
+        detected = replace(detected, dependencies=None, setup=None, notes=(*detected.notes, note))
     text = render_toml(detected, tried.results(detected))
     if agent is None:
         return text
@@ -222,7 +222,7 @@ def _document(report: _Report, *, written: bool) -> Mapping[str, Any]:
                 "duration_s": ran.duration_s if ran else None,
             }
         )
-    setup = {"command": detected.setup, "why": detected.setup_why, "tried": tried.setup}
+    setup = {"command": detected.preparation, "why": detected.setup_why, "tried": tried.setup}
     return {
         "root": str(report.place.root),
         "subfolder": report.place.subfolder,
@@ -230,7 +230,7 @@ def _document(report: _Report, *, written: bool) -> Mapping[str, Any]:
         "default_branch": report.default_branch,
         "languages": detected.languages,
         "has_tests": detected.has_tests,
-        "setup": setup if detected.setup else None,
+        "setup": setup if detected.preparation else None,
         "env_files": detected.env_files,
         "gates": gates,
         "agent": {"name": report.agent.name, "path": report.agent.path, "problem": report.agent.problem},
@@ -248,6 +248,7 @@ def _print(report: _Report, out: Console) -> None:
         ("repository", str(report.place.root)),
         ("default branch", f"{report.default_branch}{on}, tried at {report.base.sha[:7]}"),
         ("languages", ", ".join(detected.languages) or "none recognised"),
+        ("dependencies", detected.dependencies or "none needed"),
         ("setup", detected.setup or "none needed"),
         ("env files", ", ".join(detected.env_files) or "none"),
     ]
@@ -287,8 +288,8 @@ def work_steps(folder: Path) -> list[str]:
     first = "write a plan.yaml; its format: loopwright config schema plan"
     if there:
         first = f"there is work already, any of it can be checked and run as it is: {listed(there)}"
-    name = shlex.quote(os.path.relpath(found[0][1])) if found else "plan.yaml"
-    return [first, f"check it: loopwright plan check {name}", f"run it: loopwright run {name}"]
+    name = os.path.relpath(found[0][1]) if found else "plan.yaml"
+    return [first, f"check it: {to_type('plan', 'check', name)}", f"run it: {to_type('run', name)}"]
 
 
 def _print_next(report: _Report, out: Console) -> None:

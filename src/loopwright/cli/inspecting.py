@@ -164,7 +164,7 @@ async def project_packet(goal: str, folder: Place) -> Packet:
             repository,
             folder.root,
             folder.subfolder,
-            setup=settings.values.setup or "",
+            setup=" && ".join(filter(None, (settings.values.dependencies, settings.values.setup))),
             gates=settings.gates,
         )
     packet = Packet(

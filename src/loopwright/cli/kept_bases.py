@@ -15,6 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.agents.plan_environment import with_file
 from loopwright.adapters.evidence import evidence_hash
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git.files import delete, write_atomically
@@ -23,6 +24,7 @@ from loopwright.adapters.keeping_files import read_exit
 from loopwright.app import chosen_sandbox
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import plain
+from loopwright.core.environments import is_kept
 from loopwright.core.findings import Verdict
 from loopwright.core.gates import Commands
 from loopwright.core.ids import Kind
@@ -116,13 +118,15 @@ class Bases:
             # Somebody else put another one in its place, or let it go: the plan judges its base itself.
             delete(copied)
             return None
+        sandbox = chosen_sandbox(self.settings, os.environ).sandbox
         return KnownBase(
             run_id=run_id,
             tree=kept.tree,
             commands=kept.commands,
             verdict=kept.verdict,
             exit=replace(kept.exit, files_sha256=evidence_hash(copied)),
-            sandbox=chosen_sandbox(self.settings, os.environ).sandbox.level.value,
+            sandbox=sandbox.level.value,
+            sandbox_made_with=sandbox.made_with,
             host_id=host_id(self.settings.home),
             boot_id=boot_id(),
         )
@@ -131,6 +135,10 @@ class Bases:
         values = self.settings.values
         asked = [tree, gate_key(commands), plain(values.sandbox), plain(values.test_runners)]
         asked += [sorted(values.environment), plain(values.user_folder)]
+        given = {*values.environment, *values.environment_plain}
+        # In another environment the same commands may find other programs.
+        here = with_file(os.environ, values.env_file, values.environment)
+        asked += [sorted((name, text) for name, text in here.items() if is_kept(name) or name in given)]
         name = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         return self.settings.home / FOLDER / name[:40]
 

@@ -87,7 +87,9 @@ async def opened_again(
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
-        return tuple(task.key for task in to_do(asked.work) if task.key in done)
+        # One that is marked in progress is an older copy, which is told again how the plan ended.
+        again = [task for task in to_do(asked.work) if task.mark is not Mark.RUNNING]
+        return tuple(task.key for task in again if task.key in done)
     if plan.result_sha is None or not to_do(asked.work):
         return ()
     _, landed = await store.read(lambda tx: _landed(tx, asked))

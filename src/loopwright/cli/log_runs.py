@@ -5,6 +5,7 @@ from typing import Final, Literal
 
 from loopwright.cli.looking import find_target
 from loopwright.core.errors import NotFound
+from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task, VerdictRecord
 from loopwright.core.states import LIVE_ATTEMPT, PROCESS_OVER, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
@@ -46,6 +47,8 @@ class Chosen:
     more: bool
     reused: dict[str, str]
     """By run id, of a gate that ran for an earlier attempt and whose verdict was used again: where it ran."""
+    became: str = ""
+    """What became of the task that was asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         plan_id = row.plan_id
         earlier = _judged_before(tx, attempts, runs)
         runs += [run for run in earlier if run.id not in since]
+        # A baseline is what the checks say without the work, and no word about the work itself.
+        runs.sort(key=lambda run: run.role is not Role.BASELINE)
     else:
         complete = (Role.FINISH,) if wish.role == "finish" else (Role.VERIFY, Role.EVALUATION)
         runs, plan_id = tx.find(Run, plan_id=row.id, role=complete, order_by=("created_at",)), row.id
@@ -87,7 +92,19 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
         attempts={run.id: numbers[run.attempt_id] for run in wanted if run.attempt_id in numbers},
         more=_more(tx, row, plan_id, attempts, runs, wish),
         reused={run.id: _where(tx, run) for run in earlier},
+        became=_became(row, attempts) if isinstance(row, Task) else "",
     )
+
+
+def _became(task: Task, attempts: list[Attempt]) -> str:
+    """Say how a task stands; of an attempt that is not its last, what became of that."""
+    last = attempts[-1] if attempts else None
+    if last is not None and last.id != task.attempt_id:
+        why = f" ({last.failure.value.replace('_', ' ')})" if last.failure else ""
+        return f"attempt {last.n} at {task.key}: {last.state.value.lower()}{why}"
+    word = (task.outcome or task.status).value.lower().replace("_", " ")
+    landed = f", landed as {task.landed_sha[:7]}" if task.landed_sha else ""
+    return f"{task.key}: {word}{landed}"
 
 
 def _judged_before(tx: Tx, attempts: list[Attempt], runs: list[Run]) -> list[Run]:
@@ -164,7 +181,9 @@ def nothing(tx: Tx, wish: Wish) -> NotFound:
             hint=f"there are: {', '.join(map(str, numbers)) or 'none yet'}",
         )
     if wish.role in ("verify", "evaluation"):
-        return NotFound("a task has no verification: the plan has", hint=f"loopwright logs {row.plan_id}")
+        return NotFound(
+            "a task has no verification: the plan has", hint=f"loopwright logs {short_id(row.plan_id)}"
+        )
     if wish.role == "gate" and numbers:
         return NotFound(
             f"no gate ran in this attempt at {row.key}: it did not get so far, or exactly this tree was judged before",

@@ -16,7 +16,7 @@ from loopwright.cli.looking import Look, glancing, looking, wanted
 from loopwright.cli.output import console, duration, money
 from loopwright.cli.transcript import Transcript, readable_lines
 from loopwright.core.ids import short_id
-from loopwright.core.model import Run
+from loopwright.core.model import Role, Run
 from loopwright.core.states import PROCESS_OVER
 from loopwright.ports import OutputLine
 
@@ -72,6 +72,7 @@ def logs(
             for line in OutputReader(look.paths.run(run.id), 0).all():
                 printer.line(line)
             printer.end(run)
+        printer.close(chosen)
     return ExitCode.VERIFIED
 
 
@@ -93,6 +94,7 @@ async def _follow(look: Look[Any], wish: Wish, printer: "_Printer") -> None:
             printer.end(await _settled(look, run))
         if not new:
             if not chosen.more:
+                printer.close(chosen)
                 return
             await look.store.changed(_LOOK_S)
 
@@ -142,7 +144,8 @@ class _Printer:
         if run.id in chosen.reused:
             self._about("── the gate was not run again: exactly this tree was judged before")
             tries = f"  {chosen.reused[run.id]}, used again"
-        self._about(f"── {who}{tries}  {short_id(run.id)}")
+        why = ": what the checks say without this work" if run.role is Role.BASELINE else ""
+        self._about(f"── {who}{tries}  {short_id(run.id)}{why}")
 
     def line(self, line: OutputLine) -> None:
         """Print one recorded line."""
@@ -186,6 +189,11 @@ class _Printer:
             money(run.cost_micros, estimated=run.cost_estimated) if run.cost_micros is not None else "",
         )
         self._about("── " + "  ".join(part for part in parts if part))
+
+    def close(self, chosen: Chosen) -> None:
+        """Say last what became of the task, whatever its runs printed."""
+        if chosen.became:
+            self._about(f"── {chosen.became}")
 
     def _about(self, text: str) -> None:
         if not self._raw and not self._json:

@@ -5,18 +5,22 @@ import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from loopwright.adapters.membership import LockedMembership
 from loopwright.adapters.store.glimpse import Glimpse
-from loopwright.cli.surroundings import repository_around
+from loopwright.cli.surroundings import checkouts, repository_around
 from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.errors import Ambiguous, NotFound
 from loopwright.core.model import Plan, Run, Task
+from loopwright.core.shell_hints import to_type
+from loopwright.core.visible import drawable
+from loopwright.engine.overview import PlanSummary
+from loopwright.engine.standing import attended
 from loopwright.engine.targets import obvious_target, resolve_target
-from loopwright.engine.views import live_workers, recent_plans
+from loopwright.engine.views import PlanView, live_workers, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
 
@@ -27,6 +31,7 @@ DATABASE: Final = "loopwright.db"
 """The file of a home that has no database elsewhere."""
 
 T = TypeVar("T")
+V = TypeVar("V", PlanView, PlanSummary)
 _POSTGRES: Final = ("postgresql://", "postgres://", "postgresql+", "postgres+")
 
 
@@ -67,15 +72,17 @@ class Look(Generic[S]):
         """Where the home keeps its files."""
         return HomePaths(root=self.root)
 
-    def workers(self, tx: Tx) -> tuple[WorkerSeen, ...]:
-        """Return who works in the home now."""
+    def workers(self, tx: Tx, project_id: str | None = None) -> tuple[WorkerSeen, ...]:
+        """Return who works in the home now, or who starts the work of one project."""
         if self.shared:
             return tuple(
                 WorkerSeen(pid=one.pid, hostname=one.hostname, command=f"{one.slots} slots")
                 for one in live_workers(tx)
+                if project_id is None or one.project_id in (None, project_id)
             )
-        note = LockedMembership(self.root).holder()
-        if note is None:
+        membership = LockedMembership(self.root)
+        note = membership.holder()
+        if note is None or (project_id is not None and not membership.serves(project_id)):
             return ()
         pid, plan = note.get("pid"), note.get("plan")
         return (
@@ -86,6 +93,15 @@ class Look(Generic[S]):
                 plan=plan if isinstance(plan, str) else None,
             ),
         )
+
+    def is_worked_on(self, tx: Tx, plan_id: str) -> bool:
+        """Return whether a live process starts the work of a plan's project."""
+        plan = tx.get(Plan, plan_id)
+        return plan is not None and bool(self.workers(tx, plan.project_id))
+
+    def seen(self, tx: Tx, view: V) -> V:
+        """Return a plan in the word for how it stands together with its workers."""
+        return replace(view, state=attended(view.state, worked=self.is_worked_on(tx, view.id)))
 
 
 def _command(text: str) -> str:
@@ -114,7 +130,7 @@ def glancing() -> Iterator["Look[Glimpse] | Look[SqlStore]"]:
 
 def _present_home() -> tuple[Path, str | None]:
     root, database = whereabouts(os.environ, sys.platform)
-    if not database and not (root / DATABASE).exists():
+    if not database and not (root / DATABASE).exists() and not any(root.glob(f"{DATABASE}.backup-*")):
         raise NotFound(
             "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
         )
@@ -168,25 +184,37 @@ def _plain(env: Mapping[str, str]) -> tuple[str, str] | None:
     return home, database
 
 
-def project_here() -> str | None:
-    """Return the path of the repository that the user stands in."""
+def project_here() -> tuple[str, ...] | None:
+    """Return the checkouts of the repository around the current folder, that one first."""
     # Not by `context.here`: that module loads every setting.
-    folder = Path.cwd()
-    root = repository_around(folder)
-    return str(root) if root else None
+    root = repository_around(Path.cwd())
+    return tuple(map(str, checkouts(root))) if root else None
 
 
 def find_target(tx: Tx, text: str) -> Plan | Task | Run:
     """Find what a person means, first in the repository they stand in and then in the whole home."""
-    project = project_here()
     try:
-        return resolve_target(tx, text, project_path=project)
+        return find_here(tx, text)
     except Ambiguous:
         raise
     except NotFound:
-        if project is None:
-            raise
         return resolve_target(tx, text)
+
+
+def find_here(tx: Tx, text: str, fits: Callable[[Task], bool] | None = None) -> Plan | Task | Run:
+    """Find what a person means in the checkout they stand in, and then in the repository's other checkouts."""
+    project = project_here()
+    if project is None:
+        return resolve_target(tx, text, fits=fits)
+    own, others = project[:1], project[1:]
+    try:
+        return resolve_target(tx, text, project_path=own, fits=fits)
+    except Ambiguous:
+        raise
+    except NotFound:
+        if not others:
+            raise
+        return resolve_target(tx, text, project_path=others, fits=fits)
 
 
 def wanted(tx: Tx, text: str | None, *, with_output: bool = False) -> Plan | Task | Run:
@@ -199,7 +227,7 @@ def wanted(tx: Tx, text: str | None, *, with_output: bool = False) -> Plan | Tas
     obvious = obvious_target(tx, project_path=project, with_output=with_output)
     row = obvious.row
     name = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"
-    sys.stderr.write(f"nothing is named, so this is {name}: {obvious.why}\n")
+    sys.stderr.write(drawable(f"nothing is named, so this is {name}: {obvious.why}\n"))
     return row
 
 
@@ -207,7 +235,7 @@ def nothing_named(verb: str) -> NotFound:
     """Say that no plan is meant by itself outside of every repository: the newest of all could be anyone's."""
     return NotFound(
         "this folder is in no git repository, so no plan is meant by itself",
-        hint=f"`loopwright {verb} PLAN`; `loopwright status --all` lists the plans",
+        hint=f"`{to_type(verb, 'PLAN')}`; `loopwright status --all` lists the plans",
     )
 
 

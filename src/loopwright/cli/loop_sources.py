@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from loopwright.cli.context import here
-from loopwright.cli.starting import ProjectSettings, settings_in_checkout
+from loopwright.cli.context import ProjectSettings, here
 from loopwright.config.layers import PROJECT_FILE, loop_places
 from loopwright.config.nearest import did_you_mean, quoted
 
@@ -27,10 +26,10 @@ def unused_loops(found: ProjectSettings, root: Path) -> tuple[str, ...]:
     )
 
 
-def unused_here() -> tuple[str, ...]:
+def unused_here(found: ProjectSettings) -> tuple[str, ...]:
     """Name them for the repository around the current folder."""
     place = here()
-    return unused_loops(settings_in_checkout(place), place.root) if place else ()
+    return unused_loops(found, place.root) if place else ()
 
 
 def _names(root: Path) -> Iterator[str]:

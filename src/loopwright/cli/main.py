@@ -2,6 +2,7 @@
 
 import gc
 import io
+import logging
 import os
 import sys
 from collections.abc import Iterable, Sequence
@@ -12,11 +13,12 @@ from cyclopts.exceptions import CycloptsError
 
 from loopwright import __version__
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.trouble import tell, trouble_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("loopwright.cli.init:init", "Look at this repository and write a loopwright.toml."),
     "run": ("loopwright.cli.run:run", "Do a plan: run agents until its checks pass."),
-    "worker": ("loopwright.cli.run:worker", "Join a home as one more worker and stay."),
+    "worker": ("loopwright.cli.working:worker", "Join a home as one more worker and stay."),
     "plan": ("loopwright.cli.plans:app", "Have a plan written for a goal, or check one."),
     "status": ("loopwright.cli.status:status", "Show what is going on."),
     "watch": ("loopwright.cli.status:watch", "Follow a plan live."),
@@ -54,6 +56,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "receipt": ("loopwright.cli.receipts:app", "Show, verify, replay or hand on the record of a plan."),
     "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),
     "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
+    "projects": (
+        "loopwright.cli.projects:app",
+        "List the repositories of this home, or take up plans that it does not know.",
+    ),
     "config": ("loopwright.cli.config:app", "Show or check every setting, with its origin."),
     "help": ("loopwright.cli.helping:help_", "Show what a command does, as --help does."),
     "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
@@ -142,4 +148,11 @@ def call(arguments: Sequence[str]) -> int:
         # The reader of our output went away (for example `| head`): that is its right.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return ExitCode.UNFINISHED
+    except Exception as error:
+        trouble = trouble_of(error)
+        if trouble is None:
+            raise
+        if logging.getLogger("loopwright").hasHandlers():
+            logging.getLogger(__name__).exception("ended by trouble of the machine")
+        return tell(trouble, as_json=as_json)
     return int(result) if isinstance(result, int) else ExitCode.VERIFIED

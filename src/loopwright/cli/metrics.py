@@ -1,7 +1,5 @@
 """`metrics`: how well the plans of a project went, by plan, by loop or by run."""
 
-import json as jsonlib
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
@@ -13,7 +11,6 @@ from loopwright.cli.looking import find_target, glancing, project_here
 from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.table import cost_in_words, standing
-from loopwright.core.documents import document
 from loopwright.core.errors import BadConfig, NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
@@ -71,7 +68,7 @@ def metrics(
     whole = together(plans)
     if jsonl:
         for one in found[per]:
-            sys.stdout.write(jsonlib.dumps(document(one), ensure_ascii=False) + "\n")
+            print_json(one, indent=None)
     elif json:
         print_json({f"{per}s": found[per], "together": whole})
     else:

@@ -10,9 +10,10 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import columns, counted
 from loopwright.cli.output import complain, console, duration, print_json
 from loopwright.core.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
+from loopwright.core.shell_hints import to_type
 
 _SHOWN = 8
-_MEND = "mend what is named; `loopwright plan check` looks again"
+_MEND = "mend what is named; `loopwright plan check FILE` looks again"
 _SCHEMAS: Mapping[str, str] = {
     "spec": "plan",
     "yaml": "plan",
@@ -36,7 +37,7 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
             return _unclear(known, arguments, as_json=as_json)
         case BadPlan(problems=(one,)) if not one.startswith(known.source):
             # About the file as a whole.
-            return _listed(known, str(known), (), hint=_mend(known), as_json=as_json)
+            return _listed(known, str(known), (), hint=known.hint or _mend(known), as_json=as_json)
         case BadPlan():
             message = f"{known.source} cannot be run: {counted(len(known.problems), 'problem')}"
             return _listed(known, message, known.problems, hint=_mend(known), as_json=as_json)
@@ -50,7 +51,10 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
             code = ExitCode.USER_ERROR
             return complain(str(known), hint=known.hint, code=code, as_json=as_json, kind=known.code)
         case _:
-            return complain(str(known), code=ExitCode.ENVIRONMENT, as_json=as_json, kind=known.code)
+            hint = getattr(known, "hint", None)
+            return complain(
+                str(known), hint=hint, code=ExitCode.ENVIRONMENT, as_json=as_json, kind=known.code
+            )
 
 
 def _mend(known: BadPlan) -> str:
@@ -58,7 +62,7 @@ def _mend(known: BadPlan) -> str:
     own, usual = _FILES.get(known.kind, {}), _SCHEMAS.get(known.kind)
     named = [one.partition(":")[0].rpartition("/")[2] for one in known.problems]
     schemas = dict.fromkeys(filter(None, (own.get(name, usual) for name in named)))
-    commands = " and ".join(f"`loopwright config schema {one}`" for one in schemas)
+    commands = " and ".join(f"`{to_type('config', 'schema', one)}`" for one in schemas)
     verb = "print" if len(schemas) > 1 else "prints"
     return f"{_MEND}, and {commands} {verb} what may stand in it" if commands else _MEND
 

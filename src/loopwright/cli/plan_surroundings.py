@@ -41,7 +41,7 @@ async def seen_around(
         makefile=await _text(repository, sha, place, makefile) if makefile else None,
         lies_about=lambda name: (place.root / place.subfolder / name).is_file(),
         has_program=cache(lambda name: shutil.which(name) is not None),
-        brings=bool(policy.setup or policy.copy_files),
+        brings=bool(policy.dependencies or policy.setup or policy.copy_files),
         elsewhere=settings.values.database is not None,
         failed_before=failed,
         done=done,

@@ -3,7 +3,6 @@
 import asyncio
 import math
 import os
-import shlex
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +46,7 @@ from loopwright.core.planning import (
     source_of,
 )
 from loopwright.core.policy import Answering
+from loopwright.core.shell_hints import to_type
 from loopwright.engine.metrics import plan_figures, together
 from loopwright.engine.submit import plan_of_source
 from loopwright.engine.views import recent_plans
@@ -175,10 +175,10 @@ async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan |
 
 def _for_existing(goal: str, target: Path, *, own: bool) -> str:
     """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
-    run = f"`loopwright run {shlex.quote(os.path.relpath(target))}` runs it as it is"
+    run = f"`{to_type('run', os.path.relpath(target))}` runs it as it is"
     if own:
         return f"{run}; choose another name with --out, or replace it with --force"
-    return f"{run}; `loopwright plan {shlex.quote(goal)} --force` makes it anew"
+    return f"{run}; `{to_type('plan', goal, force=True)}` makes it anew"
 
 
 def _given(place: Place, name: str) -> str:

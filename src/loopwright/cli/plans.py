@@ -15,7 +15,16 @@ from rich.text import Text
 
 from loopwright.app import open_home
 from loopwright.cli.base_gates import BaseRun, checked_on_base
-from loopwright.cli.context import Place, here, project_text, settings_for
+from loopwright.cli.context import (
+    Place,
+    ProjectSettings,
+    SettingsFile,
+    given_settings,
+    here,
+    project_text,
+    settings_for,
+    settings_in_checkout,
+)
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.evaluator import check_evaluator, wanted
@@ -41,7 +50,7 @@ from loopwright.cli.preflight import (
 )
 from loopwright.cli.probes import FoundAgent
 from loopwright.cli.rows import Wrapped
-from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, settings_in_checkout
+from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan
 from loopwright.cli.unusable import print_wrong
 from loopwright.config.resolve import Settings
 from loopwright.core import graph
@@ -51,6 +60,7 @@ from loopwright.core.finishing import LEAVE
 from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import KEY
+from loopwright.core.shell_hints import to_type
 from loopwright.engine.marks import SETTLED
 from loopwright.engine.submit import edges_of, evaluate, to_do
 from loopwright.ports import PlannedTask, PlannedWork
@@ -147,8 +157,8 @@ def make(
         console().print("the same command tries again")
     elif planned.path is not None:
         _present(planned.path, planned.judgement)
-        shown = escape(os.path.relpath(planned.path))
-        console().print(f"read it and edit it, then run it:  loopwright run {shown}")
+        typed = to_type("run", os.path.relpath(planned.path))
+        console().print(f"read it and edit it, then run it:  {escape(typed)}")
     return planned.code
 
 
@@ -194,7 +204,7 @@ def _print_judgement(judgement: Judgement, out: Console) -> None:
         word = Text("objection" if blocks else "opinion", style="bold red" if blocks else "dim")
         out.print(Wrapped(Text.assemble(word, f": {in_words(one)}"), indent="  "))
     if judgement.blocking:
-        out.print('`loopwright run` refuses it as it is: edit it, or say why it is to run: --despite "..."')
+        out.print('`run` refuses it as it is: edit it, or say why it is to run: --despite "..."')
 
 
 def _estimate(report: _Report) -> str:
@@ -212,7 +222,15 @@ def _estimate(report: _Report) -> str:
 
 
 @app.command
-def check(file: PlanPath, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
+def check(
+    file: PlanPath,
+    /,
+    *,
+    source: str | None = None,
+    settings_file: SettingsFile = None,
+    no_run: bool = False,
+    json: bool = False,
+) -> int:
     """Read a plan, name every problem with its place, run its checks on the base, and say what running it would mean.
 
     Parameters
@@ -221,13 +239,16 @@ def check(file: PlanPath, /, *, source: str | None = None, no_run: bool = False,
         The file or folder that has the work, in any form that is known.
     source
         Which form the work has, where that cannot be seen from its name.
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
     no_run
         Only look: do not run gates and acceptance on the commit that the plan starts from.
     json
         Print one JSON document.
     """
     file = meant_path(file, source)
-    report = _examine(file, source, run=Run.NOTHING if no_run else Run.ALL, quiet=json)
+    what = Run.NOTHING if no_run else Run.ALL
+    report = _examine(file, source, run=what, settings_file=settings_file, quiet=json)
     unchecked = _unchecked(report) and not report.settings.values.allow_unverified
     refused = unchecked or report.against
     code = ExitCode.USER_ERROR if refused else ExitCode.VERIFIED
@@ -238,21 +259,29 @@ def check(file: PlanPath, /, *, source: str | None = None, no_run: bool = False,
     if refused:
         return code
     if any(agent.usable for agent in report.agents):
-        console().print(f"[green]ok[/]: the plan is good; run it with  loopwright run {escape(str(file))}")
+        console().print(f"[green]ok[/]: the plan is good; run it with  {escape(to_type('run', str(file)))}")
     else:
         console().print(
-            "[green]ok[/]: the plan is good, but `loopwright run` refuses it here: no agent of it can be used"
+            "[green]ok[/]: the plan is good, but `run` refuses it here: no agent of it can be used"
         )
     return code
 
 
-def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> _Report:
+def _examine(
+    path: Path, kind: str | None, *, run: Run, settings_file: Path | None = None, quiet: bool = False
+) -> _Report:
     _, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
     place = here(path)
-    text, notes = asyncio.run(_project_text(place, path, work)) if place else (_beside(path), _outside())
+    found, notes = (
+        asyncio.run(_project_settings(place, path, work, settings_file))
+        if place
+        else (given_settings(settings_file) if settings_file else _beside(path), _outside())
+    )
     loop = os.path.relpath(path.resolve(), place.root if place else Path.cwd().resolve())
-    settings = settings_for(plan=work, plan_name=path.name, loop=loop, project_text=text)
+    settings = settings_for(
+        plan=work, plan_name=path.name, loop=loop, project_text=found.text, project_name=found.name
+    )
     if place is not None and settings.values.finish != LEAVE:
         asyncio.run(_check_finish(settings, place))
     agents = check_tasks(settings, work, path.name)
@@ -262,7 +291,7 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
     check_accounts(settings, who_works(settings, *(task.agent for task in work.tasks)))
     check_costs(settings, work)
     base, seen = asyncio.run(_around(settings, place, work, run, quiet=quiet)) if place else (None, ())
-    found = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]
+    judged = evaluate(work, str(path), despite="it is only looked at", seen=seen)["findings"]
     edges = edges_of(to_do(work))
     return _Report(
         work=work,
@@ -275,26 +304,30 @@ def _examine(path: Path, kind: str | None, *, run: Run, quiet: bool = False) -> 
             *check_keeping(settings, work),
             *notes,
             *work.notes,
-            *(one["text"] for one in found if one["weight"] not in OVERRIDABLE),
+            *(one["text"] for one in judged if one["weight"] not in OVERRIDABLE),
             *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
         ),
-        against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
+        against=tuple(one["text"] for one in judged if one["weight"] in OVERRIDABLE),
         base=base,
     )
 
 
-async def _project_text(place: Place, plan: Path, work: PlannedWork) -> tuple[str | None, tuple[str, ...]]:
-    """Return the project's settings as `run` would use them: those of the commit, else those of the checkout."""
+async def _project_settings(
+    place: Place, plan: Path, work: PlannedWork, given: Path | None
+) -> tuple[ProjectSettings, tuple[str, ...]]:
+    """Return the project's settings as `run` would use them."""
     with glance_at(place.root) as repository:
         try:
             start = await repository.base()
         except NotARepository as not_yet:
-            return settings_in_checkout(place).text, (f"it cannot be run here yet: {not_yet}",)
-        found = await project_settings(repository, start.sha, place)
+            lying = given_settings(given) if given is not None else settings_in_checkout(place)
+            return lying, (f"it cannot be run here yet: {not_yet}",)
+        found = await project_settings(repository, start.sha, place, given)
         other = await other_base(repository, start, place.root, work)
     plan_name = relative(plan, place.root)
-    notes = uncommitted(start, found.file, committed=found.committed, plan=plan_name)
-    return found.text, (*notes, *unused_loops(found, place.root), *other)
+    file = None if found.given else found.file
+    notes = uncommitted(start, file, committed=found.committed, plan=plan_name)
+    return found, (*notes, *unused_loops(found, place.root), *other)
 
 
 async def _around(
@@ -334,14 +367,14 @@ async def _check_finish(settings: Settings, place: Place) -> None:
         await check_finish(settings, repository, start)
 
 
-def _beside(plan: Path) -> str | None:
+def _beside(plan: Path) -> ProjectSettings:
     """Return the settings that count once there is a repository: those of this folder, else those beside the plan."""
     found = project_text(Path.cwd())
-    return found if found is not None else project_text(plan.resolve().parent)
+    return ProjectSettings(text=found if found is not None else project_text(plan.resolve().parent))
 
 
 def _outside() -> tuple[str, ...]:
-    return ("this folder is not in a git repository: `loopwright run` has to be called in one",)
+    return ("this folder is not in a git repository: `run` has to be called in one",)
 
 
 def widest(edges: graph.Edges) -> int:
@@ -456,7 +489,7 @@ def _print_checks(report: _Report, out: Console) -> None:
                 f"[yellow]warn[/]: nothing would check {names}; it lands because allow_unverified is set"
             )
             return
-        out.print(f"[bold red]error[/]: nothing would check {names}, so `loopwright run` refuses the plan")
+        out.print(f"[bold red]error[/]: nothing would check {names}, so `run` refuses the plan")
         out.print(
             "[bold]to do[/]: add gates (`loopwright init`) or acceptance commands, or set allow_unverified"
         )

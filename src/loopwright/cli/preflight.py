@@ -1,6 +1,7 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
 import os
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 from typing import Final
@@ -10,9 +11,11 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.environment import user_env
 from loopwright.app import accounts, chosen_sandbox
 from loopwright.cli.checkup_accounts import check
-from loopwright.cli.context import Place
+from loopwright.cli.checkup_sandbox import how_to_contain
+from loopwright.cli.context import Place, uncommitted_settings
 from loopwright.cli.lines import listed, one_line
 from loopwright.cli.probes import FoundAgent, find_agent, secret_option
+from loopwright.cli.surroundings import checkouts
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
 from loopwright.core.containment import Containment
@@ -21,6 +24,7 @@ from loopwright.core.fallback import named
 from loopwright.core.permissions import KEEPING, Access
 from loopwright.core.policy import Policy
 from loopwright.engine.marks import SETTLED
+from loopwright.engine.naming import is_hand_branch
 from loopwright.ports import Base, PlannedWork, able
 
 _OF_PLAN: Final = "plan "
@@ -249,12 +253,8 @@ def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
 
 
 def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: str) -> tuple[str, ...]:
-    """Say of which of these agents nothing keeps the permission mode of a policy that was set in this place."""
-    if policy.permission_mode == Access.SANDBOXED_ALL.value:
-        if _is_contained(settings):
-            return ()
-        told = "but no sandbox contains agents here: they can do whatever you can"
-        return (f"permission_mode is sandboxed-all ({place}), {told}",)
+    """Warn of the agents that nothing keeps to the permission mode of a policy that was set in this place."""
+    unasked = policy.permission_mode == Access.SANDBOXED_ALL.value
     known = registry.known_agents()
     free = [
         name
@@ -262,21 +262,27 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
         if name in known
         and KEEPING.isdisjoint(able(registry.agent(name), policy.agent_options.get(name, {})))
     ]
-    if not free or _is_contained(settings):
+    if not free and not unasked:
         return ()
+    chosen = chosen_sandbox(settings, os.environ)
+    if chosen.sandbox.level is not Containment.NONE:
+        return ()
+    contain = f"To contain {{}}: {how_to_contain(chosen)}."
+    if unasked:
+        asks = f"ask for no permission (permission_mode is sandboxed-all, {place})"
+        told = (
+            f"Agents run without a sandbox and {asks}: they can change any file you can, and run any program."
+        )
+        return (f"{told} {contain.format('them')}",)
     if policy.permission_mode == Access.READ_ONLY.value:
         raise Refused(
             f"permission_mode is read-only ({place}), but nothing keeps {listed(free)} to that here",
             hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
         )
-    return tuple(
-        f"nothing keeps {name} to its workspace here: it asks for no leave, and no sandbox contains it"
-        for name in free
-    )
-
-
-def _is_contained(settings: Settings) -> bool:
-    return chosen_sandbox(settings, os.environ).sandbox.level is not Containment.NONE
+    one = len(free) == 1
+    who = f"The `{free[0]}` agent runs" if one else f"The agents {listed(free)} run"
+    can = f"can change any file you can, and {'runs' if one else 'run'} any program unasked"
+    return (f"{who} without a sandbox and {can}. {contain.format('it' if one else 'them')}",)
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:
@@ -299,7 +305,15 @@ def check_sandbox(settings: Settings) -> None:
 
 
 async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:
-    """Refuse a sub-folder that the starting commit does not have: nothing could run there."""
+    """Refuse the checkout of a taken-over task, and a sub-folder that the starting commit does not have."""
+    if is_hand_branch(start.ref):
+        project = next(iter(checkouts(place.root)[1:]), None)
+        raise Refused(
+            f"{place.root} is the checkout of a task that you took over, and its plan is run from the project's own",
+            hint=f"`cd {shlex.quote(str(project))}` first"
+            if project
+            else "change into the project's own first",
+        )
     if not place.subfolder:
         return
     name = f"{start.sha}:{place.subfolder}"
@@ -323,10 +337,8 @@ def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan
             f"{settings_file} is not committed, so its settings are taken from your checkout; once a commit has "
             "it, only the committed one counts"
         )
-    elif settings_file in start.dirty:
-        told.append(
-            f"{settings_file} has uncommitted changes that do not count: the one of {start.sha[:7]} is used"
-        )
+    elif settings_file is not None and settings_file in start.dirty:
+        told.append(f"{uncommitted_settings(settings_file)} (they are read from {start.sha[:7]})")
     known = {settings_file, plan}
     rest = [name for name in start.dirty if name not in known]
     if rest:

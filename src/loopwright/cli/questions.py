@@ -1,7 +1,6 @@
 """`questions` and `answer`: what runs need a person for."""
 
 import asyncio
-import shlex
 from typing import Annotated, Literal
 
 from cyclopts import Parameter
@@ -16,6 +15,7 @@ from loopwright.cli.rows import Wrapped
 from loopwright.core import overspent
 from loopwright.core.escalations import is_given_up
 from loopwright.core.ids import short_id
+from loopwright.core.shell_hints import to_type
 from loopwright.core.visible import on_one_line, visible
 from loopwright.engine.question_views import QuestionView, list_questions
 
@@ -142,7 +142,7 @@ def _by_default(view: QuestionView) -> str:
 def command(view: QuestionView) -> str:
     """Return what to type to answer."""
     said = view.options[0] if view.options else "..."
-    return f"loopwright answer {short_id(view.id)} {shlex.quote(on_one_line(said))}"
+    return to_type("answer", short_id(view.id), on_one_line(said))
 
 
 def _asker(view: QuestionView) -> str:

@@ -18,6 +18,7 @@ from loopwright.core.errors import UserError
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import Commands
 from loopwright.core.held_out import veiled
+from loopwright.core.model import Plan
 from loopwright.core.moved_ids import read, with_moved
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.receipt_facts import (
@@ -285,11 +286,19 @@ def _judged(
 
 
 def replay(
-    judged: Sequence[Judged], *, repository: Path, subfolder: str, settings: Settings
+    judged: Sequence[Judged],
+    *,
+    repository: Path,
+    subfolder: str,
+    settings: Settings,
+    plan: Plan | None = None,
 ) -> Iterator[tuple[Judged, Verdict, str | None]]:
-    """Run each tree's commands again, as a gate runs them; the text says what kept them from being run as then."""
+    """Run each tree's commands again, as a gate runs them; the text says what kept them from being run as then.
+
+    They have the environment of the plan, where this home has it.
+    """
     for one in judged:
-        place = _Place(repository=repository, subfolder=subfolder, settings=settings)
+        place = _Place(repository=repository, subfolder=subfolder, settings=settings, plan=plan)
         verdict, denial = asyncio.run(_judge(one, place))
         yield one, veiled(verdict) if one.unseen else verdict, denial
 
@@ -299,11 +308,19 @@ class _Place:
     repository: Path
     subfolder: str
     settings: Settings
+    plan: Plan | None
 
     def clone(self, commit: str | FindCommit) -> AbstractAsyncContextManager[CleanTree]:
         """Make a clean clone of a commit."""
         copied = self.settings.policy().copy_files
-        return clean_tree(self.repository, commit, self.settings, subfolder=self.subfolder, copy_files=copied)
+        return clean_tree(
+            self.repository,
+            commit,
+            self.settings,
+            subfolder=self.subfolder,
+            copy_files=copied,
+            plan=self.plan,
+        )
 
     @asynccontextmanager
     async def tree(self, one: Judged) -> AsyncIterator[CleanTree]:

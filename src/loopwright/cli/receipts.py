@@ -23,6 +23,7 @@ from loopwright.cli.output import console, money, print_json
 from loopwright.cli.receipt_check import look_again, present_receipt
 from loopwright.cli.receipt_files import export, read_receipt
 from loopwright.cli.rows import Roomy, Rows, Wrapped, one_line
+from loopwright.cli.strays import print_strays
 from loopwright.cli.writing import write_whole
 from loopwright.core.accounts import called
 from loopwright.core.errors import NotFound, UserError
@@ -34,6 +35,7 @@ from loopwright.core.receipt_sandboxes import sandboxes
 from loopwright.core.receipts import Facts, render, verify_receipt
 from loopwright.core.states import ENDED_PLAN, FinishState, PlanState
 from loopwright.engine.standing import word_of
+from loopwright.engine.strays import stray_views
 from loopwright.ports import Tx
 
 app = App(
@@ -68,6 +70,10 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
         sys.stdout.write(render(receipt))
     else:
         _print_receipt(receipt, _state(receipt["plan"]))
+        if receipt["checkout_changes"]:
+            with glancing() as look:
+                strays = look.store.read_sync(lambda tx: stray_views(tx, receipt["plan"]["id"]))
+            print_strays(console(), strays)
     return ExitCode.VERIFIED
 
 
@@ -375,7 +381,9 @@ def replay_(
         _agree(sorted({command.command for one in judged for command in one.commands}), json=json)
     entries, out = [], console()
     subfolder = found["project"]["subfolder"]
-    for one, verdict, denial in replay(judged, repository=where, subfolder=subfolder, settings=settings):
+    plan = _known_plan(found["plan"]["id"])
+    replayed = replay(judged, repository=where, subfolder=subfolder, settings=settings, plan=plan)
+    for one, verdict, denial in replayed:
         differing = [*differences(one.recorded, verdict), *([denial] if denial else [])]
         entries.append(
             {
@@ -410,6 +418,15 @@ def replay_(
     for what, why in gone.items():
         out.print(f"[dim]· not run[/]  {escape(what)}: {escape(why)}")
     return code
+
+
+def _known_plan(plan_id: str) -> Plan | None:
+    """Return the plan of a receipt, if it is in the home at hand."""
+    try:
+        with glancing() as look:
+            return look.store.read_sync(lambda tx: tx.get(Plan, plan_id))
+    except NotFound:
+        return None
 
 
 def _agree(commands: list[str], *, json: bool) -> None:

@@ -1,9 +1,7 @@
-"""`run` and `worker`: the commands that work."""
+"""`run`: the command that does a plan."""
 
 import asyncio
-import json as jsonlib
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
@@ -17,16 +15,16 @@ from rich.markup import escape
 
 from loopwright.adapters import registry
 from loopwright.adapters.host import new_id
-from loopwright.app import Home, catch_up_state_files, make_worker, make_world, open_home
+from loopwright.app import Home, catch_up_state_files, make_world, open_home
 from loopwright.cli.again import for_finished, idle_flags, print_nothing_left, refuse_idle
 from loopwright.cli.base_gates import known_on_base
-from loopwright.cli.context import Place, actor, called_as, look_settings, settings_for
+from loopwright.cli.context import Place, SettingsFile, actor, settings_for
 from loopwright.cli.cost_check import check_costs
 from loopwright.cli.cost_flags import NO_COST_FLAGS, CostFlags
-from loopwright.cli.drive import Foreground, log_to, tell_now
+from loopwright.cli.drive import Foreground, follows_worker, is_worked_on, log_to, tell_now, tell_stale
 from loopwright.cli.evaluator import check_evaluator, evaluated
 from loopwright.cli.exits import ExitCode
-from loopwright.cli.finishing import check_finish, print_finish
+from loopwright.cli.finishing import check_finish
 from loopwright.cli.follow import Display
 from loopwright.cli.followed import told_of_change
 from loopwright.cli.glance import glance_at, needed_place
@@ -39,9 +37,8 @@ from loopwright.cli.last_plan import (
     refuse_untold,
     source_debt,
 )
-from loopwright.cli.lines import counted
 from loopwright.cli.loop_sources import unused_loops
-from loopwright.cli.output import console, print_json
+from loopwright.cli.output import console, print_json, warn
 from loopwright.cli.plan_surroundings import seen_around, with_base
 from loopwright.cli.preflight import (
     check_accounts,
@@ -61,22 +58,27 @@ from loopwright.cli.preflight import (
     who_works,
 )
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
+from loopwright.cli.source_news import view_with_news
 from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
-from loopwright.cli.steps import left_without, print_steps, written_by
-from loopwright.cli.table import exit_code, has_gaps, screen
+from loopwright.cli.steps import left_without, merge_command, print_steps, written_by
+from loopwright.cli.submitting import submit_again, submitting, with_environment
+from loopwright.cli.table import exit_code, has_gaps, print_finishes, screen
+from loopwright.cli.unknown_plans import ask_or_refuse, note_move, unknown_work
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core import overspent
 from loopwright.core.errors import Held, Refused
 from loopwright.core.evaluating import Weight
 from loopwright.core.ids import short_id
+from loopwright.core.model import Plan
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import ENDED_PLAN, FinishState, LoopState, PlanState
 from loopwright.engine.books import writes
 from loopwright.engine.finishes import is_open
 from loopwright.engine.held_files import keep
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.submit import Submission, Submitted, evaluate, is_known, last_plan, submit, to_do
-from loopwright.engine.views import PlanView, goes_on, live_workers, plan_view
+from loopwright.engine.views import PlanView, live_workers
 from loopwright.engine.world import HomePaths
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
@@ -106,6 +108,7 @@ def run(
     permission_mode: Annotated[str | None, Parameter(help=_MODES)] = None,
     source: str | None = None,
     base: str | None = None,
+    settings_file: SettingsFile = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
     qa_mode: str | None = None,
@@ -113,6 +116,7 @@ def run(
     new: bool = False,
     no_check_base: bool = False,
     no_wait: bool = False,
+    detach: Annotated[bool, Parameter(negative="")] = False,
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     costs: CostFlags = NO_COST_FLAGS,
     rounds: RoundFlags = NO_ROUND_FLAGS,
@@ -136,6 +140,8 @@ def run(
         Which form the work has, where that cannot be seen from its name.
     base
         Commit or branch to start from (default: what is checked out).
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
     allow_unverified
         Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
     finish
@@ -150,6 +156,8 @@ def run(
         Do not run the gates on the commit that the plan starts from before anything is spent.
     no_wait
         Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+    detach
+        Submit the plan and return; a worker, or a process in the background, executes it.
     yes
         Run the plan that was made for a goal without asking.
     json
@@ -172,7 +180,18 @@ def run(
     }
     look = {"check_base": False if no_check_base else None}
     return asyncio.run(
-        _run(plan, flags, kind=source, base=base, despite=despite, new=new, look=look, as_json=json)
+        _run(
+            plan,
+            flags,
+            kind=source,
+            base=base,
+            despite=despite,
+            new=new,
+            look=look,
+            settings_file=settings_file,
+            detach=detach,
+            as_json=json,
+        )
     )
 
 
@@ -185,11 +204,11 @@ def _for_goal(
     if not yes and (as_json or not sys.stdin.isatty()):
         raise Refused(
             "a plan made for a goal is read by a person before it runs",
-            hint=f"`loopwright plan {shlex.quote(goal)}` makes it for you to read; --yes runs it unread",
+            hint=f"`{to_type('plan', goal)}` makes it for you to read; --yes runs it unread",
         )
     path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json, notes=not yes)
     if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise Refused("nothing was run", hint=f"edit it, then: loopwright run {os.path.relpath(path)}")
+        raise Refused("nothing was run", hint=f"edit it, then: {to_type('run', os.path.relpath(path))}")
     return path
 
 
@@ -202,17 +221,33 @@ async def _run(
     despite: str,
     new: bool,
     look: Mapping[str, Any],
+    settings_file: Path | None,
+    detach: bool,
     as_json: bool,
 ) -> int:
-    prepare = partial(_prepare, path, flags, kind=kind, base=base, despite=despite, new=new, look=look)
+    prepare = partial(
+        _prepare,
+        path,
+        flags,
+        kind=kind,
+        base=base,
+        despite=despite,
+        new=new,
+        look=look,
+        settings_file=settings_file,
+    )
     asked = await prepare(quiet=as_json)
     home = open_home(asked.settings, os.environ)
     log_to(home.root)
     try:
-        debt = await home.store.read(lambda tx: source_debt(tx, asked.submission))
+        asked = await _known_here(home, asked, quiet=as_json)
+        # Before it is judged what in it is new: what it could not be told, or says of an older copy, is none of that.
+        debt, last = await home.store.read(
+            lambda tx: (source_debt(tx, asked.submission), last_plan(tx, asked.submission))
+        )
         if debt is not None:
-            # Before it is judged what in it is new: what it could not be told is none of that.
             await tell_now(home, make_world(home, asked.settings, os.environ, slots=1), debt.plan_id)
+        if debt is not None or (last is not None and await tell_stale(home, asked.settings, last.id)):
             asked = await prepare(quiet=True)
         with glance_at(asked.place.root) as repository:
             source = registry.source(asked.submission.source_kind)
@@ -229,29 +264,91 @@ async def _run(
         if over and not known:
             refuse_untold(debt, asked.submission)
         if over and not known and not to_do(asked.submission.work):
-            print_nothing_left(asked.submission, as_json=as_json)
-            return ExitCode.VERIFIED
+            return print_nothing_left(asked.submission, as_json=as_json)
         keep(HomePaths(root=home.root), asked.submission.work.held_files)
         submission = asked.submission if known else await _judged(home, asked, quiet=as_json)
-        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
-        early = await _already(home, asked, submitted, as_json=as_json)
-        if early is not None:
-            return early
-        footer = (
-            "Ctrl-C pauses cleanly; closing this terminal does the same. "
-            "`loopwright worker` in another terminal keeps going."
-        )
-        display = Display(footer=footer, quiet=as_json)
-        foreground = Foreground(
-            home, asked.settings, submitted.plan.id, actor=asked.submission.actor, display=display
-        )
-        code = await foreground.run()
-        view = await _view(home, submitted.plan.id)
-        await _written(view)
-        closing(view, as_json=as_json)
-        return code
+        # Before a worker can see the plan: it may ask for variables at once.
+        with submitting(home) as submitter:
+            asked = replace(asked, submission=with_environment(home, submission, submitter))
+            return await _carried_out(home, asked, submitter, detach=detach, as_json=as_json)
     finally:
         await home.store.close()
+
+
+async def _carried_out(home: Home, asked: _Asked, submitter: str, *, detach: bool, as_json: bool) -> int:
+    """Submit a plan, and drive or follow it until it rests, or leave it to the background."""
+    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
+    early = await _already(home, asked, submitted, as_json=as_json)
+    if early is not None:
+        return early
+    if detach:
+        return await _detached(home, submitted.plan, as_json=as_json)
+    footer = (
+        "Ctrl-C pauses cleanly; closing this terminal does the same. "
+        "`loopwright run PLAN --detach` leaves a plan to the background."
+    )
+    if holder := follows_worker(home):
+        footer = f"process {holder.get('pid')} executes this plan; Ctrl-C only stops following it"
+    foreground = Foreground(
+        home,
+        asked.settings,
+        submitted.plan,
+        actor=asked.submission.actor,
+        display=Display(footer=footer, quiet=as_json),
+        submitter=submitter,
+    )
+    code = await foreground.run()
+    if foreground.left and not as_json:
+        return code
+    return await print_end(home, submitted.plan.id, code, as_json=as_json)
+
+
+async def print_end(home: Home, plan_id: str, code: ExitCode, *, as_json: bool) -> int:
+    """Print how a plan ended, once its receipt is there; return the exit code."""
+    view = await view_with_news(home, plan_id)
+    await _written(view)
+    return closing(view, code, as_json=as_json)
+
+
+async def _detached(home: Home, plan: Plan, *, as_json: bool) -> int:
+    """Leave a plan to the background, and say how to follow, pause and stop it."""
+    from loopwright.cli.detached import hand_over
+
+    theirs = await hand_over(home, plan)
+    if as_json:
+        view = await view_with_news(home, plan.id)
+        about = {"pid": theirs.pid, "log": str(theirs.log) if theirs.log else None}
+        print_json({"plan": view, "worker": about, "exit_code": int(ExitCode.VERIFIED)})
+        return ExitCode.VERIFIED
+    out, name = console(), short_id(plan.id)
+    who = f"process {theirs.pid}" if theirs.pid is not None else "a worker of this home"
+    out.print(f"submitted {name}; {who} executes it in the background")
+    if theirs.log is not None:
+        out.print(f"log:  {escape(str(theirs.log))}")
+    elif plan.environment is not None and plan.environment.secrets:
+        names = ", ".join(plan.environment.secrets)
+        _note(
+            f"{who} must have {names} itself or in the file of its setting env_file, or the plan waits for it"
+        )
+    for what, command in (("follow it", "watch"), ("pause it", "pause"), ("stop it", "stop")):
+        out.print(f"{what}:  {to_type(command, name)}")
+    return ExitCode.VERIFIED
+
+
+async def _known_here(home: Home, asked: _Asked, *, quiet: bool) -> _Asked:
+    """Make sure that the home knows what the repository has of this source; `--new` does without."""
+    with glance_at(asked.place.root) as repository:
+        if was := await note_move(home, repository, asked.place.root):
+            _note(*() if quiet else (f"this repository was at {was} before; its plans continue here",))
+        found = await unknown_work(home, repository, asked.submission)
+    if found is None:
+        return asked
+    if not ask_or_refuse(found, asked.submission, may_ask=not quiet):
+        return replace(asked, submission=replace(asked.submission, new=True))
+    from loopwright.cli.projects import take_up
+
+    console().print(escape((await take_up(home, asked.settings, asked.place.root)).in_words()))
+    return asked
 
 
 async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
@@ -280,6 +377,7 @@ async def _prepare(
     despite: str,
     new: bool,
     look: Mapping[str, Any],
+    settings_file: Path | None,
     quiet: bool,
 ) -> _Asked:
     # What is looked at before it runs is no part of a plan, so it is never kept from one that goes on.
@@ -291,10 +389,15 @@ async def _prepare(
     with glance_at(place.root) as repository:
         start = await repository.base(base)
         await check_folder(repository, start, place)
-        found = await project_settings(repository, start.sha, place)
+        found = await project_settings(repository, start.sha, place, settings_file)
         loop = os.path.relpath(path.resolve(), place.root)
         settings = settings_for(
-            flags={**flags, **look}, plan=work, plan_name=path.name, loop=loop, project_text=found.text
+            flags={**flags, **look},
+            plan=work,
+            plan_name=path.name,
+            loop=loop,
+            project_text=found.text,
+            project_name=found.name,
         )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
@@ -312,13 +415,14 @@ async def _prepare(
     unkept = check_keeping(settings, work)
     plan_name = relative(path, place.root)
     notes = (
-        *uncommitted(start, found.file, committed=found.committed, plan=plan_name),
+        *uncommitted(start, None if found.given else found.file, committed=found.committed, plan=plan_name),
         *unused_loops(found, place.root),
         *other,
     )
     if not quiet:
+        warn(*unkept)
         _note(
-            *(*missing, *warnings(settings), *unkept, *notes, *work.notes),
+            *(*missing, *warnings(settings), *notes, *work.notes),
             *(one["text"] for one in judged["findings"]),
         )
     submission = Submission(
@@ -357,7 +461,7 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
         return None  # only its end is left to be carried out
     if plan.status in ENDED_PLAN:
         await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
-        view = await _view(home, plan.id)
+        view = await view_with_news(home, plan.id)
         if not as_json:
             cancelled = plan.status is PlanState.CANCELLED
             settled = len(asked.submission.work.tasks) - len(to_do(asked.submission.work))
@@ -365,16 +469,12 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
             console().print(for_finished(asked.flags, base=asked.base, cancelled=cancelled, left=left))
         with glance_at(asked.place.root) as repository:
             ahead = await is_ahead(repository, asked.place.root, plan.branch, asked.submission.base.sha)
-        closing(view, as_json=as_json, merged=not ahead)
-        return exit_code(view)
-    holder = home.membership.holder()
-    workers = [] if home.membership.exclusive else await home.store.read(live_workers)
-    if loop.state is LoopState.RUNNING and (holder is not None or workers):
-        who = (
-            f"process {holder.get('pid')}"
-            if holder
-            else ", ".join(f"{w.hostname} ({w.pid})" for w in workers)
-        )
+        return closing(view, as_json=as_json, merged=not ahead)
+    if loop.state is LoopState.RUNNING and await is_worked_on(home, plan.project_id):
+        holder = home.membership.holder()
+        workers = [] if home.membership.exclusive else await home.store.read(live_workers)
+        named = [f"process {holder.get('pid')}"] if holder else [f"{w.hostname} ({w.pid})" for w in workers]
+        who = ", ".join(named) or "another process"
         raise Held(
             f"this plan is already being worked on by {who}",
             hint=f"`loopwright watch {plan.id}` follows it; `loopwright pause {plan.id}` pauses it",
@@ -385,16 +485,12 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
         _note(*told, *await home.store.read(lambda tx: told_of_change(tx, asked.submission, plan)))
         begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
         console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
+    await submit_again(home, plan, asked.submission)
     if loop.state is not LoopState.RUNNING:
         from loopwright.cli.control import ask
 
         await ask(home, "resume", plan.id, {})
     return None
-
-
-async def _view(home: Home, plan_id: str) -> PlanView:
-    paths = HomePaths(root=home.root)
-    return await home.store.read(lambda tx: plan_view(tx, plan_id, paths))
 
 
 def _receipt(view: PlanView) -> Path:
@@ -411,11 +507,24 @@ async def _written(view: PlanView) -> None:
                 await asyncio.sleep(0.05)
 
 
-def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
-    """Print how a plan ended, and what to do with the result; there is nothing to do where it is `merged`."""
+def closing(
+    view: PlanView, code: ExitCode = ExitCode.VERIFIED, *, as_json: bool, merged: bool = False
+) -> ExitCode:
+    """Print how a plan ended, and what to do with the result; there is nothing to do where it is `merged`.
+
+    Return the exit code: what the plan says, unless it was interrupted, or a program of its checks is gone.
+    """
+    said = exit_code(view)
+    kept = code is ExitCode.ENVIRONMENT and said is ExitCode.UNFINISHED
+    code = code if kept or code is ExitCode.INTERRUPTED else said
     if as_json:
-        print_json({"plan": view, "exit_code": int(exit_code(view))})
-        return
+        print_json({"plan": view, "exit_code": int(code)})
+    else:
+        _print_end(view, merged=merged)
+    return code
+
+
+def _print_end(view: PlanView, *, merged: bool) -> None:
     out = console()
     out.print(screen(view))
     if view.reason and view.status != "VERIFIED":
@@ -430,117 +539,34 @@ def closing(view: PlanView, *, as_json: bool, merged: bool = False) -> None:
             from loopwright.cli.gaps import print_gaps
 
             print_gaps(out, view.path, view.id)
-    for end in view.finishes:
-        print_finish(end)
+    print_finishes(view)
     # What a person asked for and was refused leaves the result where it was.
     if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
     if view.status == "VERIFIED" and view.answers:
         print_steps(out, written_by(view))
         return
-    if view.status == "VERIFIED" and merged:
+    merge = "" if merged else merge_command(view)
+    if view.status == "VERIFIED" and not merge:
         return
     if view.status == "VERIFIED":
-        out.print(f"merge it:  git merge --ff-only {view.branch}")
+        out.print(f"merge it:  {escape(merge)}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")
         if view.status_on_branch and not view.untold:
             out.print("the status of its source is on that branch too: your checkout has it once you merge")
         return
     if view.status == "CANCELLED":
         return
-    if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and not merged:
+    if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and merge:
         out.print("all of it landed, and nothing has checked it: look at it before you take it over")
-        out.print(f"merge it:  git merge --ff-only {view.branch}")
+        out.print(f"merge it:  {escape(merge)}")
         return
     for task in view.tasks:
         if task.status in ("ERROR", "CANCELLED"):
-            out.print(f"look at it:  loopwright show {escape(shlex.quote(view.prefix + task.key))}")
+            out.print(f"look at it:  {escape(to_type('show', view.prefix + task.key))}")
     if left_without(view):
         out.print(f"verify what landed, without what was cancelled:  loopwright reverify {short_id(view.id)}")
     # What to type about a budget was said with the reason.
     asked = any(one.kind == overspent.ASKED for one in view.questions)
     if view.loop_state in ("PAUSED", "STOPPED") and not asked:
         out.print(f"go on:  loopwright resume {view.id}")
-
-
-def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:
-    """Join a home as one more worker and stay until it is told to stop.
-
-    Parameters
-    ----------
-    slots
-        How many tasks this worker takes at once (default: the setting `parallel`).
-    until_idle
-        Leave as soon as nothing is left to do.
-    json
-        Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
-    """
-    return asyncio.run(_worker(slots, until_idle=until_idle, tell=_Told(as_json=json)))
-
-
-class _Told:
-    """Says what a worker does, to people or to programs."""
-
-    def __init__(self, *, as_json: bool) -> None:
-        self._json = as_json
-
-    def __call__(self, type: str, text: str, **facts: Any) -> None:
-        """Tell one thing; people are told nothing where `text` is empty."""
-        if self._json:
-            sys.stdout.write(jsonlib.dumps({"type": type, **facts}) + "\n")
-            sys.stdout.flush()
-        elif text:
-            console().print(escape(text))
-
-
-async def _worker(slots: int | None, *, until_idle: bool, tell: _Told) -> int:
-    import signal
-
-    settings = look_settings()
-    home = open_home(settings, os.environ)
-    log_to(home.root)
-    stop = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        loop.add_signal_handler(number, stop.set)
-    told = False
-    try:
-        while not home.membership.acquire({"pid": os.getpid(), "command": called_as()}):
-            if not told:
-                holder = home.membership.holder() or {}
-                text = (
-                    f"standing by: process {holder.get('pid')} works here; this one takes over when it ends"
-                )
-                tell("standing_by", text, pid=holder.get("pid"))
-                told = True
-            if stop.is_set():
-                tell("end", "", exit_code=int(ExitCode.VERIFIED))
-                return ExitCode.VERIFIED
-            await home.store.changed(1.0)
-        world = make_world(home, settings, os.environ, slots=slots or settings.values.parallel)
-        slots = world.me.slots
-        text = f"working in {home.root} with {counted(slots, 'slot')}; Ctrl-C leaves, agents go on"
-        tell("working", text, home=str(home.root), slots=slots, pid=os.getpid())
-
-        async def finished() -> bool:
-            if stop.is_set():
-                return True
-            if not until_idle or await world.engine.in_flight():
-                return False
-            return not await home.store.read(goes_on)
-
-        running = asyncio.create_task(make_worker(world).run(finished))
-        stopping = asyncio.create_task(stop.wait())
-        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
-        stopping.cancel()
-        running.cancel() if stop.is_set() else None
-        try:
-            await running
-        except asyncio.CancelledError:
-            if not stop.is_set():
-                raise
-        tell("end", "", exit_code=int(ExitCode.VERIFIED))
-        return ExitCode.VERIFIED
-    finally:
-        home.membership.release()
-        await home.store.close()

@@ -15,13 +15,15 @@ from loopwright.cli.looking import Look, glancing, project_here, wanted
 from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.rows import Roomy, one_line
 from loopwright.cli.steps import Step, plan_steps, print_steps
-from loopwright.cli.table import has_gaps, screen
+from loopwright.cli.strays import print_strays
+from loopwright.cli.table import has_gaps, print_finishes, screen
 from loopwright.cli.task_screen import Names, print_lines, task_screen
 from loopwright.core.accounts import ACCOUNT
 from loopwright.core.errors import NotFound, UserError
 from loopwright.core.findings import VerdictStatus
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Project, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LoopState, TaskState
 from loopwright.core.verdicts import is_bad
 from loopwright.engine.commands import check_retry, held_up, left_out
@@ -96,6 +98,7 @@ class _Tasks:
         lines, steps = task_screen(detail, changes, names=self._names, height=height)
         print_lines(out, lines)
         out.print()
+        print_strays(out, detail.strays)
         if has_gaps(detail.task):
             from loopwright.cli.gaps import print_gaps
 
@@ -147,7 +150,7 @@ def _rests(tx: Tx, row: Task) -> bool:
 
 def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:
     if old is None or new is None:
-        raise NotFound(f"nothing was changed by {what} yet", hint=f"`loopwright show {shlex.quote(what)}`")
+        raise NotFound(f"nothing was changed by {what} yet", hint=f"`{to_type('show', what)}`")
     out = console()
     color = out.is_terminal and not os.environ.get("NO_COLOR")
     asyncio.run(Changes(Path(path)).print_diff(old, new, color=color))
@@ -219,7 +222,11 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
 
 def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
     def load(tx: Tx) -> tuple[PlanView, bool, str]:
-        return plan_view(tx, row.id, look.paths), bool(look.workers(tx)), _project_path(tx, row.id)
+        return (
+            look.seen(tx, plan_view(tx, row.id, look.paths)),
+            look.is_worked_on(tx, row.id),
+            _project_path(tx, row.id),
+        )
 
     view, worked, path = look.store.read_sync(load)
     if diff:
@@ -230,6 +237,7 @@ def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
         return ExitCode.VERIFIED
     out = console()
     out.print(screen(view))
+    print_finishes(view)
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column()
@@ -265,6 +273,8 @@ def _plan_facts(row: Plan, view: PlanView) -> list[tuple[str, str]]:
         facts.append(
             ("verified", f"{row.verified_at:%Y-%m-%d %H:%M:%S} UTC as {(row.result_sha or '')[:10]}")
         )
+    if policy.dependencies:
+        facts.append(("dependencies", policy.dependencies))
     if policy.setup:
         facts.append(("setup", policy.setup))
     return facts

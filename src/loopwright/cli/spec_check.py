@@ -10,6 +10,7 @@ from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.lines import listed
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.planning import FENCE
+from loopwright.core.visible import drawable
 from loopwright.engine.submit import evaluate
 from loopwright.ports import PlannedWork
 
@@ -35,7 +36,7 @@ def main(arguments: list[str]) -> int:
         problems = [*located, *_no_plan_at_all(said)]
     except Refused as pointless:
         problems.append(str(pointless))
-    sys.stdout.write("".join(f"{problem}\n" for problem in problems))
+    sys.stdout.write(drawable("".join(f"{problem}\n" for problem in problems)))
     return 1 if problems else 0
 
 

@@ -1,6 +1,8 @@
-"""Where the program begins: a Ctrl-C while it is still being loaded ends it like any other, without a traceback."""
+"""Where the program begins: a Ctrl-C or trouble of the machine while it is loaded ends it without a traceback."""
 
 import sys
+
+from loopwright.cli.trouble import tell, trouble_of
 
 
 def main() -> None:
@@ -11,3 +13,8 @@ def main() -> None:
         command_line()
     except KeyboardInterrupt:
         sys.exit(130)  # by its number: what gives it a name may be what was being loaded
+    except Exception as error:
+        trouble = trouble_of(error)
+        if trouble is None:
+            raise
+        sys.exit(tell(trouble, as_json="--json" in sys.argv))

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -12,8 +11,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.sources.folders import meant
 from loopwright.adapters.sources.reading import check_there, folder_of, read, recognise
-from loopwright.cli.context import Place, project_text
-from loopwright.config.layers import PROJECT_FILE
+from loopwright.cli.context import Place, ProjectSettings, given_settings, project_file, settings_in_checkout
 from loopwright.core.errors import BadPlan, UserError
 from loopwright.engine.books import writes
 from loopwright.ports import PartlyToldSource, PlannedWork, Source, TellingSource
@@ -67,29 +65,14 @@ async def tracked_files(
     return tuple(dict.fromkeys((*found, *more)))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProjectSettings:
-    """The project file that counts."""
-
-    text: str | None = None
-    file: str | None = None
-    """Relative to the repository; None when there is no such file."""
-    committed: bool = False
-    """Whether it was read from the commit; only where that has none, the checkout's counts."""
-
-
-async def project_settings(repository: GitRepository, sha: str, place: Place) -> ProjectSettings:
-    """Return the project's settings: those of the commit that a plan starts from, else of the checkout."""
-    file = (Path(place.subfolder) / PROJECT_FILE).as_posix()
+async def project_settings(
+    repository: GitRepository, sha: str, place: Place, given: Path | None = None
+) -> ProjectSettings:
+    """Return the project's settings: of the file that the user names, else of the commit, else of the checkout."""
+    if given is not None:
+        return given_settings(given)
+    file = project_file(place)
     text = await repository.file_at(sha, file)
     if text is not None:
         return ProjectSettings(text=text, file=file, committed=True)
     return settings_in_checkout(place)
-
-
-def settings_in_checkout(place: Place) -> ProjectSettings:
-    """Return the loopwright.toml that lies in the checkout, if there is one."""
-    text = project_text(place.root / place.subfolder)
-    if text is None:
-        return ProjectSettings()
-    return ProjectSettings(text=text, file=(Path(place.subfolder) / PROJECT_FILE).as_posix())

@@ -2,7 +2,7 @@
 
 import json as jsonlib
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from rich.console import Console
@@ -17,7 +17,7 @@ from loopwright.cli.output import console, duration, money, print_json
 from loopwright.cli.rows import Rows
 from loopwright.cli.steps import plan_steps, print_steps
 from loopwright.cli.table import exit_code as code_of
-from loopwright.cli.table import has_gaps, owed, screen, standing
+from loopwright.cli.table import has_gaps, owed, print_finishes, screen, standing
 from loopwright.core.awaited import Envelope
 from loopwright.core.documents import document, plain
 from loopwright.core.envelopes import label
@@ -32,6 +32,7 @@ from loopwright.ports import Tx
 
 _LISTED: Final = 12
 _RESTING: Final = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
+_ENDED: Final = frozenset({"VERIFIED", "FAILED"})
 _REFRESH_S: Final = 1.0
 """How often a live picture is drawn anew when nothing happens: for the running seconds, not for the news."""
 
@@ -43,7 +44,8 @@ class _Seen:
     """A plan, and what can be seen of the processes behind it."""
 
     view: PlanView
-    workers: tuple[WorkerSeen, ...]
+    worked: bool
+    """Whether a live process starts the work of its project."""
     alive: int
     """Agents and gates of the plan that run on this machine now."""
     current: bool
@@ -58,7 +60,7 @@ class _Seen:
             return False
         # After a pause, running agents may finish: that is still news, if somebody is there to take it in.
         busy = any(task.status == "RUNNING" and task.stage != "WAITING" for task in self.view.tasks)
-        return not (busy and self.workers)
+        return not (busy and self.worked)
 
 
 def status(
@@ -81,6 +83,8 @@ def status(
         seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, plan, everywhere=all))
         closed = look.store.read_sync(lambda tx: tx.find(Envelope, state=EnvelopeState.CLOSED))
         busy = look.store.read_sync(is_busy)
+        if seen is not None and seen.view.status in _ENDED:
+            seen = replace(seen, view=_with_news(look, seen.view))
         debts = look.store.read_sync(lambda tx: debt_views(tx, project_path=None if all else project_here()))
     code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
     if json:
@@ -110,10 +114,18 @@ def status(
         _print_plans(out, plans, total, everywhere=all or project_here() is None)
     if seen is not None:
         out.print()
-        if plan is None and project_here() not in (None, seen.view.path):
+        if plan is None and seen.view.path not in (project_here() or (seen.view.path,)):
             out.print(f"[yellow]note[/]: this plan is of another repository: {escape(seen.view.path)}")
         _print_plan(out, seen)
     return code
+
+
+def _with_news(look: Look[Any], view: PlanView) -> PlanView:
+    # Loaded only here: a status is shown in a moment.
+    from loopwright.cli.source_news import with_news
+    from loopwright.engine.later_edits import ended_plan
+
+    return with_news(view, look.store.read_sync(lambda tx: ended_plan(tx, view.id)))
 
 
 def _read(
@@ -123,14 +135,15 @@ def _read(
     project = None if everywhere else project_here()
     plans = plan_summaries(tx, project_path=project, limit=_LISTED)
     total = count_plans(tx, project_path=project)
+    plans = [look.seen(tx, one) for one in plans]
     return (_look_at(tx, look, row.id) if row else None), plans, total, look.workers(tx)
 
 
 def _look_at(tx: Tx, look: Look[Any], plan_id: str) -> _Seen:
     runs = open_runs(tx, plan_id)
     return _Seen(
-        view=plan_view(tx, plan_id, look.paths),
-        workers=look.workers(tx),
+        view=look.seen(tx, plan_view(tx, plan_id, look.paths)),
+        worked=look.is_worked_on(tx, plan_id),
         alive=sum(keeping_files.is_held(look.paths.run(run.id)) for run in runs),
         current=is_current(tx, plan_id),
     )
@@ -139,7 +152,7 @@ def _look_at(tx: Tx, look: Look[Any], plan_id: str) -> _Seen:
 def _workers_line(workers: tuple[WorkerSeen, ...], look: Look[Any], *, busy: bool) -> str:
     home = f"[dim]home {escape(str(look.root))}[/]"
     if not workers:
-        return f"nobody works here now  {home}"
+        return f"no worker is running  {home}"
     names = [
         f"{one.hostname} " * bool(one.hostname)
         + f"process {one.pid if one.pid is not None else '?'}"
@@ -179,6 +192,7 @@ def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhe
 def _print_plan(out: Console, seen: _Seen) -> None:
     view = seen.view
     out.print(screen(view))
+    print_finishes(view)
     if view.reason and view.status != "VERIFIED":
         out.print(f"why: {escape(view.reason)}")
     if view.stopped:
@@ -187,12 +201,12 @@ def _print_plan(out: Console, seen: _Seen) -> None:
         from loopwright.cli.gaps import print_gaps
 
         print_gaps(out, view.path, view.id)
-    if seen.alive and not seen.workers:
+    if seen.alive and not seen.worked:
         out.print(
             f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "
             "without a worker; whoever goes on takes over what they do"
         )
-    print_steps(out, plan_steps(view, worked=bool(seen.workers)))
+    print_steps(out, plan_steps(view, worked=seen.worked))
 
 
 # --- watch -----------------------------------------------------------------------------------------
@@ -219,22 +233,31 @@ def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = 
 
 
 async def _live(look: Look[Any], plan_id: str) -> int:
+    import asyncio
+
     from loopwright.cli.follow import Display
 
-    with Display(footer="Ctrl-C ends the watching; the plan goes on.") as display:
-        told = False
+    with Display(footer="q or Ctrl-C ends the watching; the plan goes on.") as display:
+        told, ended = False, display.keyboard.on_key("q")
         while True:
             seen = await look.store.read(lambda tx: _look_at(tx, look, plan_id))
             display.show(seen.view)
-            if seen.at_rest:
+            if seen.at_rest or ended.is_set():
                 break
-            if not seen.workers and not told:
+            if not seen.worked and not told:
                 display.say(
-                    f"[yellow]nobody works on it now[/]: `loopwright resume {short_id(plan_id)}` in another "
+                    f"[yellow]no worker is running[/]: `loopwright resume {short_id(plan_id)}` in another "
                     "terminal goes on"
                 )
-            told = not seen.workers
-            await look.store.changed(_REFRESH_S)
+            told = not seen.worked
+            waits = [
+                asyncio.ensure_future(look.store.changed(_REFRESH_S)),
+                asyncio.ensure_future(ended.wait()),
+            ]
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+            for one in waits:
+                one.cancel()
+            await asyncio.gather(*waits, return_exceptions=True)
     _print_plan(console(), seen)
     return code_of(seen.view)
 

@@ -7,10 +7,13 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from loopwright.cli.looking import project_here
+from loopwright.cli.surroundings import has_branch
 from loopwright.core import overspent
 from loopwright.core.ids import short_id
 from loopwright.core.model import Role
 from loopwright.core.planning import FOLDER, TITLED, name_of
+from loopwright.core.shell_hints import to_type
 from loopwright.engine.views import PlanView
 
 _ALIGNED = 50
@@ -45,7 +48,7 @@ def written_by(view: PlanView) -> list[Step]:
     file = Path(FOLDER) / f"{name_of(goal)}.yaml"
     if (Path(view.path) / file).exists():
         return []
-    return [Step(command=f"loopwright plan {shlex.quote(goal)}", why=f"write the plan to {file}, at no cost")]
+    return [Step(command=to_type("plan", goal), why=f"write the plan to {file}, at no cost")]
 
 
 def left_without(view: PlanView) -> bool:
@@ -53,6 +56,14 @@ def left_without(view: PlanView) -> bool:
     given_up = sum(task.status == "CANCELLED" for task in view.tasks)
     resting = view.status == "RUNNING" and view.loop_state != "RUNNING"
     return resting and bool(view.done and given_up) and view.done + given_up == view.total
+
+
+def merge_command(view: PlanView) -> str:
+    """Return what merges a plan's branch from the current folder; empty if the branch no longer exists."""
+    if not has_branch(Path(view.path), view.branch):
+        return ""
+    where = "" if view.path in (project_here() or ()) else f"-C {shlex.quote(view.path)} "
+    return f"git {where}merge --ff-only {view.branch}"
 
 
 def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
@@ -66,11 +77,12 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
             return []  # it is where it was to go
         if whole and whole[-1].state == "REFUSED":
             why = f"its end was refused: {whole[-1].detail.partition(chr(10))[0]}"
-            return [Step(command=f"loopwright accept {plan} --finish {whole[-1].how}", why=why)]
-        return [Step(command=f"git merge --ff-only {view.branch}", why="take the result over")]
+            return [Step(command=to_type("accept", plan, finish=whole[-1].how), why=why)]
+        merge = merge_command(view)
+        return [Step(command=merge, why="take the result over")] if merge else []
     steps = [
         Step(
-            command=f"loopwright show {shlex.quote(view.prefix + task.key)}",
+            command=to_type("show", view.prefix + task.key),
             why="what failed, and what to do about it",
         )
         for task in view.tasks
@@ -81,7 +93,7 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         # The two ways on: nobody but a person decides which.
         steps += [
             Step(
-                command=f"loopwright retry {shlex.quote(view.prefix + task.key)}",
+                command=to_type("retry", view.prefix + task.key),
                 why=f"try {task.key} again after all",
             )
             for task in given_up[:3]
@@ -89,36 +101,36 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
         if left_without(view):
             without = "it" if len(given_up) == 1 else f"the {len(given_up)} that were cancelled"
             steps.append(
-                Step(command=f"loopwright reverify {plan}", why=f"or verify what landed, without {without}")
+                Step(command=to_type("reverify", plan), why=f"or verify what landed, without {without}")
             )
         elif view.done:
             # The loop has failed, so whatever is queued waits for what was given up.
             stuck = [task.key for task in view.tasks if task.status == "QUEUED"][:2]
             steps += [
                 Step(
-                    command=f"loopwright cancel {shlex.quote(view.prefix + key)}",
+                    command=to_type("cancel", view.prefix + key),
                     why="or cancel it too, then reverify",
                 )
                 for key in stuck
             ]
         ends = "or end the plan; what landed stays"
-        steps.append(Step(command=f"loopwright cancel {plan}", why=ends))
+        steps.append(Step(command=to_type("cancel", plan), why=ends))
     if view.status == "FAILED" and not steps:
-        steps.append(Step(command=f"loopwright logs {plan}", why="what the complete gate printed"))
-        steps.append(Step(command=f"loopwright reverify {plan}", why="run the complete gate once more"))
+        steps.append(Step(command=to_type("logs", plan), why="what the complete gate printed"))
+        steps.append(Step(command=to_type("reverify", plan), why="run the complete gate once more"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
         return steps
     budget = next((one for one in view.questions if one.kind == overspent.ASKED), None)
     if budget is not None and view.loop_state == "PAUSED":
         raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
-        said = f"loopwright answer {short_id(budget.id)} {shlex.quote(raised)}"
+        said = to_type("answer", short_id(budget.id), raised)
         steps.append(Step(command=said, why="spend more, and go on"))
     elif view.loop_state in ("PAUSED", "STOPPED"):
-        steps.append(Step(command=f"loopwright resume {plan}", why="go on"))
+        steps.append(Step(command=to_type("resume", plan), why="go on"))
     elif view.awaits_look:
-        steps.append(Step(command=f"loopwright reviewed {plan}", why="you have looked at what landed"))
+        steps.append(Step(command=to_type("reviewed", plan), why="you have looked at what landed"))
     elif worked:
-        steps.append(Step(command=f"loopwright watch {plan}", why="follow it live"))
+        steps.append(Step(command=to_type("watch", plan), why="follow it live"))
     else:
-        steps.append(Step(command=f"loopwright resume {plan}", why="nobody works on it now: go on here"))
+        steps.append(Step(command=to_type("resume", plan), why="no worker is running: go on here"))
     return steps

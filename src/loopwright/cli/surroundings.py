@@ -1,4 +1,4 @@
-"""The repository around a folder, found without asking git: for commands that only look."""
+"""The repository around a folder and its checkouts, found without asking git: for commands that only look."""
 
 from pathlib import Path
 
@@ -9,6 +9,48 @@ def repository_around(folder: Path) -> Path | None:
     An empty folder called `.git` makes none: sandboxes leave such ones behind, in /tmp for example.
     """
     return next((root for root in (folder, *folder.parents) if _is_top(root / ".git")), None)
+
+
+def checkouts(root: Path) -> tuple[Path, ...]:
+    """Return every checkout of a repository, the given one first: linked worktrees share what `git` keeps."""
+    try:
+        common = _common_dir(root / ".git")
+    except (OSError, ValueError):
+        return (root,)  # half made, or not readable: then it is only itself
+    main = [common.parent] if common.name == ".git" else []
+    linked = []
+    for pointer in sorted(common.glob("worktrees/*/gitdir")):
+        try:
+            linked.append(_joined(pointer.parent, pointer.read_text("utf-8")).parent)
+        except (OSError, ValueError):
+            continue  # git prunes it
+    return tuple(dict.fromkeys([root, *main, *linked]))
+
+
+def has_branch(root: Path, branch: str) -> bool:
+    """Return whether a repository has a branch; where only git can read its refs, assume that it has."""
+    name = f"refs/heads/{branch}"
+    try:
+        common = _common_dir(root / ".git")
+        if (common / name).exists() or (common / "reftable").exists():
+            return True
+        packed = (common / "packed-refs").read_text("utf-8", errors="replace")
+    except (OSError, ValueError):
+        return False
+    return any(line.partition(" ")[2] == name for line in packed.splitlines())
+
+
+def _common_dir(dot_git: Path) -> Path:
+    if dot_git.is_dir():
+        return dot_git.resolve()
+    said = dot_git.read_text("utf-8")
+    own = _joined(dot_git.parent, said.removeprefix("gitdir:"))
+    shared = own / "commondir"
+    return _joined(own, shared.read_text("utf-8")) if shared.is_file() else own
+
+
+def _joined(folder: Path, text: str) -> Path:
+    return (folder / text.strip()).resolve()
 
 
 def _is_top(path: Path) -> bool:

@@ -1,25 +1,26 @@
 """A plan as a table: the same lines for `run`, `watch` and `status`."""
 
-import shlex
-
 from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.exits import ExitCode
 from loopwright.cli.lines import counted, listed, one_line
-from loopwright.cli.output import duration, money
+from loopwright.cli.output import console, duration, money
 from loopwright.cli.rows import Rows, Wrapped
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.ids import short_id
 from loopwright.core.overspent import dollars
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import OPEN_FINISH, FinishState
+from loopwright.engine.doing import ANSWERED
+from loopwright.engine.finishes import FinishView
 from loopwright.engine.metrics import PlanFigures
 from loopwright.engine.moves import MACHINE
 from loopwright.engine.overview import PlanSummary
-from loopwright.engine.source_debts import DebtView
-from loopwright.engine.standing import word_of
-from loopwright.engine.views import ANSWERED, PlanView, TaskView
+from loopwright.engine.source_debts import DebtView, SourceNews
+from loopwright.engine.standing import NO_WORKER
+from loopwright.engine.views import PlanView, TaskView
 
 _MARKS = {
     "COMPLETE": ("✔", "green"),
@@ -43,10 +44,14 @@ _STANDINGS = {
     "VERIFIED_WITH_GAPS": "yellow",
     "PAUSED": "yellow",
     "STOPPED": "yellow",
+    NO_WORKER: "yellow",
     **dict.fromkeys(("FAILED", "CANCELLED", "UNVERIFIED", "NEEDS_YOU"), "red"),
 }
 _REVIEWED = {"CLEAR": "reviewed", "INCONCLUSIVE": "review without result"}
 _ASKED = 5
+_NAMED = 44
+"""How wide a task's key and title may get together: beside them is said how it stands."""
+_LEAST_TITLE = 8
 _OWED = 5
 
 
@@ -107,7 +112,7 @@ def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
     rows = [
         (
             mark(task),
-            Text(task.key, style="bold"),
+            _name(task),
             Text(word(task)),
             Text(duration(task.elapsed_s)),
             Text(
@@ -121,6 +126,15 @@ def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
         more = Text(f"and {len(view.tasks) - len(shown)} more", style="dim")
         rows.append((Text(), more, Text(), Text(), Text(), Text()))
     return Rows(rows, spare=(4, 3, 5), cut=1, right=(3, 4))
+
+
+def _name(task: TaskView) -> Text:
+    """Return a task's key, which commands take, with its title where there is room beside it."""
+    name = Text(task.key, style="bold")
+    room = _NAMED - name.cell_len - 2
+    if task.title == task.key or room < _LEAST_TITLE:
+        return name
+    return name.append(f"  {one_line(task.title, room)}", style="not bold")
 
 
 def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
@@ -176,7 +190,7 @@ def awaits_look(view: PlanView) -> str:
 def owed(debt: DebtView) -> str:
     """Say what a source could not be told, why, and what to do about it."""
     about = f" how {listed(debt.items, limit=_OWED)} {'stands' if len(debt.items) == 1 else 'stand'}"
-    run = f"`loopwright run {shlex.quote(debt.source)}`"
+    run = f"`{to_type('run', debt.source)}`"
     ways = f"mend that, then {run} tells it (a worker that is there does so by itself)"
     if debt.over:
         # Its branch stays as it was verified.
@@ -201,8 +215,9 @@ def limits(view: PlanView) -> str:
 
 def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
     """Return the word for a plan's state, with its colour."""
-    word = word_of(view.status, view.outcome, view.loop_state)
-    return word.replace("_", " "), _STANDINGS.get(word, "cyan")
+    word = view.state
+    taken = "" if isinstance(view, PlanFigures) or not view.taken else f", {view.taken}"
+    return word.replace("_", " ") + taken, _STANDINGS.get(word, "cyan")
 
 
 def has_gaps(view: PlanView | TaskView) -> bool:
@@ -216,7 +231,9 @@ def exit_code(view: PlanView) -> ExitCode:
         return ExitCode.UNFINISHED
     if view.status == "VERIFIED" and view.outcome == "verified":
         # Nothing of the plan is left to do, so it is not unfinished: what to mend lies outside of it.
-        return ExitCode.ENVIRONMENT if view.untold else ExitCode.VERIFIED
+        if view.untold:
+            return ExitCode.ENVIRONMENT
+        return ExitCode.UNFINISHED if view.news else ExitCode.VERIFIED
     if view.status == "VERIFIED":
         return ExitCode.UNVERIFIED
     if view.status == "CANCELLED":
@@ -242,6 +259,39 @@ def _has_ended(view: PlanView) -> bool:
         return False
     meant = [one for one in view.finishes if one.actor == MACHINE or one.state == FinishState.FINISHED.value]
     return not meant or meant[-1].state == FinishState.FINISHED.value
+
+
+def print_finishes(view: PlanView) -> None:
+    """Say of each end of a plan what became of its work."""
+    for end in view.finishes:
+        print_finish(end)
+
+
+def print_finish(end: FinishView) -> None:
+    """Say what became of a plan's work, and what to do if that is not what was wanted."""
+    told, _, way = end.detail.partition("\n")
+    out = console()
+    if end.state == FinishState.FINISHED.value:
+        out.print(f"[green]{'finished' if end.actor == MACHINE else 'accepted'}[/]: {escape(told)}")
+        return
+    word = "not finished" if end.state == FinishState.REFUSED.value else "finishing"
+    out.print(f"[yellow]{word}[/]: {escape(told or end.how)}")
+    if way:
+        out.print(f"what to do: {escape(way)}")
+
+
+def news_lines(news: SourceNews) -> list[str]:
+    """Return what a source says beyond its plan, and what to do about it."""
+    again = to_type("run", news.source)
+    lines = [f"not finished: {news.source}: {one}" for one in news.open_ends]
+    if news.open_ends:
+        lines.append(
+            f"its own controller has to end that, or you take it out of {news.source}; then: {again}"
+        )
+    if news.changes:
+        lines.append(f"new in {news.source} since the plan ended: {listed(news.changes)}")
+        lines.append(f"take it up:  {again}")
+    return lines
 
 
 def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Group:
@@ -273,6 +323,8 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
         parts.append(Wrapped(Text(awaits_look(view), style="yellow"), indent="  "))
     if view.untold:
         parts.append(Wrapped(Text(owed(view.untold), style="yellow"), indent="  "))
+    if view.news:
+        parts += [Wrapped(Text(one, style="yellow"), indent="  ") for one in news_lines(view.news)]
     if footer:
         parts.append(Wrapped(Text(footer, style="dim")))
     return Group(*parts)

@@ -1,7 +1,6 @@
 """One task on one screen: what was expected, what failed, what each attempt changed, and what to do next."""
 
 import re
-import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
@@ -21,6 +20,7 @@ from loopwright.core.failures import RULES, Failure
 from loopwright.core.findings import Check, CommandResult, is_sentence
 from loopwright.core.ids import short_id
 from loopwright.core.reviews import Finding, Severity, place
+from loopwright.core.shell_hints import to_type
 from loopwright.core.verdicts import command_id, is_of
 from loopwright.engine.views import AttemptView, TaskDetail
 
@@ -122,7 +122,7 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
     if task.status == "ERROR":
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
     elif task.status == "CANCELLED":
-        lines.append(Text(f"cancelled after {_tries(detail)}; its work stays pinned", style="yellow"))
+        lines.append(Text(f"cancelled after {_tries(detail)}; {_stays(detail)}", style="yellow"))
         lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
     elif task.status != "COMPLETE":
         doing = f": {clean(task.doing)}" if task.doing else ""
@@ -292,6 +292,13 @@ def _check(check: Check) -> Lines:
     ]
 
 
+def _stays(detail: TaskDetail) -> str:
+    """Say how the work of a task is kept: what git cannot record is no commit that could be pinned."""
+    last = detail.attempts[-1] if detail.attempts else None
+    unrecorded = last is not None and last.failure == Failure.UNRECORDABLE
+    return "its files stay in the archive" if unrecorded else "its work stays pinned"
+
+
 def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: int) -> Lines:
     shown = detail.attempts[-most:]
     earlier = len(detail.attempts) - len(shown)
@@ -412,14 +419,14 @@ def task_steps(
     detail: TaskDetail, names: Names, changes: Mapping[int, Change | None] = MappingProxyType({})
 ) -> list[Step]:
     """Return what to type next about a task."""
-    task, name = detail.task, shlex.quote(names.handle)
+    task, name = detail.task, names.handle
     seen = [
         one
         for one in detail.attempts
         if one.run_ids and (one.tip_sha or one.failure or one.state == "WORKING")
     ]
-    logs = Step(command=f"loopwright logs {name}", why="what the agent did and the gate printed")
-    cancel = Step(command=f"loopwright cancel {name}", why="give it up; its work stays pinned")
+    logs = Step(command=to_type("logs", name), why="what the agent did and the gate printed")
+    cancel = Step(command=to_type("cancel", name), why=f"give it up; {_stays(detail)}")
     match task.status:
         case "COMPLETE":
             steps = [logs]
@@ -431,27 +438,22 @@ def task_steps(
             return [answer, logs, cancel]
         case "ERROR" | "CANCELLED":
             again = [
-                Step(command=f"loopwright retry {name} --note '…'", why="try again, told what you know"),
-                Step(
-                    command=f"loopwright retry {name} --agent NAME", why="let another agent try (or --model)"
-                ),
+                Step(command=to_type("retry", name, note="…"), why="try again, told what you know"),
+                Step(command=to_type("retry", name, agent="NAME"), why="let another agent try (or --model)"),
             ]
             changed = detail.attempts[-1].gate_files if detail.attempts else ()
             if task.failure == "gate" and changed:
-                files = " ".join(f"--allow {shlex.quote(one)}" for one in changed[:_LEAST])
                 why = "let it change that; in a plan, the task's scope does"
-                again.insert(0, Step(command=f"loopwright retry {name} {files}", why=why))
+                again.insert(0, Step(command=to_type("retry", name, allow=changed[:_LEAST]), why=why))
             plan = short_id(detail.plan_id)
-            without = Step(command=f"loopwright reverify {plan}", why="or verify what landed, without it")
+            without = Step(command=to_type("reverify", plan), why="or verify what landed, without it")
             if names.retry_refused:
                 again = [without] if names.may_leave_out else []
             elif task.status == "CANCELLED":
                 ends = "or end the plan; what landed stays"
-                end = Step(command=f"loopwright cancel {plan}", why=ends)
+                end = Step(command=to_type("cancel", plan), why=ends)
                 waiting = [
-                    Step(
-                        command=f"loopwright cancel {shlex.quote(one)}", why="or cancel it too, then reverify"
-                    )
+                    Step(command=to_type("cancel", one), why="or cancel it too, then reverify")
                     for one in names.stuck[:2]
                 ]
                 again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
@@ -464,21 +466,18 @@ def task_steps(
                 steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
         case "QUEUED" if task.taken_by:
-            back = Step(command=f"loopwright hand-back {name}", why="send what you did through the checks")
-            drop = Step(command=f"loopwright hand-back {name} --drop", why="leave it to the machine again")
+            back = Step(command=to_type("hand-back", name), why="send what you did through the checks")
+            drop = Step(command=to_type("hand-back", name, drop=True), why="leave it to the machine again")
             return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
             go_on = Step(command=f"loopwright resume {short_id(detail.plan_id)}", why="go on with the plan")
             return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
-            follow = Step(command=f"loopwright logs {name} --follow", why="see what it does")
+            follow = Step(command=to_type("logs", name, follow=True), why="see what it does")
             return [follow, cancel]
         case _:
             watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
-            held = [
-                Step(command=f"loopwright show {shlex.quote(key)}", why=f"{key} holds it up")
-                for key in names.blockers
-            ]
+            held = [Step(command=to_type("show", key), why=f"{key} holds it up") for key in names.blockers]
             return [*(held or [watch]), *([logs] if seen else []), cancel]
 
 

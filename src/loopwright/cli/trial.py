@@ -10,7 +10,7 @@ from loopwright.cli.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.findings import Verdict
 from loopwright.core.policy import GateCommand
-from loopwright.core.verdicts import is_bad, passed
+from loopwright.core.verdicts import is_bad, passed, telling_line
 from loopwright.engine.surroundings import below
 
 Tell = Callable[[str], None]
@@ -58,10 +58,10 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
     copied = below(place.subfolder, detected.env_files)
     async with clean_tree(place.root, sha, settings, subfolder=place.subfolder, copy_files=copied) as tree:
         setup = None
-        if detected.setup is not None:
-            tell(f"setup: {detected.setup}")
+        if command := detected.preparation:
+            tell(f"setup: {command}")
             limit = settings.values.setup_timeout
-            setup = await ran_in(tree, GateCommand(name="setup", command=detected.setup, timeout_s=limit))
+            setup = await ran_in(tree, GateCommand(name="setup", command=command, timeout_s=limit))
             if not setup.passed:
                 return Tried(setup=setup)
         gates = {}
@@ -84,9 +84,8 @@ def _judged(verdict: Verdict) -> Ran:
         return Ran(passed=True, duration_s=took)
     bad = next((check for check in verdict.checks if is_bad(check)), None)
     first, _, output = bad.message.partition("\n") if bad is not None else ("", "", "")
-    last = next((line for line in reversed(output.splitlines()) if line.strip()), "")
-    if first and last:
-        first = f"{first}: {last}"
+    if first and (said := telling_line(output)):
+        first = f"{first}: {said}"
     if bad is not None and verdict.commands and bad.name != verdict.commands[0].name:
         first = f"{bad.name}: {first}"
     return Ran(passed=False, reason=one_line(first or verdict.reason, 240), duration_s=took)

@@ -12,6 +12,7 @@ from cyclopts.exceptions import (
 )
 
 from loopwright.cli.main import COMMANDS
+from loopwright.core.shell_hints import to_type
 
 _EXAMPLES: Final = {
     ("reject", "--at"): 'a FILE:LINE and a text, such as --at app.py:12 "this must not be public"',
@@ -37,19 +38,19 @@ _FILE: Final = "it is a file with tasks, such as plan.yaml"
 def told(mistake: CycloptsError) -> tuple[str, str]:
     """Return what is wrong, and what to do about it."""
     chain = " ".join(mistake.command_chain or ())
-    help_ = f"`loopwright {chain} --help` shows what it takes" if chain else _EVERYWHERE
+    help_ = f"`{to_type(*chain.split(), help=True)}` shows what it takes" if chain else _EVERYWHERE
     argument = mistake.argument
     match mistake:
         case MissingArgumentError() if argument is not None:
             name = mistake.keyword or argument.name
             if not name.startswith("-"):
                 where = _FILE if chain in _OF_FILES else _FOUND.get(name, "")
-                return f"`loopwright {chain}` needs {_article(name)}", "; ".join(filter(None, (where, help_)))
+                return f"`{chain}` needs {_article(name)}", "; ".join(filter(None, (where, help_)))
             needs = _EXAMPLES.get((chain, name), "a value")
-            return f"`loopwright {chain} {name}` needs {needs}", help_
+            return f"`{chain} {name}` needs {needs}", help_
         case UnusedCliTokensError():
             extra = ", ".join(repr(one) for one in mistake.unused_tokens or ())
-            return f"`loopwright {chain}` has no use for {extra}{_meant(mistake)}", help_
+            return f"`{chain}` has no use for {extra}{_meant(mistake)}", help_
         case CoercionError() if argument is not None and mistake.token is not None:
             kind = _KINDS.get(mistake.target_type) if mistake.target_type else None
             if kind is not None:
@@ -59,7 +60,7 @@ def told(mistake: CycloptsError) -> tuple[str, str]:
             typed = mistake.unused_tokens[0]
             near = [one for one in COMMANDS if len(typed) > 1 and one.startswith(typed)]
             near = near or difflib.get_close_matches(typed, COMMANDS, n=1, cutoff=_NEAR)
-            meant = f": did you mean `loopwright {near[0]}`?" if near else ""
+            meant = f": did you mean `{near[0]}`?" if near else ""
             return f"there is no command {typed!r}{meant}", help_
     return str(mistake).strip(), help_
 
@@ -69,7 +70,7 @@ def _meant(mistake: CycloptsError) -> str:
     chain = mistake.command_chain or ()
     rest = [one for one in (mistake.root_input_tokens or ())[len(chain) :] if not one.startswith("-")]
     near = difflib.get_close_matches(rest[0], BELOW.get(" ".join(chain), ()), n=1) if rest else []
-    return f": did you mean `loopwright {' '.join((*chain, near[0]))}`?" if near else ""
+    return f": did you mean `{' '.join((*chain, near[0]))}`?" if near else ""
 
 
 def _article(name: str) -> str:

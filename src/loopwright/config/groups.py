@@ -127,7 +127,7 @@ class UserFolderValues:
     private: bool = setting(
         SWITCH,
         default=True,
-        description="Gives each run a HOME of its own that shows yours without its secrets; false: yours itself.",
+        description="Gives each run a HOME of its own that shows yours without its secrets; false: with them.",
         machine=True,
     )
     show: tuple[str, ...] = setting(

@@ -7,7 +7,8 @@ from typing import Any, Final
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.layers import LOOPS
-from loopwright.config.settings import OPTION, Setting, description_of, settings
+from loopwright.config.options import OPTION
+from loopwright.config.settings import Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _BARE_KEY_CHARACTERS: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-")

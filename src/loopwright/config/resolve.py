@@ -122,13 +122,14 @@ def load(
     plan_name: str = "",
     loop: str = "",
     project_text: str | None = None,
+    project_name: str = layer.PROJECT_FILE,
     ours: frozenset[str] = frozenset(),
 ) -> Settings:
     """Gather every layer that applies and resolve them.
 
-    `project_text` is the text of loopwright.toml: of the plan's base commit inside a plan, of the checkout
-    for commands outside one. The user's own file is found through `env`. `loop` is the work source of the loop, from
-    the top of the repository: both files may have settings for it.
+    `project_text` is the text of loopwright.toml: of the plan's base commit inside a plan, of HEAD outside one, or of
+    the file that the user named. The user's own file is found through `env`. `loop` is the work source of the loop,
+    from the top of the repository: both files may have settings for it.
     """
     check_platform(platform)
     found = [layer.from_environment(env, ours=ours), *_user_layers(env, loop)]
@@ -139,9 +140,9 @@ def load(
     if plan is not None:
         found.append(layer.from_plan(plan.settings, plan_name, gates=plan.gates, lines=plan.lines))
     if project_text is not None:
-        found.append(layer.from_toml(project_text, layer.PROJECT_FILE, Level.PROJECT))
+        found.append(layer.from_toml(project_text, project_name, Level.PROJECT))
         # After the user's: of two that speak of the same loop the project's file wins, as everywhere.
-        found.append(layer.loop_from_toml(project_text, layer.PROJECT_FILE, loop))
+        found.append(layer.loop_from_toml(project_text, project_name, loop))
     settled = resolve(found)
     home = settled.values.home
     home = default_home(env, platform) if home is None else expand(home, env)

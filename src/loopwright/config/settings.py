@@ -4,7 +4,6 @@ The documentation's tables, `config show`, the commented loopwright.toml and the
 from the fields below, and the values are read by their kinds.
 """
 
-import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
@@ -42,6 +41,7 @@ from loopwright.config.kinds import (
     items,
     text,
 )
+from loopwright.config.options import OPTION
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.core.prices import read_price
@@ -81,30 +81,6 @@ def _read_home(value: object) -> Path | None:
     if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
         raise WrongValue(expected, value)
     return Path(value)
-
-
-def _read_option(value: object) -> str | int | float | bool | list[str]:
-    if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-        return list(value)
-    if isinstance(value, str) and "\0" not in value:
-        return value
-    if isinstance(value, int | float) and math.isfinite(value):
-        return value
-    raise WrongValue("a text, a number, true or false, or a list of texts", value)
-
-
-OPTION: Final = Kind(
-    name="text, number, switch or list",
-    expected="a text, a number, true or false, or a list of texts",
-    read=_read_option,
-    show=lambda value: value,
-    schema={
-        "anyOf": [
-            {"type": ["string", "number", "boolean"]},
-            {"type": "array", "items": {"type": "string"}},
-        ]
-    },
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,14 +150,30 @@ class Values:
     max_unreviewed: int = setting(
         count(0, 10_000),
         0,
-        "How many results may wait for your look (`loopwright reviewed`) before nothing new starts; 0: any number.",
+        "How many results may wait for your review (`loopwright reviewed PLAN`) before nothing new starts; 0: any.",
+    )
+    dependencies: str | None = setting(
+        text(what="a shell command", optional=True, limit=MAX_TEXT),
+        None,
+        "The shell command that installs dependencies. It runs once per lock file; other workspaces get a copy.",
+    )
+    dependency_files: tuple[str, ...] = setting(
+        items(
+            what="a list of patterns relative to the project, without ..",
+            each=is_inside,
+            schema={"maxLength": 1000},
+        ),
+        (),
+        "More files that decide what `dependencies` installs, beside the usual manifests and lock files.",
     )
     setup: str | None = setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
         None,
-        "The shell command that prepares a fresh workspace, such as installing dependencies.",
+        "The shell command that prepares each fresh workspace, such as installing or building the project itself.",
     )
-    setup_timeout: float = setting(duration(), 900.0, "How long the setup command may take.")
+    setup_timeout: float = setting(
+        duration(), 900.0, "How long `dependencies` and `setup` may take, each time they run."
+    )
     copy_files: tuple[str, ...] = setting(
         items(
             what="a list of paths relative to the project, without ..",
@@ -220,6 +212,11 @@ class Values:
         "full",
         "What a look at the whole (a QA item) goes through: everything, or only whether the main way works.",
     )
+    business_docs: bool = setting(
+        SWITCH,
+        default=False,
+        description="Asks agents to name documents about prices, tiers or personas that their change makes wrong.",
+    )
     unseen_proof: bool = setting(
         SWITCH,
         default=False,
@@ -233,6 +230,21 @@ class Values:
         ),
         (),
         "Names of your environment variables that agents and gates may see as well; their values count as secrets.",
+    )
+    environment_plain: tuple[str, ...] = setting(
+        items(
+            what="a list of names of environment variables",
+            each=_is_variable,
+            schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
+        ),
+        (),
+        "The same for variables that are not secret: their values are stored with the plan.",
+    )
+    env_file: str | None = setting(
+        text(what="the path of a file", optional=True, limit=1000),
+        None,
+        "A file that only you can read, with lines NAME=value: secret variables that a worker does not have itself.",
+        machine=True,
     )
     max_cost: int | None = setting(
         DOLLARS,
@@ -419,6 +431,8 @@ class Values:
             finish_sign=self.finish_sign,
             remote=self.forge.remote,
             max_unreviewed=self.max_unreviewed,
+            dependencies=self.dependencies,
+            dependency_files=self.dependency_files,
             setup=self.setup,
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
@@ -428,6 +442,7 @@ class Values:
             parallel_gates=self.landing.parallel_gates,
             red_proof=self.red_proof,
             qa_mode=self.qa_mode,
+            business_docs=self.business_docs,
             unseen_proof=self.unseen_proof,
             review=ReviewPolicy(
                 **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
@@ -440,6 +455,7 @@ class Values:
                 stop_after_s=self.rounds.stop_after,
             ),
             environment=self.environment,
+            environment_plain=self.environment_plain,
             limits=Limits(
                 hard_s=limits.hard,
                 idle_s=limits.idle,

@@ -13,11 +13,12 @@ from loopwright.core.awaited import Envelope
 from loopwright.core.budget import WAITS, over_budget
 from loopwright.core.envelopes import Admission, Choice, Held, unwilling
 from loopwright.core.graph import scopes_overlap
-from loopwright.core.model import Attempt, Loop, Plan, Run, Task
+from loopwright.core.model import Attempt, Loop, Plan, Run, Task, Turn
 from loopwright.core.overspent import Over
 from loopwright.core.retry import LONGEST_PAUSE
 from loopwright.core.rounds import Last, Stop, following, is_late
 from loopwright.core.scopes import claims
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LoopState, PlanState
 
 _MOST_AHEAD = 4
@@ -36,7 +37,7 @@ class Front:
     judged: tuple[Task, ...] = ()
     """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
     waiting: tuple[Attempt, ...] = ()
-    """Attempts parked until a time or until a person resumes them."""
+    """Attempts parked until a time or until a person resumes them, in the order of their tasks."""
     parked: tuple[Task, ...] = ()
     """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
     taken: tuple[Task, ...] = ()
@@ -177,7 +178,7 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
     admission = Admission(frontier.envelopes, now, frontier.accounts)
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
-    for front in sorted(frontier.fronts, key=_urgency):
+    for front in sorted(frontier.fronts, key=lambda one: _urgency(one.loop, one.plan)):
         resume_at = front.loop.resume_at
         if front.loop.state is LoopState.PAUSED and resume_at is not None:
             if resume_at <= now:
@@ -200,8 +201,15 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
     return Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
 
 
-def _urgency(front: Front) -> tuple[int, datetime, str]:
-    return (front.loop.priority, front.plan.created_at, front.plan.id)
+def turn_of(loop: Loop, plan: Plan, task: Task) -> Turn:
+    """Return the place of a task's attempt in the line for an agent."""
+    # What was added to a plan may have the position of another task: then the older one goes first.
+    rank = (*_urgency(loop, plan), task.priority, task.position, task.created_at)
+    return Turn(plan_id=plan.id, parallel=plan.policy.parallel, rank=rank)
+
+
+def _urgency(loop: Loop, plan: Plan) -> tuple[int, datetime, str]:
+    return (loop.priority, plan.created_at, plan.id)
 
 
 def _decide_plan(
@@ -341,7 +349,8 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if front.taken:
         names = ", ".join(task.key for task in front.taken[:5])
-        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `loopwright hand-back` goes on"
+        back = to_type("hand-back", front.taken[0].key)
+        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` goes on"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:
         # Every open task waits for another open one: only a defect or an outside edit can do that.

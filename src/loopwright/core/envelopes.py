@@ -20,6 +20,7 @@ from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.failures import RULES
 from loopwright.core.fallback import named
 from loopwright.core.policy import Policy
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import EnvelopeState
 from loopwright.core.waiting import too_long
 
@@ -303,7 +304,7 @@ def needs_person(envelope: Envelope) -> bool:
 
 def to_do(envelope: Envelope) -> str:
     """Say what a person has to do about it."""
-    return f"{because(envelope)} Then `loopwright quota open {label(envelope)}`"
+    return f"{because(envelope)} Then `{to_type('quota', 'open', label(envelope))}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:

@@ -17,14 +17,23 @@ LoopwrightError
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
 │   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
+│   ├── NoEnvironment    a variable or a program of the plan's environment is missing here; names it
 │   ├── TookTooMuch      a gate took more room on the disk than it may; names the setting
 │   ├── BranchRewritten  somebody rewrote the plan branch; says how to go on
 │   └── RepositoryGone   the project's repository is not there any more; says how to go on
 ├── GitFailed            git refused, with its own words
-│   └── CommitGone       git works, and has no such commit
+│   ├── CommitGone       git works, and has no such commit
+│   └── Unrecordable     git works, and cannot take in what a workspace holds; names the files
 ├── MergeConflict        the candidate cannot be built
 ├── Busy                 a service asks to come back later; says when
+├── MachineTrouble       the machine refused what Loopwright needs; says what to do, exit code 6
+│   ├── TooManyOpenFiles
+│   ├── OutOfMemory
+│   ├── DiskFull
+│   ├── NotPermitted
+│   └── FileGone
 ├── StoreUnavailable     the database cannot be reached or written
+│   └── DamagedDatabase  its file is damaged; names the backup and the command that restores it
 ├── DamagedRow           something in the database is not what was written there
 └── NewerDatabase        the database was written by a newer Loopwright
 """
@@ -60,9 +69,11 @@ class BadPlan(UserError):
 
     code = "bad_plan"
 
-    def __init__(self, source: str, problems: tuple[str, ...]) -> None:
+    def __init__(self, source: str, problems: tuple[str, ...], *, hint: str | None = None) -> None:
         # A located problem names the file already.
-        super().__init__("; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems))
+        super().__init__(
+            "; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems), hint=hint
+        )
         self.source = source
         self.problems = problems
         self.kind = ""
@@ -185,6 +196,12 @@ class Denied(CannotRun):
     code = "denied"
 
 
+class NoEnvironment(CannotRun):
+    """The environment that a plan was submitted from cannot be had here: a variable or a program is missing."""
+
+    code = "no_environment"
+
+
 class TookTooMuch(CannotRun):
     """A gate took more room on the disk than it may."""
 
@@ -222,6 +239,12 @@ class CommitGone(GitFailed):
     code = "commit_gone"
 
 
+class Unrecordable(GitFailed):
+    """Git cannot take in what a workspace holds, however often it is asked."""
+
+    code = "unrecordable"
+
+
 class MergeConflict(LoopwrightError):
     """Two lines of work changed the same place."""
 
@@ -244,16 +267,83 @@ class Busy(LoopwrightError):
         """How long to wait at least, as the service says; None when it does not."""
 
 
+class MachineTrouble(LoopwrightError):
+    """The operating system refused something that Loopwright needs."""
+
+    code = "machine_trouble"
+    hint: ClassVar[str] = "run `loopwright doctor`, which checks the disk, the home and the database"
+
+    def __init__(self, told: str) -> None:
+        super().__init__(f"{self.what}: {told}" if told else self.what)
+
+    what: ClassVar[str] = "The operating system refused an operation"
+
+
+class TooManyOpenFiles(MachineTrouble):
+    """No file can be opened any more: the process or the machine has too many open."""
+
+    code = "too_many_open_files"
+    what = "Too many files are open"
+    hint = (
+        "raise the limit in this shell with `ulimit -n 4096`, or lower `parallel`; then run the command again"
+    )
+
+
+class OutOfMemory(MachineTrouble):
+    """There is not enough memory, or no room for another process."""
+
+    code = "out_of_memory"
+    what = "There is not enough memory or there are too many processes"
+    hint = "end other programs, raise `ulimit -v` and `ulimit -u`, or lower `parallel`; then run the command again"
+
+
+class DiskFull(MachineTrouble):
+    """The disk or the user's quota on it is full."""
+
+    code = "disk_full"
+    what = "The disk is full"
+    hint = (
+        "free some space; `df -h` shows where; then run the command again, which continues where it stopped"
+    )
+
+
+class NotPermitted(MachineTrouble):
+    """A file or folder cannot be read or written: it is read-only, or belongs to another user."""
+
+    code = "not_permitted"
+    what = "A file or folder cannot be read or written"
+    hint = "make it writable for this user (chown, chmod, remount), or set LOOPWRIGHT_HOME to another folder"
+
+
+class FileGone(MachineTrouble):
+    """A file or folder that was there before is not there any more."""
+
+    code = "file_gone"
+    what = "A file or folder was deleted or moved while Loopwright used it"
+    hint = "put it back and run the command again; `loopwright doctor` says what is left of the home"
+
+
 class StoreUnavailable(LoopwrightError):
     """The database cannot be reached or written."""
 
     code = "store_unavailable"
 
 
+class DamagedDatabase(StoreUnavailable):
+    """The file of the database is damaged, or is not a database."""
+
+    code = "damaged_database"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
 class DamagedRow(LoopwrightError):
     """Something in the database is not what Loopwright wrote there."""
 
     code = "damaged_row"
+    hint: ClassVar[str] = "`loopwright doctor` looks at the database and names the last backup"
 
 
 class NewerDatabase(LoopwrightError):

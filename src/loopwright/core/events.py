@@ -22,6 +22,7 @@ _LOW, _NORMAL, _HIGH = Importance.LOW, Importance.NORMAL, Importance.HIGH
 CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
     {
         "project_registered": EventType(_NORMAL, "A repository became a project of this home."),
+        "project_moved": EventType(_HIGH, "The repository of a project is at another path now."),
         "loop_created": EventType(_NORMAL, "A work source became a loop."),
         "loop_started": EventType(_NORMAL, "The loop runs."),
         "loop_paused": EventType(_HIGH, "The loop starts nothing more until it is resumed."),
@@ -29,6 +30,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
         "loop_failed": EventType(_HIGH, "The loop needs a person to go on."),
         "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),
+        "plan_imported": EventType(
+            _HIGH, "The rows of the plan were lost, and were made again from what its project exported."
+        ),
         "plan_dispatching": EventType(_LOW, "The tasks of the plan get their first attempts."),
         "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
         "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),

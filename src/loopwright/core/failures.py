@@ -25,12 +25,15 @@ class Failure(StrEnum):
     TIMEOUT = "timeout"
     HANG = "hang"
     STRAY_WRITE = "stray_write"
+    LINKED_GIT = "linked_git"
+    UNRECORDABLE = "unrecordable"
     UNVERIFIED = "unverified"
     CANNOT_CHECK = "cannot_check"
     UNANSWERED = "unanswered"
     RATE_LIMIT = "rate_limit"
     USAGE_LIMIT = "usage_limit"
     OVERLOADED = "overloaded"
+    LOGIN_RENEWED = "login_renewed"
     AUTH = "auth"
     BILLING = "billing"
     BUDGET = "budget"
@@ -105,6 +108,10 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.TIMEOUT: Rule(Level.ATTEMPT, "The run hit its time limit; raise it or split."),
         Failure.HANG: Rule(Level.ATTEMPT, "The run showed no sign of life and was ended."),
         Failure.STRAY_WRITE: Rule(Level.ATTEMPT, "The agent wrote into your own checkout."),
+        Failure.LINKED_GIT: Rule(Level.ATTEMPT, "The agent's .git folder leads out of its workspace."),
+        Failure.UNRECORDABLE: Rule(
+            Level.NONE, "Git cannot record what the agent left; its files are kept as an archive."
+        ),
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
             Level.NONE,
@@ -137,6 +144,11 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             longest_s=300.0,
             honours=True,
             fallback=True,
+        ),
+        Failure.LOGIN_RENEWED: Rule(
+            Level.CALL,
+            "Another run renewed the login at the same moment; it is tried again with the new one.",
+            parks=True,
         ),
         Failure.AUTH: Rule(
             Level.NONE,

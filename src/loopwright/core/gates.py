@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from loopwright.core.dependencies import install_step
 from loopwright.core.model import Plan, Task
 from loopwright.core.policy import GateCommand, Policy
 
@@ -28,10 +29,16 @@ def each_once(*lists: Iterable[GateCommand]) -> Commands:
 
 
 def setup_command(policy: Policy) -> GateCommand | None:
-    """Return the setup command as a gate runs it, None when there is none."""
-    if not policy.setup:
-        return None
-    return GateCommand(name="setup", command=policy.setup, timeout_s=policy.setup_timeout_s)
+    """Return the setup command as a gate runs it, dependencies first; None when there is none."""
+    own = policy.setup or ""
+    if install := install_step(policy):
+        own = f"{install} && {{\n{own}\n}}" if own else install
+    return GateCommand(name="setup", command=own, timeout_s=policy.setup_timeout_s) if own else None
+
+
+def setup_settings(policy: Policy) -> tuple[str, ...]:
+    """Return the settings that the setup command is made of; empty when there is none."""
+    return tuple(name for name in ("dependencies", "setup") if getattr(policy, name))
 
 
 def after_setup(setup: GateCommand | None, commands: Commands) -> Commands:

@@ -9,6 +9,7 @@ from typing import Any, Final
 from loopwright.core.awaited import Envelope, Question
 from loopwright.core.containment import MadeWith
 from loopwright.core.doc_sync import DocSync
+from loopwright.core.environments import PlanEnvironment
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict
 from loopwright.core.gate_files import GateFiles
@@ -143,6 +144,8 @@ class Plan:
     doc_sync: tuple[DocSync, ...] = ()
     """Business documents that have to follow its work (see `engine.doc_sync`)."""
     evaluation: Mapping[str, Any] = field(default_factory=dict)
+    environment: PlanEnvironment | None = None
+    """What it takes from the terminal that it was submitted from."""
     open_tasks: int = 0
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
     failed_tasks: int = 0
@@ -473,6 +476,8 @@ class Worker:
     started_at: datetime
     lease_until: datetime
     controls: bool = False
+    project_id: str | None = None
+    """The one project that it starts work for; None for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -511,6 +516,10 @@ class Cursor:
 
     id: str
     n: int
+
+
+RESTORED: Final = "restored"
+"""The cursor that every backup has, and no other database: it was not yet compared with what happened since."""
 
 
 Row = (
@@ -552,6 +561,17 @@ ROW_TYPES: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Turn:
+    """The place of an attempt in the line for an agent."""
+
+    plan_id: str
+    parallel: int
+    """How many agents the plan may have at once."""
+    rank: tuple[int, datetime, str, int, int, datetime]
+    """Lower goes first: the loop's priority, the older plan, the task's priority, its position in the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Leg:
     """One uninterrupted piece of an attempt, of a plan's verification, or of its end."""
 
@@ -561,6 +581,8 @@ class Leg:
     fence: int
     host_id: str | None = None
     """Only this host can carry it on, because the workspace is there; None for any."""
+    turn: Turn | None = field(default=None, compare=False)
+    """Its place in the line for an agent, from its first moment on; None where it needs none, or no line is kept."""
 
     @property
     def id(self) -> str:

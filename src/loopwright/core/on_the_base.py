@@ -15,7 +15,7 @@ from loopwright.core.findings import CommandResult, Verdict
 from loopwright.core.gate_files import Kind, Rules, kind_of
 from loopwright.core.left_out import counted, listed
 from loopwright.core.policy import GateCommand
-from loopwright.core.verdicts import command_id, is_bad, is_of
+from loopwright.core.verdicts import command_id, is_bad, is_of, telling_line
 from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 
 CHECK: Final = "base"
@@ -25,7 +25,7 @@ _COULD_NOT_RUN: Final = {
 }
 _TOLD: Final = 20
 """So many tasks are named one by one."""
-_LAST_LINE: Final = 160
+_LINE: Final = 160
 
 
 class Condition(StrEnum):
@@ -96,7 +96,7 @@ def _condition(
     elif failed:
         condition, why = Condition.RED, f"{_fail(failed)}: {listed(failed)}"
     else:
-        said = bad[0].name if bad and bad[0].name != result.name else _last_line(result.tail)
+        said = bad[0].name if bad and bad[0].name != result.name else telling_line(result.tail)[:_LINE]
         condition, why = Condition.RED, f"exit code {result.exit_code}{f': {said}' if said else ''}"
     return OnBase(
         name=command.name,
@@ -135,25 +135,28 @@ def is_broken(found: Sequence[OnBase]) -> bool:
 
 
 def gate_findings(
-    gates: Sequence[OnBase], tasks: Sequence[Item], *, setup: bool, elsewhere: bool
+    gates: Sequence[OnBase], tasks: Sequence[Item], *, setup: Sequence[str], elsewhere: bool
 ) -> list[Finding]:
     """Say what follows from how the gates end on the base.
 
-    `setup` says that the first of them is the setup command; `elsewhere` that work may run on other machines.
+    `setup` names the settings that the first of them runs, if it prepares the workspace; `elsewhere` says that work
+    may run on other machines.
     """
     found = []
     for n, one in enumerate(gates):
-        what = "setup command" if setup and n == 0 else f"gate {one.name}"
+        prepares = bool(setup) and n == 0
+        what = f"{' or '.join(setup)} command" if prepares else f"gate {one.name}"
+        fix = _fix_of(setup) if prepares else _FIX
         match one.condition:
             case Condition.BROKEN:
-                found.append(_refused(f"the {what} cannot run on the base: {one.why}; {_MEND}", elsewhere))
-            case Condition.RED if setup and n == 0:
-                found.append(_refused(f"the {what} fails on the base: {one.why}; {_MEND}", elsewhere))
+                found.append(_refused(f"the {what} cannot run on the base: {one.why}; {fix}", elsewhere))
+            case Condition.RED if prepares:
+                found.append(_refused(f"the {what} fails on the base: {one.why}; {fix}", elsewhere))
             case Condition.EMPTY if _may_bring_tests(tasks):
                 text = f"the {what} finds no tests on the base: until a task brings some, it proves nothing"
                 found.append(_told(text))
             case Condition.EMPTY:
-                text = f"the {what} finds no tests on the base, and no task may write any; {_MEND}"
+                text = f"the {what} finds no tests on the base, and no task may write any; {fix}"
                 found.append(_refused(text, elsewhere))
             case Condition.RED if one.failed:
                 text = (
@@ -196,7 +199,12 @@ def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> lis
     return [*found[:_TOLD], _told(f"and {more} more tasks whose acceptance passes on the base already")]
 
 
-_MEND: Final = "mend the command, or bring what it needs with the setting `setup`"
+_FIX: Final = "fix the command, or install what it needs with the setting `dependencies` or `setup`"
+
+
+def _fix_of(settings: Sequence[str]) -> str:
+    named = " or ".join(f"`{one}`" for one in settings)
+    return f"fix the setting {named}, or install on this machine what it needs"
 
 
 def _may_bring_tests(tasks: Sequence[Item]) -> bool:
@@ -219,8 +227,3 @@ def _told(text: str) -> Finding:
 
 def _fail(tests: Sequence[str]) -> str:
     return f"{counted(tests)} {'fails' if len(tests) == 1 else 'fail'} there"
-
-
-def _last_line(tail: str) -> str:
-    lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    return lines[-1][:_LAST_LINE] if lines else ""

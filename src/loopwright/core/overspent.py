@@ -7,6 +7,7 @@ from decimal import Decimal
 from typing import Final, Literal
 
 from loopwright.core.ids import short_id
+from loopwright.core.shell_hints import to_type
 
 ASKED: Final = "budget"
 """The kind of the question that is asked then. Its key is the setting of the cap."""
@@ -38,17 +39,19 @@ class Over:
 
     def reason(self, plan_id: str) -> str:
         """Say why, and what to type to go on."""
-        resume = f"loopwright resume {short_id(plan_id)}"
-        flag = "--" + self.setting.replace("_", "-")
+        plan = short_id(plan_id)
         ways = [self.why]
         if self.until is not None:
             ways.append(f"it goes on by itself at {self.until:%Y-%m-%d %H:%M} UTC")
         if self.setting == "max_cost_per_run" and self.raise_to is not None:
-            ways.append(f"`{resume}` goes on with another run")
+            ways.append(f"`{to_type('resume', plan)}` goes on with another run")
         if self.raise_to is None:
-            ways.append(f"`{resume} {flag} …` names a limit all the same, or `off`")
+            ways.append(
+                f"`{to_type('resume', plan, **{self.setting: 'AMOUNT'})}` names a limit all the same, or `off`"
+            )
         else:
-            ways.append(f"`{resume} {flag} {_typed(self.raise_to)}` raises it and goes on")
+            raised = to_type("resume", plan, **{self.setting: _typed(self.raise_to)})
+            ways.append(f"`{raised}` raises it and goes on")
         return "; ".join(ways)
 
 

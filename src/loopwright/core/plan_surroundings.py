@@ -172,7 +172,7 @@ def _acceptance(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
     seen: dict[str, list[str]] = {}
     for task in tasks:
         for command in task.acceptance:
-            for program in _programs(command.command):
+            for program in programs_of(command.command):
                 if "/" not in program and not around.brings and not around.has_program(program):
                     seen.setdefault(program, []).append(task.key)
     return [
@@ -185,7 +185,7 @@ def _missing(command: str, around: Surroundings) -> str:
     """Say what a command needs and does not find; empty when it may well run."""
     if around.brings:
         return ""
-    for program in _programs(command):
+    for program in programs_of(command):
         if "/" not in program and not around.has_program(program):
             return _no_program(program)
     return _no_target(command, around)
@@ -195,7 +195,7 @@ def _no_program(program: str) -> str:
     return f"there is no program {program} on PATH"
 
 
-def _programs(command: str) -> list[str]:
+def programs_of(command: str) -> list[str]:
     """Return the programs that a command line starts, as far as its words tell."""
     if not _MARKS.search(command):
         plain = [word for word in command.split() if not _VALUE.match(word)][:1]
@@ -235,7 +235,7 @@ def _cannot_run(kind: str, name: str, what: str, around: Surroundings) -> Findin
     way = (
         "commit it first"
         if what.endswith(_UNCOMMITTED)
-        else "mend the command, or bring what it needs with the setting `setup`"
+        else "fix the command, or install what it needs with the setting `dependencies` or `setup`"
     )
     return Finding(
         check="gates",

@@ -137,6 +137,10 @@ class Policy:
     """The git remote that a pull request goes to."""
     max_unreviewed: int = 0
     """How many landed results, with what is being worked on, may wait for a person's look; 0 for any number."""
+    dependencies: str | None = None
+    """Installs what the project needs; what it makes is shared by the workspaces with the same lock files."""
+    dependency_files: tuple[str, ...] = ()
+    """More files that decide what it installs."""
     setup: str | None = None
     setup_timeout_s: float = 900.0
     copy_files: tuple[str, ...] = ()
@@ -147,6 +151,8 @@ class Policy:
     """Of which tasks the checks are also run without the work, where they have to fail: one of `core.tdd.RedProof`."""
     qa_mode: str = "full"
     """What a look at the whole goes through: one of `core.qa.AREAS`."""
+    business_docs: bool = False
+    """Agents are asked to name documents about prices, tiers and the like that their change makes wrong."""
     unseen_proof: bool = False
     """Work that only checks have judged which its author could see counts as verified with gaps."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
@@ -155,6 +161,8 @@ class Policy:
     """What its agents answer, where they are there to answer and not to work."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
+    environment_plain: tuple[str, ...] = ()
+    """Those whose values are no secrets: they are stored with the plan."""
     limits: Limits = field(default_factory=Limits)
     max_cost_micros: int | None = None
     """What the plan may cost."""

@@ -91,7 +91,7 @@ def implementer(
     if attempt.note:
         parts.append("A note from the person in charge:\n\n" + indented(attempt.note))
     parts.append(_discovering(by_tool=asks_by_tool))
-    if task.origin != doc_sync.ORIGIN:
+    if plan.policy.business_docs and task.origin != doc_sync.ORIGIN:
         parts.append(_FLAGGING)
     parts.append(asking(by_tool=asks_by_tool))
     parts.append(_closing())

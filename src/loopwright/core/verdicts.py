@@ -24,6 +24,8 @@ _SHORT_MESSAGE: Final = 200
 _BAD: Final = frozenset({CheckStatus.FAILED, CheckStatus.ERROR})
 _NOT_FOUND: Final = 127
 _PLAIN_WORD: Final = re.compile(r"\s*([A-Za-z0-9_.+-]+)(?=\s|$)")
+_NOISE: Final = ("[notice]", "WARNING: ")
+_ERROR: Final = re.compile(r"(?:ERROR|error)\b")
 _CANNOT_RUN: Final = {
     126: "the shell cannot execute this command (exit code 126): is the file executable?",
     127: "command not found (exit code 127): is the program installed here and on PATH?",
@@ -81,6 +83,18 @@ def command_checks(
         duration_s=result.duration_s,
     )
     return (own, *found)
+
+
+def telling_line(output: str) -> str:
+    """Return the line of a failed command's output to quote: its last error, else its last line.
+
+    Notices and warnings that a package manager adds at the end do not count, unless there is nothing else.
+    """
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
+    for wanted in (_ERROR.match, lambda line: not line.startswith(_NOISE), bool):
+        if found := [line for line in lines if wanted(line)]:
+            return found[-1]
+    return ""
 
 
 def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict:

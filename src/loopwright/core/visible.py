@@ -24,6 +24,13 @@ def _is_hidden(letter: str) -> bool:
     return (kind in _HIDDEN and letter not in "\n\t") or letter in _BLANK or (kind == "Zs" and letter != " ")
 
 
+def drawable(text: str) -> str:
+    """Return a text with `\N{REPLACEMENT CHARACTER}` for everything that is not seen: as long as before."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join("\N{REPLACEMENT CHARACTER}" if _is_hidden(letter) else letter for letter in text)
+
+
 def on_one_line(text: str) -> str:
     """Return a text with everything that is not seen written out, and its breaks as blanks."""
     return visible(" ".join(text.split()))

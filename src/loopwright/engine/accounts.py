@@ -4,7 +4,6 @@ from dataclasses import replace
 
 from loopwright.core.accounts import Account, Accounts, account_named
 from loopwright.core.errors import BadConfig
-from loopwright.core.homes import HomePath
 from loopwright.ports import Invocation
 
 
@@ -35,8 +34,4 @@ def drawing(invocation: Invocation, agent: str, account: Account) -> Invocation:
     invocation = replace(invocation, inherit=given, renamed=account.variables)
     if variable is None or not account.home:
         return invocation
-    return replace(
-        invocation,
-        env={**invocation.env, variable: account.home},
-        home=(*invocation.home, HomePath(path=f"{account.home}/", writable=True)),
-    )
+    return replace(invocation, env={**invocation.env, variable: account.home})

@@ -1,6 +1,7 @@
 """Applies policy: load the frontier, decide, and commit to what was decided in one transaction."""
 
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, assert_never
 
@@ -21,6 +22,7 @@ from loopwright.core.model import (
     Role,
     Run,
     Task,
+    Turn,
     Worker,
 )
 from loopwright.core.retry import Failed
@@ -43,13 +45,19 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.queued import new_attempt
 from loopwright.engine.reconcile import DRIVEN, living_hosts
+from loopwright.engine.serving import may_move, serves
 from loopwright.engine.world import World
 from loopwright.ports import Tx
 
 JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})
 """States in which no agent works any more."""
+_IN_ORDER = ("priority", "position", "created_at")
+"""How the tasks of a plan start; like `core.decide.turn_of`."""
 _DISPATCH_BATCH = 200
 _LOOK_AHEAD = 32
+_ENDING = policy.BeginVerify | policy.HoldPlan | policy.FailPlan
+
+BeforeEnd = Callable[[Collection[str]], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,19 +71,28 @@ class Advanced:
     """In how many seconds something is due: told so, because the clock that decides may not be the worker's own."""
 
 
-async def advance(world: World) -> Advanced:
-    """Make one pass. Reading comes first, so that an idle home is never locked for writing."""
+async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced:
+    """Make one pass. Reading comes first, so that an idle home is never locked for writing.
+
+    `before_end` is called with the plans that have nothing left to do, before that counts; it returns whether the
+    sources of any of them were changed.
+    """
     seen, now = await world.store.read(lambda tx: (policy.decide(_frontier(tx, world), tx.now()), tx.now()))
     if not seen.decisions:
         return Advanced(legs=(), dispatched=False, look_again_s=_seconds_until(seen.look_again_at, now))
+    ending = [one.plan_id for one in seen.decisions if isinstance(one, _ENDING)]
+    if ending and before_end is not None and await before_end(ending):
+        return Advanced(legs=(), dispatched=True, look_again_s=None)
     for one in seen.decisions:
         if isinstance(one, policy.Dispatch):
             await _dispatch(world, one.plan_id)
 
     def commit(tx: Tx) -> tuple[list[Leg], float | None]:
         # Decided again on what the transaction sees: the world may have moved since the look.
-        decided = policy.decide(_frontier(tx, world), tx.now())
-        legs = [leg for one in decided.decisions if (leg := _apply(tx, world, one)) is not None]
+        frontier = _frontier(tx, world)
+        decided, turns = policy.decide(frontier, tx.now()), _turns(frontier)
+        made = [leg for one in decided.decisions if (leg := _apply(tx, world, one)) is not None]
+        legs = [replace(leg, turn=turns.get(leg.subject)) for leg in made]
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
@@ -87,6 +104,16 @@ def _seconds_until(at: datetime | None, now: datetime) -> float | None:
     return None if at is None else max(0.0, (at - now).total_seconds())
 
 
+def _turns(frontier: policy.Frontier) -> Mapping[str, Turn]:
+    """Return the turn of each attempt that may start or go on, by its id."""
+    return {
+        task.attempt_id: policy.turn_of(front.loop, front.plan, task)
+        for front in frontier.fronts
+        for task in (*front.ready, *front.parked)
+        if task.attempt_id is not None
+    }
+
+
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
     room, verify_room = _room(tx, world)
     standing = envelopes.standing(tx)
@@ -96,7 +123,7 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
     driven = tx.find(Loop, state=(LoopState.RUNNING, LoopState.PAUSED), order_by=("priority",))
     for loop in (one for one in driven if one.state is LoopState.RUNNING or one.resume_at is not None):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if plan is None or plan.id in decided:
+        if plan is None or plan.id in decided or not serves(tx, world, plan.project_id):
             continue
         fronts.append(_front(tx, world, loop, plan, room=room, closed=closed))
     return policy.Frontier(
@@ -115,8 +142,12 @@ def _room(tx: Tx, world: World) -> tuple[int, int | None]:
     """
     hosts = living_hosts(tx, world)
     # One that was stopped between two stages keeps its state, but nobody drives it.
-    driven = [one for one in tx.find(Attempt, state=DRIVEN, wait_reason="") if one.host_id in hosts]
-    verifying = tx.count(Plan, status=PlanState.VERIFYING)
+    driven = [
+        one
+        for one in tx.find(Attempt, state=DRIVEN, wait_reason="")
+        if one.host_id in hosts and may_move(tx, world, one)
+    ]
+    verifying = sum(may_move(tx, world, one) for one in tx.find(Plan, status=PlanState.VERIFYING))
     slots = _slots(tx, world)
     if not world.membership.exclusive:
         return slots - verifying - len(driven), None
@@ -134,8 +165,11 @@ def _slots(tx: Tx, world: World) -> int:
 def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: bool) -> policy.Front:
     if plan.status is not PlanState.RUNNING or loop.state is not LoopState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
-    running = tx.find(Task, plan_id=plan.id, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
+    going = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
+    running = tx.find(Task, plan_id=plan.id, status=going, order_by=_IN_ORDER)
+    places = {task.id: place for place, task in enumerate(running)}
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
+    attempts.sort(key=lambda one: places[one.task_id])
     waiting = tuple(one for one in attempts if one.state is AttemptState.WAITING)
     parked = {one.task_id for one in waiting}
     # On shared homes an engine counts legs, whatever they do: there judging takes a slot like all else.
@@ -172,9 +206,8 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
     """Return what may start next, no more than it takes to decide: this is asked several times per task."""
 
     def first(limit: int) -> list[Task]:
-        order = ("priority", "position")
         ready: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "taken_by": ""}
-        return tx.find(Task, plan_id=plan.id, order_by=order, limit=limit, **ready)
+        return tx.find(Task, plan_id=plan.id, order_by=_IN_ORDER, limit=limit, **ready)
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))

@@ -63,8 +63,7 @@ class Afterwards:
         reviews = self.run.role is Role.REVIEWER
         result = self.ended.result
         answered = await self._put_answer()
-        if not reviews:
-            self.saved.update(await self._save())
+        refused = "" if reviews else await self._save()
         if is_over_budget(self.run, self.ended, self._can()):
             return await self._over_budget()
         if self.ended.excess:
@@ -76,6 +75,9 @@ class Afterwards:
             return await self._interrupted()
         if self.strayed and not (result is not None and result.failure and RULES[result.failure].parks):
             return await self._is_over(Failed(failure=Failure.STRAY_WRITE, detail=self.strayed), counts=True)
+        if refused:
+            detail = f"{refused}. Its own commits were not read; the files that it left are kept."
+            return await self._is_over(Failed(failure=Failure.LINKED_GIT, detail=detail), counts=True)
         if self.asked:
             return await self._ask()
         if answered or (result is not None and result.claimed) or self._speaks_for_itself():
@@ -117,7 +119,8 @@ class Afterwards:
         await put_answer(self.world, self.rows, answering, result)
         return True
 
-    async def _save(self) -> dict[str, Any]:
+    async def _save(self) -> str:
+        """Keep what the workspace holds; return what in its git dir leads elsewhere, in words."""
         rows = self.rows
         snapshot = await self.world.repository(rows.project).snapshot(
             Path(need(rows.attempt.workspace, "a workspace")),
@@ -128,7 +131,8 @@ class Afterwards:
             at=self.ended.exit.ended_at,
         )
         touched = kept(inside(rows.project.subfolder, path) for path in snapshot.changed)
-        return {"tip_sha": snapshot.sha, "agent_sha": snapshot.agent_sha, "touched": touched}
+        self.saved.update(tip_sha=snapshot.sha, agent_sha=snapshot.agent_sha, touched=touched)
+        return snapshot.refused
 
     async def _over_budget(self) -> bool:
         def stop(tx: Tx) -> bool:

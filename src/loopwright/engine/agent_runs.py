@@ -44,6 +44,7 @@ from loopwright.engine.review_brief import (
     review_of,
 )
 from loopwright.engine.runs import Ended, agent_spec
+from loopwright.engine.serving import serves
 from loopwright.engine.surroundings import attempt_values
 from loopwright.engine.world import World
 from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx, able
@@ -199,7 +200,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         home=sandbox.view(view),
     )
     shared = await shared_by(world, rows.project, plan, sandbox)
-    spec, walls = contain_agent(sandbox, spec, request, invocation, shared)
+    spec, walls = contain_agent(sandbox, spec, request, shared)
     if run.state is RunState.QUEUED:
         if review is None:
             _refuse_unkept(plan, agent.name, can, contained=contained)
@@ -295,7 +296,7 @@ def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)
     if over is not None:
         loop = pauses.pause_and_ask(tx, world.ids, plan, over, run)
-    return loop.state is not LoopState.RUNNING
+    return loop.state is not LoopState.RUNNING or not serves(tx, world, plan.project_id)
 
 
 def _spent(runs: Sequence[Run]) -> Spent:
@@ -400,7 +401,9 @@ def failure_of(result: AgentResult | None, ended: Ended) -> Failed:
     if ended.denial:
         return Failed(failure=Failure.ENVIRONMENT, detail=ended.denial, lasted=lasted, lasting=True)
     if result is None:
-        return Failed(failure=Failure.CRASH, detail="the keeper of the run was lost", lasted=None)
+        return Failed(
+            failure=Failure.CRASH, detail=how.error or "the keeper of the run was lost", lasted=None
+        )
     detail = "\n".join(text for text in (result.detail, result.summary) if text)
     failure = result.failure or Failure.AGENT_ERROR
     return Failed(

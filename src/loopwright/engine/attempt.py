@@ -8,6 +8,7 @@ import asyncio
 import logging
 from pathlib import Path
 
+from loopwright.core.decide import turn_of
 from loopwright.core.errors import (
     BranchRewritten,
     CannotRun,
@@ -15,13 +16,17 @@ from loopwright.core.errors import (
     FenceLost,
     GitFailed,
     IllegalTransition,
+    NoEnvironment,
     RepositoryGone,
     StaleVersion,
     StoreUnavailable,
     TookTooMuch,
+    Unrecordable,
     UserError,
 )
 from loopwright.core.failures import RULES, Failure
+from loopwright.core.gates import setup_command
+from loopwright.core.homes import HomeView
 from loopwright.core.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
 from loopwright.core.retry import Failed, backoff
 from loopwright.core.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
@@ -49,8 +54,10 @@ from loopwright.engine.moves import (
     next_run,
 )
 from loopwright.engine.quota_watch import QuotaWatch
+from loopwright.engine.reconcile import DRIVEN
 from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
+from loopwright.engine.serving import may_move
 from loopwright.engine.setting_up import set_up
 from loopwright.engine.slots import AgentSlots, Slot
 from loopwright.engine.spending import SpendingWatch
@@ -131,6 +138,8 @@ class AttemptLeg:
                 return None
             if attempt.host_id not in (None, self._world.me.host_id):
                 return None  # the workspace is on another machine
+            if attempt.state in DRIVEN and not may_move(tx, self._world, attempt):
+                return None  # its agent has ended; the next stage is for a worker of its own project
             plan = need(tx.get(Plan, attempt.plan_id), "the plan")
             return Rows(
                 project=need(tx.get(Project, plan.project_id), "the project"),
@@ -170,6 +179,9 @@ class AttemptLeg:
                     await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
                     self.settled = True
                     return False
+        except NoEnvironment as missing:
+            await self._pause(rows, f"{rows.task.key} waits: {missing}")
+            return False
         except (Denied, BranchRewritten, RepositoryGone) as denied:
             await self._hold(rows, str(denied))
             return False
@@ -183,6 +195,10 @@ class AttemptLeg:
             if judged or self._reviews or await self._nothing_can_be_kept(rows):
                 await self._hold(rows, str(trouble))
                 return False
+            if self._worked and isinstance(trouble, Unrecordable):
+                detail = f"{trouble} What it left is in {await self._archived(rows)}."
+                await self._fail(rows, Failed(failure=Failure.UNRECORDABLE, detail=detail))
+                return True
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)))
         except UserError as wrong:
             await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)))
@@ -197,7 +213,10 @@ class AttemptLeg:
         told = (
             "what its agent left cannot be saved" if unsaved else "it is done but cannot be checked or landed"
         )
-        reason = f"{rows.task.key}: {told}: {trouble}"
+        await self._pause(rows, f"{rows.task.key}: {told}: {trouble}")
+
+    async def _pause(self, rows: Rows, reason: str) -> None:
+        """Pause the loop, and leave the attempt as it is until somebody resumes it."""
 
         def hold(tx: Tx) -> None:
             change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])
@@ -206,6 +225,20 @@ class AttemptLeg:
                 move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
 
         await self._world.store.transact("attempt.held", hold)
+
+    async def _archived(self, rows: Rows) -> Path:
+        """Keep the files of an attempt that git cannot record; return where they are."""
+        file, workspace = (
+            self._world.paths.archive(rows.attempt.id),
+            need(rows.attempt.workspace, "a workspace"),
+        )
+        try:
+            await self._repository(rows).archive(Path(workspace), file)
+        except (GitFailed, OSError) as worse:
+            # Whoever tidies up meets the same, and leaves the workspace as it is.
+            log.warning("no archive", extra={"leg": self._leg.id, "why": str(worse)})
+            return Path(workspace)
+        return file
 
     async def _nothing_can_be_kept(self, rows: Rows) -> bool:
         """Say whether finished work waits to be saved and the machine would save nobody's.
@@ -276,15 +309,16 @@ class AttemptLeg:
             path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
         )
         self._ready_at = began if made else self._ready_at
-        if rows.plan.policy.setup:
-            failed = await set_up(self._world, rows, interrupt, fence=self._leg.fence, again=made)
+        if setup_command(rows.plan.policy):
+            repository = self._repository(rows)
+            failed = await set_up(self._world, repository, rows, interrupt, fence=self._leg.fence, again=made)
             if failed is not None:
                 await self._fail(rows, failed)
                 return True
         if not await self._take_slot(rows, interrupt):
             raise Interrupted
         if await self._is_behind(rows):
-            self._release_slot()
+            # It keeps its slot: it is its turn.
             await self._accept(rows)
             return True
         return await self._work(rows, interrupt)
@@ -300,14 +334,8 @@ class AttemptLeg:
         """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""
         if self._slot is not None:
             return not interrupt.is_set()
-        plan = rows.plan
-        self._slot = await self._slots.take(
-            rows.attempt.id,
-            plan.id,
-            parallel=plan.policy.parallel,
-            priority=rows.loop.priority,
-            unless=interrupt,
-        )
+        turn = turn_of(rows.loop, rows.plan, rows.task)
+        self._slot = await self._slots.take(self._leg, turn, unless=interrupt)
         return self._slot is not None
 
     def _release_slot(self) -> None:
@@ -364,6 +392,8 @@ class AttemptLeg:
             await self._close_account(rows, run, ended)
             self._release_slot()
             await world.keepers.sweep(run.id)
+            if spec.home is not None and ended.result is not None and ended.result.session_ref:
+                self._carry_transcript(spec.home, ended.result.session_ref, spec.cwd)
             # A leg that was held went through the same before.
             again = self._leg.n > 1 or bool(attempt.wait_reason)
             strayed = await look_again(world, repository, before, rows, run, again=again)
@@ -383,6 +413,13 @@ class AttemptLeg:
             return await afterwards.go_on()
         finally:
             spending.forget()
+
+    def _carry_transcript(self, home: HomeView, session: str, cwd: Path) -> None:
+        try:
+            self._world.carry_transcript(home, session, cwd)
+        except OSError as trouble:
+            # The user's folder cannot be written: the work of the agent is worth more than a copy of what it said.
+            log.warning("no transcript", extra={"leg": self._leg.id, "why": str(trouble)})
 
     async def _close_account(self, rows: Rows, run: Run, ended: Ended) -> None:
         """Close the account that let nobody in, before the slot goes to an agent that would only find out the same."""

@@ -10,7 +10,7 @@ from loopwright.core.errors import TookTooMuch
 from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
 from loopwright.core.gate_files import Rules, is_code, kind_of
 from loopwright.core.gate_reach import holds_tests
-from loopwright.core.gates import with_setup
+from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.model import Role, VerdictRecord
 from loopwright.core.witnesses import (
     Baseline,
@@ -46,11 +46,14 @@ async def baseline_of(
 
     When they could not be run there, the second is the verdict that says why.
     """
-    setup = ask.plan.policy.setup
+    setup = setup_command(ask.plan.policy)
     if ask.before is None or not (
         is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
         or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
-        or any(one.changed or (one.touched and one.command != setup) for one in verdict.commands)
+        or any(
+            one.changed or (one.touched and not (setup and one.command == setup.command))
+            for one in verdict.commands
+        )
     ):
         return None, None
     tree = await repository.tree_of(ask.before)

@@ -8,7 +8,7 @@ lost when that is interrupted.
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
@@ -17,14 +17,16 @@ from typing import cast
 from loopwright.core.errors import (
     BadPlan,
     LoopwrightError,
+    NotFound,
     NotTold,
     Refused,
     StaleVersion,
     StoreUnavailable,
 )
 from loopwright.core.globs import any_covers
+from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, PlanState
+from loopwright.core.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState
 from loopwright.engine.booked_files import (
     Tracked,
     files_on,
@@ -37,8 +39,9 @@ from loopwright.engine.booked_files import (
 )
 from loopwright.engine.branch import tip_of
 from loopwright.engine.ended_books import left_at_end
-from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, marks_of
+from loopwright.engine.marks import edited, keep_marks, marks_of
 from loopwright.engine.moves import need
+from loopwright.engine.own_commits import foreign, landed_commits, own_commits
 from loopwright.engine.progress import progress_of, progress_with
 from loopwright.engine.signs import show_sign
 from loopwright.engine.source_debts import Untold, is_settled, note_outcome, still_owed
@@ -47,7 +50,6 @@ from loopwright.ports import (
     Candidate,
     Files,
     Mark,
-    PlannedTask,
     PlannedWork,
     Progress,
     Repository,
@@ -149,8 +151,10 @@ async def tell(world: World, plan_id: str) -> Untold | None:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
         else:
             tracked, repository = Tracked(project, plan, loop), world.repository(project)
-            if rests:
+            if rests and progress.rests:
                 await _tell_on_branch(world, repository, tracked, progress)
+            elif rests:
+                await _tell_if_ours(world, repository, tracked, progress)
             await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
             if plan.status in ENDED_PLAN:
                 left = await left_at_end(repository, source, tracked, progress)
@@ -177,6 +181,7 @@ async def tell_on_branch(world: World, repository: Repository, project: Project,
             lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
         )
         tracked = Tracked(project, plan, loop)
+        progress = replace(progress, final=plan.status is PlanState.VERIFYING)
         try:
             await _tell_on_branch(world, repository, tracked, progress)
         except BadPlan as broken:
@@ -191,17 +196,39 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.plan_id != plan.id:
         return None  # the source has another plan now
-    # While something is on its way, its landing tells; and what was verified stays as it is.
-    stuck = plan.status is PlanState.RUNNING and plan.failed_tasks > 0
-    rests = stuck and not tx.find(Attempt, plan_id=plan.id, state=_UNDER_WAY, limit=1)
-    return need(tx.get(Project, plan.project_id), "the project"), loop, plan, progress_of(tx, plan), rests
+    # While something is on its way, its landing tells; and what was verified stays as it is. What the complete gate
+    # refused, or could not judge, must not go on saying that all is done.
+    running = plan.status is PlanState.RUNNING
+    unverified = running and plan.completed_at is not None and loop.state is not LoopState.RUNNING
+    stuck = running and plan.failed_tasks > 0
+    rests = (stuck or unverified or plan.status is PlanState.FAILED) and not tx.find(
+        Attempt, plan_id=plan.id, state=_UNDER_WAY, limit=1
+    )
+    project = need(tx.get(Project, plan.project_id), "the project")
+    return project, loop, plan, progress_of(tx, plan, loop), rests
 
 
 async def _tell_in_place(
     world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
-    await _put(world, source, place, loop, plan, seen, source.written(seen, progress), progress)
+    told = source.written(seen, progress)
+    theirs = await _theirs(world, source, loop, plan, seen, progress) if told else frozenset()
+    if plan.status in ENDED_PLAN and theirs:
+        # What a person changed since the end is new work, and stays as they wrote it.
+        items = {key: item for key, item in progress.items.items() if key not in theirs}
+        told = source.written(seen, replace(progress, items=items))
+    await _put(world, source, place, loop, plan, seen, told, theirs)
+
+
+async def _theirs(
+    world: World, source: Source, loop: Loop, plan: Plan, seen: Files, progress: Progress
+) -> frozenset[str]:
+    """Return the items that a person added or marked, and that the plan has not followed yet."""
+    items = source.parse(seen, loop.source_path).tasks
+    states = {key: item.mark for key, item in progress.items.items()}
+    found = await world.store.read(lambda tx: edited(items, marks_of(tx, plan.id), states))
+    return frozenset(item.key for item in found)
 
 
 async def _tell_beside(
@@ -224,7 +251,8 @@ async def _tell_beside(
         found = await files_on(repository, source, tracked, sha, seen, progress)
         told = source.written(found.current, progress)
         mine = {name: content for name, content in told.items() if name in beside}
-        await _put(world, source, place, loop, plan, seen, mine, progress)
+        theirs = await _theirs(world, source, loop, plan, seen, progress)
+        await _put(world, source, place, loop, plan, seen, mine, theirs)
 
 
 async def _put(
@@ -235,37 +263,31 @@ async def _put(
     plan: Plan,
     seen: Files,
     told: Files,
-    progress: Progress,
+    theirs: frozenset[str],
 ) -> None:
     if not told:
         return
-    if plan.status in TAKEN_IN:
-        items = source.parse(seen, loop.source_path).tasks
-        if await world.store.read(lambda tx: _is_edited(tx, plan.id, items, progress)):
-            return  # what a person wrote is taken in first: told now, it would pass for our own
+    if theirs and plan.status not in ENDED_PLAN:
+        # What a person wrote is taken in first: told now, it would pass for our own.
+        if loop.state is LoopState.RUNNING:
+            return
+        hint = f"`loopwright resume {short_id(plan.id)}` takes it in"
+        raise Refused("you changed it, and the plan does not follow that while it rests", hint=hint)
     # Before it is written: what stands there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
-    await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, after))
+    mine = {key: mark for key, mark in after.items() if key not in theirs}
+    await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, mine, apart=theirs))
     folder = place if place.is_dir() else place.parent
     if not world.put_files(folder, told, seen):
         raise Refused("somebody saved it at this very moment", hint="it is told again by itself")
     world.own_writes.note(folder, told)
 
 
-def _is_edited(tx: Tx, plan_id: str, items: Sequence[PlannedTask], progress: Progress) -> bool:
-    """Say whether a person set a mark or added an item, and nobody has seen that yet."""
-    known = marks_of(tx, plan_id)
-    return any(
-        is_theirs(item.mark, known.get(item.key), progress.items[item.key].mark)
-        if item.key in progress.items
-        else is_new(item.mark, known.get(item.key))
-        for item in items
-    )
-
-
-def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str]) -> None:
+def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str], *, apart: frozenset[str] = frozenset()) -> None:
+    """Note how items are about to be marked by us; those `apart` are a person's, and stay as they were known."""
     known = marks_of(tx, plan_id)
     marks = {key: [(known.get(key) or [mark])[0], mark] for key, mark in told.items()}
+    marks |= {key: known[key] for key in apart if key in known}
     if marks != known:
         keep_marks(tx, plan_id, marks)
 
@@ -316,6 +338,23 @@ async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked
     if new != tip and world.may_act():
         # Somebody who moved it meanwhile is told of by the next round.
         await repository.advance(tracked.plan.branch, new=new, old=tip)
+
+
+async def _tell_if_ours(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
+    """Tell the branch of a plan that was not verified, if it is as we left it; what a person made of it is theirs."""
+    plan = tracked.plan
+    try:
+        tip = await repository.tip(plan.branch)
+    except NotFound:
+        return
+    steps = await repository.steps(tip, since=plan.base_sha)
+    own, landed = await world.store.read(lambda tx: (own_commits(tx, plan), landed_commits(tx, plan)))
+    if not set(landed) <= {step.sha for step in steps} or await foreign(repository, plan, steps, own):
+        return
+    subject = "docs(plan): the plan is not verified"
+    new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
+    if new != tip and world.may_act():
+        await repository.advance(plan.branch, new=new, old=tip)
 
 
 async def _told_on(

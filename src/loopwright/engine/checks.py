@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from loopwright.core.dependencies import READY
 from loopwright.core.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
@@ -15,6 +16,7 @@ from loopwright.core.flakes import FOLDERS
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.held_out import veiled
 from loopwright.core.ids import Kind
+from loopwright.core.killed import Killed, killed_in, not_judged, red
 from loopwright.core.left_out import with_new_skips
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.moved_ids import with_moved, with_unseen_moves
@@ -25,6 +27,7 @@ from loopwright.core.verdicts import gate_key
 from loopwright.core.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.engine.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
+from loopwright.engine.dependencies import lay_dependencies
 from loopwright.engine.gate_trees import held_to_tree
 from loopwright.engine.held_files import lay
 from loopwright.engine.known_verdicts import COMPLETE, green_here, spoken
@@ -104,7 +107,11 @@ async def judge(
     if known is not None:
         return known, known.verdict
     with world.underway.judging(ask.plan.id, ask.tree):
-        return await _run_gate(world, repository, ask, commands, key, interrupt)
+        record, verdict, killed = await _run_gate(world, repository, ask, commands, key, interrupt)
+        if killed:
+            # What ran beside it may have taken the memory.
+            record, verdict, _ = await _run_gate(world, repository, ask, commands, key, interrupt, alone=True)
+        return record, verdict
 
 
 async def judge_until_known(
@@ -129,15 +136,16 @@ async def _run_gate(
     commands: tuple[GateCommand, ...],
     key: str,
     interrupt: asyncio.Event,
-) -> tuple[VerdictRecord | None, Verdict]:
+    *,
+    alone: bool = False,
+) -> tuple[VerdictRecord | None, Verdict, bool]:
+    """Run the gate once, `alone` where a command of it was killed before; the last is whether one was killed now."""
     run = await _gate_run(world, ask, key)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     if world.keepers.look(request.directory).state == "absent":
         request = await _laid_out(world, repository, ask, request, tree_path)
-    ended = await _driven(world, request, tree_path, interrupt)
-    if ended.exit.ended_by == "lost":
-        await world.keepers.sweep(run.id)
+    ended = await _driven(world, request, tree_path, interrupt, alone=alone)
     verdict = world.gate.verdict(request, ended.exit)
     seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
     if ended.interrupted:
@@ -145,10 +153,18 @@ async def _run_gate(
     denial = None if ended.excess else denial_in(walls, verdict)
     failure = Failure.ENVIRONMENT if ended.excess or denial is not None else None
     end, interrupted = ended.exit, ended.interrupted
+    killed = killed_in(verdict)
     if ended.excess:
         verdict = _took_too_much(ended.excess, verdict)
     elif denial is not None:
         verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
+    elif killed is not None:
+        if not alone:
+            verdict = not_judged(verdict, killed)
+        elif await _ends_on_base(world, repository, ask, killed, interrupt):
+            verdict = red(verdict, killed)
+        else:
+            verdict, failure = not_judged(verdict, killed, lasting=True), Failure.ENVIRONMENT
     elif verdict.status in _JUDGED:
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
         before = with_moved(before, ask.moved, seen) if before is not None else None
@@ -197,7 +213,35 @@ async def _run_gate(
         raise TookTooMuch(ended.excess)
     if denial is not None:
         raise Denied(denial)
-    return record, verdict
+    return record, verdict, killed is not None
+
+
+async def _ends_on_base(
+    world: World, repository: Repository, ask: Judging, killed: Killed, interrupt: asyncio.Event
+) -> bool:
+    """Return whether commands that were killed end by themselves on the tree that the work started from."""
+    tree = await repository.tree_of(ask.before) if ask.before is not None else None
+    if ask.before is None or tree is None or tree == ask.tree:
+        return False
+    commands = tuple(one for one in ask.commands if one.command in killed.commands)
+    if not commands:
+        return False
+    asked = replace(
+        ask,
+        role=Role.BASELINE,
+        sha=ask.before,
+        tree=tree,
+        commands=commands,
+        before=None,
+        exempt=(),
+        brought=(),
+        own=(),
+    )
+    try:
+        _, found = await judge(world, repository, asked, interrupt)
+    except TookTooMuch:
+        return False
+    return found.status in _JUDGED
 
 
 async def _laid_out(
@@ -205,15 +249,20 @@ async def _laid_out(
 ) -> GateRequest:
     """Make the tree that a gate runs in, and say what is in it."""
     tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
+    if await lay_dependencies(world, repository, ask.project, ask.plan, ask.sha, tree):
+        request = replace(request, env={**request.env, READY: "1"})
     lay(world.paths, tree / ask.project.subfolder, ask.files)
     laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
     return replace(request, tracked=tracked, laid=laid)
 
 
-async def _driven(world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event) -> Ended:
+async def _driven(
+    world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event, *, alone: bool = False
+) -> Ended:
     """Run a gate to its end, or until it takes more room than it may."""
-    excess = RoomWatch(world, tree, request.directory)
-    return await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt, excess=excess)
+    excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
+    async with world.gate_turns.turn(alone=alone, unless=interrupt):
+        return await drive_command(world.keepers, spec, interrupt=interrupt, excess=excess)
 
 
 def _took_too_much(excess: str, verdict: Verdict) -> Verdict:
@@ -244,11 +293,13 @@ class _Again:
             await self.repository.remove_workspace(tree)
             request = await _laid_out(world, self.repository, ask, request, tree)
         ended = await _driven(world, request, tree, self.interrupt)
-        if ended.exit.ended_by == "lost":
-            await world.keepers.sweep(self.run.id)
         verdict = world.gate.verdict(request, ended.exit)
+        if ended.excess:
+            verdict = _took_too_much(ended.excess, verdict)
+        elif (killed := killed_in(verdict)) is not None:
+            verdict = not_judged(verdict, killed)
         return Ran(
-            verdict=_took_too_much(ended.excess, verdict) if ended.excess else verdict,
+            verdict=verdict,
             seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
             exit=ended.exit,
             interrupted=ended.interrupted,

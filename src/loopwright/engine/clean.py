@@ -8,13 +8,15 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Loop, Plan, Task
 from loopwright.core.states import PlanState
 from loopwright.engine.finishes import is_open
+from loopwright.engine.projects import Checkouts
+from loopwright.engine.standing import plan_word
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
 _MANY = 1000
 
 
-def cleanable(tx: Tx, *, project_path: str | None) -> list[Plan]:
+def cleanable(tx: Tx, *, project_path: Checkouts | None) -> list[Plan]:
     """Return the plans that are over for good, newest first."""
     return [
         plan for plan in recent_plans(tx, project_path=project_path, limit=_MANY) if not why_not(tx, plan)
@@ -35,7 +37,7 @@ def why_not(tx: Tx, plan: Plan) -> str:
         plan.status is PlanState.FAILED and superseded
     ):
         # A failed plan can be retried and verified again, and both need its branch.
-        return f"is {plan.status.value}"
+        return f"is {plan_word(tx, plan)}"
     if is_open(tx, plan.id):
         return "is being taken over (`loopwright resume` goes on with that)"
     if tx.find(Attempt, plan_id=plan.id, cleaned_at=None, limit=1):

@@ -23,6 +23,7 @@ from loopwright.core.model import (
     Task,
 )
 from loopwright.core.rounds import tries
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -45,7 +46,8 @@ from loopwright.engine.moves import (
     need,
 )
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
+from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan, starts_over
+from loopwright.engine.standing import plan_word
 from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
@@ -131,20 +133,20 @@ def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     return plan, loop
 
 
-def _refuse_over(plan: Plan) -> None:
+def _refuse_over(tx: Tx, plan: Plan, loop: Loop) -> None:
     if plan.status in ENDED_PLAN:
         hints = {
             PlanState.VERIFIED: "there is nothing left to do",
-            PlanState.CANCELLED: "`loopwright run --new` starts the plan over",
+            PlanState.CANCELLED: starts_over(loop),
         }
         hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
-        raise Refused(f"the plan is {plan.status.value}", hint=hint)
+        raise Refused(f"the plan is {plan_word(tx, plan)}", hint=hint)
 
 
-def _refuse_at_rest(plan: Plan, loop: Loop) -> None:
-    _refuse_over(plan)
+def _refuse_at_rest(tx: Tx, plan: Plan, loop: Loop) -> None:
+    _refuse_over(tx, plan, loop)
     if loop.state not in (LoopState.RUNNING, LoopState.PAUSED):
-        words = "needs you" if loop.state is LoopState.FAILED else f"is {loop.state.value}"
+        words = "needs you" if loop.state is LoopState.FAILED else f"is {plan_word(tx, plan)}"
         raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
 
 
@@ -165,7 +167,7 @@ def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     if called_off := finishes.call_off(tx, plan, command.actor):
         return called_off
-    _refuse_at_rest(plan, loop)
+    _refuse_at_rest(tx, plan, loop)
     if loop.state is LoopState.PAUSED and loop.resume_at is not None:
         tx.update(Loop, loop.id, resume_at=None, reason="paused by a person", updated_at=tx.now())
     elif loop.state is LoopState.PAUSED and not command.arguments.get("now"):
@@ -198,7 +200,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     plan, loop = _current(tx, command)
     if finishes.is_open(tx, plan.id):
         return "its end is carried on"
-    _refuse_over(plan)
+    _refuse_over(tx, plan, loop)
     limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
     if limits:
         pauses.set_limits(tx, plan, limits, command.actor)
@@ -230,7 +232,7 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
         return called_off
     if loop.state is LoopState.STOPPED and plan.status not in ENDED_PLAN:
         return "already stopped"
-    _refuse_at_rest(plan, loop)
+    _refuse_at_rest(tx, plan, loop)
     move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
     return f"stopped; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
 
@@ -275,7 +277,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed already: there is nothing left to cancel",
-            hint=f"`loopwright rollback {task.key}` takes back what it landed",
+            hint=f"`{to_type('rollback', task.key)}` takes back what it landed",
         )
     move_task(
         tx,
@@ -318,7 +320,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed: there is nothing to try again",
-            hint=f'`loopwright reject {task.key} --note "what is wrong with it"` sends it back',
+            hint=f"`{to_type('reject', task.key, note='what is wrong with it')}` sends it back",
         )
     if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
         raise Refused(
@@ -326,13 +328,14 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
             hint="cancel it first if it is running",
         )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
-    refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    refuse_superseded(plan, loop)
     if plan.status is PlanState.CANCELLED:
-        raise Refused("its plan was cancelled", hint="`loopwright run --new` starts the plan over")
+        raise Refused("its plan was cancelled", hint=starts_over(loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
     if plan.status is PlanState.VERIFIED:
-        raise Refused("its plan was verified without it", hint="`loopwright run --new` starts the plan over")
+        raise Refused("its plan was verified without it", hint=starts_over(loop))
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is not None and last.state in LIVE_ATTEMPT:
         raise Refused("its last attempt is still being ended", hint="try again in a moment")
@@ -390,11 +393,10 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     if given_up := left_out(tx, plan, loop):
         return _verify_without(tx, plan, loop, given_up, command.actor)
     if plan.status is PlanState.VERIFIED:
-        plan_name = short_id(plan.id)
         raise Refused(
             "the plan is VERIFIED: its complete gate has passed on what landed",
-            hint=f"`loopwright receipt replay {plan_name}` runs it again on that commit; `loopwright show {plan_name}` "
-            "says how to take the result over",
+            hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
+            f"`loopwright show {short_id(plan.id)}` says how to take the result over",
         )
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         stuck = held_up(tx, plan.id)
@@ -473,7 +475,8 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     option, note = found
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:
-        return "left as it is; `loopwright retry` tries it again whenever you like"
+        task = need(tx.get(Task, question.task_id), "the task")
+        return f"left as it is; `{to_type('retry', task.key)}` tries it again whenever you like"
     arguments = {"note": note} if note else {}
     return VERBS[option](tx, ids, replace(command, verb=option, target=question.task_id, arguments=arguments))
 

@@ -9,14 +9,13 @@ from loopwright.asking import FILES as NOTED_BY_TOOLS
 from loopwright.core.containment import Containment
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
-from loopwright.core.homes import HomePath
 from loopwright.core.model import Plan, Project, Run
 from loopwright.core.permissions import Access
 from loopwright.core.states import RunState
 from loopwright.engine.runs import Ended
 from loopwright.engine.surroundings import cache_folder
 from loopwright.engine.world import World
-from loopwright.ports import AgentRequest, GateRequest, Invocation, NoSandbox, Reach, RunSpec, Sandbox
+from loopwright.ports import AgentRequest, GateRequest, NoSandbox, Reach, RunSpec, Sandbox
 
 _PERHAPS_DENIED: Final = frozenset({Failure.AGENT_ERROR, Failure.TOOL, Failure.CRASH, Failure.CANNOT_START})
 """Failures that a refusal of the sandbox can look like."""
@@ -87,7 +86,7 @@ async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox
 
 
 def contain_agent(
-    sandbox: Sandbox, spec: RunSpec, request: AgentRequest, invocation: Invocation, shared: Shared
+    sandbox: Sandbox, spec: RunSpec, request: AgentRequest, shared: Shared
 ) -> tuple[RunSpec, Walls]:
     """Return how an agent is to be kept inside a sandbox: it writes its workspace, unless it may only read."""
     only_reads = request.permissions.access is Access.READ_ONLY
@@ -102,7 +101,6 @@ def contain_agent(
         writable=(
             *own,
             *shared.caches,
-            *_kept(spec, invocation.home),
             *(request.run_directory / name for name in noted),
         ),
         readable=(request.workspace, *given, *shared.borrowed),
@@ -132,15 +130,3 @@ def contain_gate(
         network=shared.network == "on",
     )
     return replace(request, wrapper=sandbox.prefix(reach)), Walls(sandbox=sandbox, reach=reach)
-
-
-def _kept(spec: RunSpec, needed: Sequence[HomePath]) -> tuple[Path, ...]:
-    """Return what an agent keeps up to date itself and no view of HOME has: moved by a variable, or without a view."""
-    found = []
-    for one in needed:
-        moved = spec.env.get(one.moved_by, "") if one.moved_by else ""
-        if moved:
-            found.append(Path(moved))
-        elif one.writable and spec.home is None and spec.env.get("HOME"):
-            found.append(Path(spec.env["HOME"]) / one.path)
-    return tuple(found)

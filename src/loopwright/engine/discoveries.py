@@ -1,6 +1,5 @@
 """Work that agents came upon and left to others: written down with the end of their run, and decided by a person."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -11,11 +10,14 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Command, Loop, Plan, Project, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import DISCOVERY, DiscoveryState, PlanState, step
 from loopwright.engine.adding import add_task
 from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.projects import Checkouts, project_ids
 from loopwright.engine.runs import Ended
 from loopwright.engine.second_tries import refuse_superseded, reopen_plan
+from loopwright.engine.standing import plan_word
 from loopwright.engine.world import World
 from loopwright.ports import Ids, PlannedTask, RunSpec, Tx
 
@@ -125,11 +127,10 @@ def check_decidable(found: Discovery, target: DiscoveryState) -> None:
 def _what_came_of(found: Discovery) -> str:
     if not found.became:
         return "`loopwright discovered` lists what is to be decided"
-    name = shlex.quote(found.became)
     # A plan of its own lies in a folder; the key of a task names none.
-    return (
-        f"`loopwright run {name}` does it" if "/" in name else f"`loopwright show {name}` says how it stands"
-    )
+    if "/" in found.became:
+        return f"`{to_type('run', found.became)}` does it"
+    return f"`{to_type('show', found.became)}` says how it stands"
 
 
 def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:
@@ -145,7 +146,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
     refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     apart = f"`loopwright discovered accept {short_id(found.id)} --as {NEW}` gives it a plan of its own"
     if plan.status in (PlanState.VERIFIED, PlanState.CANCELLED):
-        raise Refused(f"its plan is {plan.status.value}", hint=apart)
+        raise Refused(f"its plan is {plan_word(tx, plan)}", hint=apart)
     if plan.status is PlanState.VERIFYING:
         raise Refused(
             "its plan is being verified this very moment", hint=f"`stop` the plan first, or {apart}"
@@ -247,14 +248,14 @@ def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
 
 
 def list_discovered(
-    tx: Tx, *, plan_id: str | None = None, project_path: str | None = None, closed: bool = False
+    tx: Tx, *, plan_id: str | None = None, project_path: Checkouts | None = None, closed: bool = False
 ) -> list[DiscoveryView]:
     """Return what is open, of one plan, of one project or of all; with `closed`, what was decided too."""
     where: dict[str, Any] = {} if closed else {"state": DiscoveryState.OPEN}
     if plan_id is not None:
         where["plan_id"] = plan_id
     elif project_path is not None:
-        where["project_id"] = [one.id for one in tx.find(Project, path=project_path)]
+        where["project_id"] = project_ids(tx, project_path)
     found: dict[tuple[str, ...], DiscoveryView] = {}
     for row in tx.find(Discovery, order_by=("created_at", "id"), **where):
         view = discovery_view(tx, row)

@@ -5,7 +5,7 @@ the plan began, the plan is not verified: it gets a task that brings it up to da
 that it need not be; that is recorded like any decision.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from loopwright.core.doc_sync import (
@@ -106,13 +106,15 @@ def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
     )
 
 
-def sync_progress(tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Any) -> SyncProgress | None:
-    """Return how the documents stand, for the source; None when nobody named any."""
+def sync_progress(
+    tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Mapping[str, Mark]
+) -> SyncProgress | None:
+    """Return how the documents stand, for the source, by the marks of tasks; None when nobody named any."""
     flags = flags_of(tx, plan)
     if not flags:
         return None
     mine = [task for task in tasks if task.origin == ORIGIN]
-    states = [marks[task.status] for task in mine]
+    states = [marks[task.id] for task in mine]
     # Without a task of its own, the work itself changed them, or nobody has looked yet.
     rest = Mark.DONE if plan.completed_at is not None else Mark.OPEN
     open_ = [one for one in states if one is not Mark.DONE]

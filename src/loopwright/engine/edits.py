@@ -7,7 +7,7 @@ how the task stands, was set by a person.
 import asyncio
 import hashlib
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -17,19 +17,21 @@ from loopwright.core.evaluating import alone, impossible
 from loopwright.core.events import happened
 from loopwright.core.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.qa import ORIGIN
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, TaskState
+from loopwright.core.shell_hints import to_type
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine import commands
 from loopwright.engine.adding import add_task
 from loopwright.engine.books import writes
 from loopwright.engine.held import held_because
 from loopwright.engine.held_files import keep
-from loopwright.engine.marks import TAKEN_IN, is_new, is_theirs, keep_marks, marks_of
-from loopwright.engine.moves import cancel_attempt, complete_task, move_task, need
+from loopwright.engine.marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
+from loopwright.engine.moves import cancel_attempt, complete_task, move_plan, move_task, need
 from loopwright.engine.progress import MARKS
+from loopwright.engine.serving import serves
 from loopwright.engine.source_checks import WORDS, could_be_an_agents, followed, tell_kept
 from loopwright.engine.submit import FIRST
 from loopwright.engine.world import World, no_source
-from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Tx
+from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Source, Tx
 
 log = logging.getLogger(__name__)
 
@@ -46,26 +48,24 @@ class Edits:
         self._told: dict[str, str] = {}
         """Why the files of each plan could not be taken in: said once, not at every look."""
 
-    async def take_in(self) -> bool:
-        """Look at every source that may have been changed; say whether one was."""
+    async def take_in(self, plans: Collection[str] | None = None) -> bool:
+        """Look at every source that may have been changed, or at those of some plans; return whether one was."""
         if self._world.source is no_source:
             return False
         changed = False
-        for project, loop, plan in await self._world.store.read(_watched):
-            source = self._world.source(loop.source_kind)
-            if source is None or not writes(source) or not Path(project.path).is_dir():
-                continue  # on another machine, perhaps: whoever has the checkout looks
+        for project, loop, plan in await self._world.store.read(self._watched):
+            if plans is not None and plan.id not in plans:
+                continue
+            source = _readable(self._world, project, loop)
+            if source is None:
+                continue
             try:
                 # Beside everything else: a source may have to ask a program of its own.
                 files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
-                work = source.parse(files, loop.source_path)
-                _check(work, loop.source_path)
-                # Before a row names them: a gate may ask for them at once.
-                if work.held_files:
-                    await asyncio.to_thread(keep, self._world.paths, work.held_files)
+                work = await _parsed(self._world, source, files, loop.source_path)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
                 await self._tell(plan, str(broken))
@@ -83,6 +83,14 @@ class Edits:
             changed = True
         return changed
 
+    def _watched(self, tx: Tx) -> list[tuple[Project, Loop, Plan]]:
+        found = []
+        for loop in tx.find(Loop, state=LoopState.RUNNING):
+            plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+            if plan and plan.status in TAKEN_IN and serves(tx, self._world, plan.project_id):
+                found.append((need(tx.get(Project, plan.project_id), "the project"), loop, plan))
+        return found
+
     async def _tell(self, plan: Plan, why: str) -> bool:
         """Say why a source is not taken in; False when that was said before."""
         if self._told.get(plan.id) == why:
@@ -97,13 +105,65 @@ class Edits:
         return True
 
 
-def _watched(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
-    found = []
-    for loop in tx.find(Loop, state=LoopState.RUNNING):
-        plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if plan is not None and plan.status in TAKEN_IN:
-            found.append((need(tx.get(Project, plan.project_id), "the project"), loop, plan))
-    return found
+async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork | None:
+    """Read a plan's source once more before the plan ends; None where there is nothing to read, or it is broken.
+
+    What is broken holds up no end: what it says then counts as changed since.
+    """
+    loop: Loop = await world.store.read(lambda tx: need(tx.get(Loop, plan.loop_id), "the loop"))
+    source = _readable(world, project, loop) if world.source is not no_source else None
+    if source is None or loop.plan_id != plan.id:
+        return None
+    try:
+        files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
+        return await _parsed(world, source, files, loop.source_path)
+    except (UserError, OSError) as broken:
+        log.warning("source not read", extra={"plan": plan.id, "why": str(broken)})
+    except Exception:  # the boundary: a defect in a reader must not take down the worker
+        log.exception("source not read", extra={"plan": plan.id})
+    return None
+
+
+def follow_at_end(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> bool:
+    """Take in what a person changed since the plan had nothing left to do; return whether that gives it more to do.
+
+    It runs in the transaction that ends the plan: what was read right before is compared with what the rows know.
+    """
+    tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    states = {key: MARKS[task.status] for key, task in tasks.items()}
+    items = edited(work.tasks, marks_of(tx, plan.id), states)
+    if not items:
+        return False
+    more = any(item.key not in tasks or _is_opened(item, tasks[item.key]) for item in items)
+    if more:
+        about = {"reason": "its source was changed while gate:all ran"}
+        plan = move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason="")
+    _follow(tx, ids, plan, work)
+    return more
+
+
+def _is_opened(item: PlannedTask, task: Task) -> bool:
+    """Return whether a mark gives a settled task more to do; what landed is taken back by a command alone."""
+    return item.mark is Mark.OPEN and (
+        task.status is not TaskState.COMPLETE
+        or (task.landed_sha is None and task.outcome is Outcome.UNVERIFIED)
+    )
+
+
+def _readable(world: World, project: Project, loop: Loop) -> Source | None:
+    """Return what reads a loop's source; None where it has no place for marks, or is on another machine, perhaps."""
+    source = world.source(loop.source_kind)
+    return source if source is not None and writes(source) and Path(project.path).is_dir() else None
+
+
+async def _parsed(world: World, source: Source, files: Files, name: str) -> PlannedWork:
+    work = source.parse(files, name)
+    if problems := impossible(work.tasks):
+        raise BadPlan(name, problems)
+    # Before a row names them: a gate may ask for them at once.
+    if work.held_files:
+        await asyncio.to_thread(keep, world.paths, work.held_files)
+    return work
 
 
 def _digest(files: Files) -> str:
@@ -113,11 +173,6 @@ def _digest(files: Files) -> str:
     return whole.hexdigest()
 
 
-def _check(work: PlannedWork, name: str) -> None:
-    if problems := impossible(work.tasks):
-        raise BadPlan(name, problems)
-
-
 def marks_in(work: PlannedWork) -> dict[str, str]:
     """Return how each item of a source is marked."""
     return {task.key: task.mark.value for task in work.tasks}
@@ -125,8 +180,11 @@ def marks_in(work: PlannedWork) -> dict[str, str]:
 
 def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     plan: Plan = need(tx.get(Plan, plan_id), "the plan")
-    if plan.status not in TAKEN_IN:
-        return
+    if plan.status in TAKEN_IN:
+        _follow(tx, ids, plan, work)
+
+
+def _follow(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> None:
     known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     told: list[str] = []
     decided: dict[str, str] = {}
@@ -228,7 +286,7 @@ def _unticked(tx: Tx, ids: Ids, plan: Plan, task: Task) -> list[str]:
     later = tx.find(Task, id=list(task.dependents), status=TaskState.COMPLETE, limit=1)
     if ticked and not later:
         return _asked(tx, ids, task, "rollback", "was opened again")
-    hint = f"`loopwright rollback {task.key}` takes it back and does it again"
+    hint = f"`{to_type('rollback', task.key)}` takes it back and does it again"
     return _not_followed(tx, plan, task, "it is done, and stays so", hint)
 
 

@@ -2,18 +2,35 @@
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+from loopwright.core.awaited import Question
+from loopwright.core.discoveries import Discovery
 from loopwright.core.documents import document
 from loopwright.core.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Attempt, Cursor, Finish, Loop, Plan, Project, Run, SourceDebt, Task
+from loopwright.core.model import (
+    RESTORED,
+    Attempt,
+    Command,
+    Cursor,
+    Finish,
+    Loop,
+    Plan,
+    Project,
+    Review,
+    Run,
+    SourceDebt,
+    SourceMarks,
+    Task,
+    VerdictRecord,
+)
 from loopwright.core.receipt_script import check_script
 from loopwright.core.receipts import render
-from loopwright.core.states import ENDED_PLAN
+from loopwright.core.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, RunState
 from loopwright.engine.books import tell
 from loopwright.engine.health import ENDS, last_words
 from loopwright.engine.receipt import plan_receipt
@@ -24,6 +41,7 @@ from loopwright.ports import StateFiles, Tx
 log = logging.getLogger(__name__)
 
 _ENDS: Final = ("plan_verified", "plan_failed")
+_OPEN_RUN: Final = frozenset(RunState) - ENDED_RUN
 _CURSOR: Final = "state-files"
 _PAGE: Final = 5_000
 """So many events are taken at once: for each page the plans that they tell of are written anew, as a whole."""
@@ -59,7 +77,8 @@ class Outbox:
             # Apart from the files, so that neither keeps the other back, and before the cursor moves: behind it every
             # source was told or is owed. Events about the telling are no news: a tracker that refuses in other words
             # each time would never be given a rest.
-            for plan_id in _distinct(event.plan for event in events if event.type not in TOLD_OF):
+            news = [event for event in events if event.type not in TOLD_OF]
+            for plan_id in await self._world.store.read(partial(_plans, events=news)):
                 await self._tell(plan_id)
             for project_id in _distinct(event.project for event in events):
                 mine = [one for one in events if one.project == project_id]
@@ -85,6 +104,12 @@ class Outbox:
     @staticmethod
     def _left(tx: Tx) -> tuple[dict[str, int], list[str], Page]:
         """Return all that is left to write: who is behind, whose folder is there again, and what is new."""
+        if tx.get(Cursor, RESTORED) is not None:
+            return (
+                {},
+                [],
+                (None, []),
+            )  # the files may be newer than the rows: nothing is written before both are compared
         owed = _owed(tx)
         return owed, [project_id for project_id in owed if _where(tx, project_id)], _next_page(tx)
 
@@ -101,8 +126,11 @@ class Outbox:
                 # Once more, since a beat is only of what goes on: else it would be running for ever.
                 if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
                     self._files.put(where, "health", loop_id, health, durably=False)
-            for run in await self._world.store.read(lambda tx: _runs(tx, events)):
+            runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
+            for run in runs:
                 self._files.put(where, "runs", run.id, document(run))
+            for verdict in verdicts:
+                self._files.put(where, "verdicts", verdict.id, document(verdict))
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
@@ -172,26 +200,10 @@ class Outbox:
             return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:
-        def load(tx: Tx) -> tuple[Plan, Loop | None, list[Task], list[Attempt], list[Finish]] | None:
-            plan = tx.get(Plan, plan_id)
-            if plan is None:
-                return None
-            tasks = tx.find(Task, plan_id=plan_id, order_by=("position",))
-            attempts, ends = tx.find(Attempt, plan_id=plan_id), tx.find(Finish, plan_id=plan_id)
-            return plan, tx.get(Loop, plan.loop_id), tasks, attempts, ends
-
-        loaded = await self._world.store.read(load)
+        loaded = await self._world.store.read(lambda tx: _whole(tx, plan_id))
         if loaded is None:
             return
-        plan, loop, tasks, attempts, ends = loaded
-        whole = {
-            **document(plan),
-            "loop": document(loop) if loop else None,
-            "tasks": [document(task) for task in tasks],
-            "attempts": [document(attempt) for attempt in attempts],
-            # Their receipts are files of their own.
-            "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
-        }
+        plan, ends, whole = loaded
         self._files.put(where, "plans", plan.id, whole)
         for end in ends:
             if end.receipt:
@@ -202,6 +214,44 @@ class Outbox:
             text, script = render(receipt), f"{plan.id}.sh"
             self._files.put_text(where, "receipts", f"{plan.id}.json", text)
             self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
+
+
+def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | None:
+    """Return a plan with all that is needed to make its rows again; runs and verdicts are files of their own."""
+    plan = tx.get(Plan, plan_id)
+    if plan is None:
+        return None
+    project, loop = tx.get(Project, plan.project_id), tx.get(Loop, plan.loop_id)
+    tasks = tx.find(Task, plan_id=plan_id, order_by=("position",))
+    attempts, ends = tx.find(Attempt, plan_id=plan_id), tx.find(Finish, plan_id=plan_id)
+    questions = tx.find(Question, plan_id=plan_id)
+    current = [one.run_id for one in attempts if one.run_id and one.state in LIVE_ATTEMPT]
+    subjects = [plan_id, plan.loop_id]
+    subjects += [one.id for rows in (tasks, attempts, questions) for one in rows]
+    more: dict[str, Sequence[Any]] = {
+        "tasks": tasks,
+        "attempts": attempts,
+        # As they were at the same moment as the attempts that go on; all others are files of their own.
+        "runs": [*tx.find(Run, plan_id=plan_id, state=_OPEN_RUN), *tx.find(Run, id=current, state=ENDED_RUN)],
+        "reviews": tx.find(Review, plan_id=plan_id),
+        "questions": questions,
+        "discoveries": tx.find(Discovery, plan_id=plan_id),
+        "commands": tx.find(Command, target=subjects),
+    }
+    marks, debt = tx.get(SourceMarks, plan_id), tx.get(SourceDebt, plan_id)
+    whole = {
+        # Without the environment: it tells of this machine, and these files may be committed.
+        **{name: value for name, value in document(plan).items() if name != "environment"},
+        "event": tx.last_event(),
+        "project": document(project) if project else None,
+        "loop": document(loop) if loop else None,
+        **{name: [document(one) for one in rows] for name, rows in more.items()},
+        "source_marks": document(marks) if marks else None,
+        "source_debt": document(debt) if debt else None,
+        # Their receipts are files of their own.
+        "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
+    }
+    return plan, ends, whole
 
 
 def is_exported(tx: Tx, plan_id: str) -> bool:
@@ -252,12 +302,19 @@ def _move(tx: Tx, *, done: int | None, last: int, owed: Mapping[str, int]) -> No
         tx.update(Cursor, _CURSOR, expect={"n": done}, n=last)
 
 
-def _runs(tx: Tx, events: list[RecordedEvent]) -> list[Run]:
-    """Return the runs that events are about; with the end of a plan also the one that it ended with."""
+def _runs(tx: Tx, events: list[RecordedEvent]) -> tuple[list[Run], list[VerdictRecord]]:
+    """Return the runs that events are about, with their verdicts; with a plan's end also the one that it ended with."""
     ended = _distinct(event.plan for event in events if event.type in _ENDS)
     plans = tx.find(Plan, id=ended) if ended else []
     ids = _distinct([*(event.run for event in events), *(plan.verify_run_id for plan in plans)])
-    return tx.find(Run, id=ids) if ids else []
+    return (tx.find(Run, id=ids), tx.find(VerdictRecord, run_id=ids)) if ids else ([], [])
+
+
+def _plans(tx: Tx, events: list[RecordedEvent]) -> list[str]:
+    """Return the plans that events are about: an event of a loop alone is about the plan that it drives."""
+    ids = _distinct(event.loop for event in events if event.plan is None)
+    loops = tx.find(Loop, id=ids) if ids else []
+    return _distinct([*(event.plan for event in events), *(loop.plan_id for loop in loops)])
 
 
 def _distinct(ids: Iterable[str | None]) -> list[str]:

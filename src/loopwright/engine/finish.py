@@ -14,6 +14,7 @@ from loopwright.core.errors import (
     GitFailed,
     LeaseLost,
     MergeConflict,
+    NoEnvironment,
     Refused,
     TookTooMuch,
     UserError,
@@ -25,11 +26,13 @@ from loopwright.core.model import Attempt, Finish, Leg, Plan, Project, Role, Tas
 from loopwright.core.policy import GateCommand
 from loopwright.core.receipts import render
 from loopwright.core.retry import backoff
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import OPEN_FINISH, FinishState, PlanState, TaskState
 from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.finishes import mine, move_finish
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import need
+from loopwright.engine.naming import beside
 from loopwright.engine.receipt import plan_receipt
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.steered import Steered, steered
@@ -103,9 +106,9 @@ class FinishLeg:
         changed: Steered,
         interrupt: asyncio.Event,
     ) -> None:
-        chosen = f" --tasks {','.join(task.key for task in tasks)}" if finish.tasks else ""
-        named = f" --finish {finish.how}" if finish.how != plan.policy.finish else ""
-        again = f"`loopwright accept {short_id(plan.id)}{chosen}{named}` tries again"
+        some = ",".join(task.key for task in tasks) if finish.tasks else False
+        how = finish.how if finish.how != plan.policy.finish else False
+        again = f"`{to_type('accept', short_id(plan.id), tasks=some, finish=how)}` tries again"
         try:
             repository = self._world.repository(project)
             work = _Work(
@@ -136,7 +139,7 @@ class FinishLeg:
             await self._refuse(told, way)
         except Refused as refused:
             await self._refuse(str(refused), "; ".join(filter(None, (refused.hint, again))))
-        except (Denied, TookTooMuch) as denied:
+        except (Denied, NoEnvironment, TookTooMuch) as denied:
             await self._refuse(f"the gate cannot run: {denied}", again)
         except Busy as busy:
             await self.break_off(str(busy), after_s=busy.after_s)
@@ -308,8 +311,8 @@ class FinishLeg:
                 hint="add it with `git remote add`, or set forge.remote to the one that you mean",
             )
         # Before anything is pushed: whether there is a forge at all, and a token for it.
-        forge = self._world.forge(address)
-        branch = plan.branch if work.whole else f"loopwright/{plan.id}/{work.finish.id}"
+        forge = self._world.forge(plan, address)
+        branch = plan.branch if work.whole else beside(plan, work.finish.id)
         if work.finish.state is FinishState.CHECKING:
             work = replace(work, finish=await self._pushable(work, branch, interrupt))
         sha = need(work.finish.commit_sha, "a commit")

@@ -10,8 +10,10 @@ from loopwright.core.events import happened
 from loopwright.core.finishing import LEAVE, WAYS, chosen, refuse_unknown
 from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Command, Finish, Leg, Plan, Role, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import FINISH, OPEN_FINISH, FinishState, PlanState, RunState, TaskState, step
 from loopwright.engine.moves import MACHINE, move_run, need
+from loopwright.engine.standing import plan_word
 from loopwright.ports import Ids, Tx
 
 _EVENTS: Final = {
@@ -58,14 +60,18 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
             hint=f"say what: --finish {' or --finish '.join(WAYS[1:])}",
         )
     if is_open(tx, plan.id):
-        raise Refused("its end is being carried out already", hint="`loopwright resume` goes on with it")
+        raise Refused(
+            "its end is being carried out already",
+            hint=f"`loopwright resume {short_id(plan.id)}` goes on with it",
+        )
     wanted = chosen(tasks, keys, accepted(tx, plan.id)) if keys else ()
     if plan.status is PlanState.VERIFIED and {task.id for task in wanted} >= _landed(tasks):
         wanted = ()  # that is all of it, which was verified as it is
     if plan.status is not PlanState.VERIFIED and not wanted:
         landed = ",".join(task.key for task in tasks if task.status is TaskState.COMPLETE)
-        hint = f"accept what has landed: --tasks {landed}" if landed else "`loopwright status` shows more"
-        raise Refused(f"the plan is {plan.status.value}, not VERIFIED", hint=hint)
+        some = to_type("accept", short_id(plan.id), tasks=landed)
+        hint = f"accept what has landed: `{some}`" if landed else "`loopwright status` shows more"
+        raise Refused(f"the plan is {plan_word(tx, plan)}, not VERIFIED", hint=hint)
     begin(tx, ids, plan, how, command.actor, wanted)
     what = f"{len(wanted)} of {len(tasks)} tasks" if wanted else "the plan"
     return f"{what} accepted: {how}"

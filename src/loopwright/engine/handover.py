@@ -6,18 +6,19 @@ from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Command, Loop, Plan, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import looks
 from loopwright.engine.moves import begin_anew, cancel_attempt, move_attempt, move_run, move_task, need
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan
+from loopwright.engine.second_tries import evidence_of, refuse_superseded, reopen_plan, starts_over
+from loopwright.engine.standing import plan_word
 from loopwright.ports import Ids, Tx
 
 HUMAN: Final = "human"
 """The agent of an attempt that a person made."""
 _PARKED: Final = frozenset({AttemptState.QUEUED, AttemptState.WAITING})
 _CLOSED: Final = {
-    PlanState.CANCELLED: "`loopwright run --new` starts it over",
     PlanState.VERIFIED: "`loopwright reject TASK` opens it again",
     PlanState.VERIFYING: "`stop` the plan first, or wait",
 }
@@ -28,9 +29,12 @@ def _task(tx: Tx, command: Command) -> tuple[Task, Plan]:
     if task is None:
         raise NotFound(f"there is no task {command.target}")
     plan = need(tx.get(Plan, task.plan_id), "the plan")
-    refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    refuse_superseded(plan, loop)
+    if plan.status is PlanState.CANCELLED:
+        raise Refused("the plan is CANCELLED", hint=starts_over(loop))
     if plan.status in _CLOSED:
-        raise Refused(f"the plan is {plan.status.value}", hint=_CLOSED[plan.status])
+        raise Refused(f"the plan is {plan_word(tx, plan)}", hint=_CLOSED[plan.status])
     return task, plan
 
 
@@ -44,7 +48,7 @@ def take_over(tx: Tx, ids: Ids, command: Command) -> str:
         return f"with {task.taken_by} in {task.taken_dir}"
     if task.status is TaskState.COMPLETE:
         raise Refused(
-            f"{task.key} has landed already", hint=f"`loopwright rollback {task.key}` takes that back first"
+            f"{task.key} has landed already", hint=f"`{to_type('rollback', task.key)}` takes that back first"
         )
     if task.unmet or task.status is TaskState.CREATED:
         raise Refused(f"{task.key} waits for other tasks: what it builds on is not there yet")
@@ -92,7 +96,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     """Take a person's work in as an attempt that is about to be checked, or the task back without any."""
     task, plan = _task(tx, command)
     if not task.taken_by:
-        raise Refused(f"nobody has taken {task.key} over", hint=f"`loopwright take-over {task.key}` does")
+        raise Refused(f"nobody has taken {task.key} over", hint=f"`{to_type('take-over', task.key)}` does")
     task = begin_anew(tx, ids, task, command.actor)
     if task.status is not TaskState.QUEUED:
         last = need(tx.get(Attempt, task.attempt_id or ""), "the attempt")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from loopwright.core.model import Loop, Plan, Project
 from loopwright.core.states import LoopState
+from loopwright.engine.serving import serves
 from loopwright.engine.signs import show_signs
 from loopwright.engine.world import World
 from loopwright.ports import StateFiles, Tx
@@ -38,6 +39,8 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
         if project is None or plan is None or not Path(project.path).is_dir():
             continue
+        if not serves(tx, world, project.id):
+            continue  # nobody drives it
         now = tx.now()
         signs = {
             "last_heartbeat": now.isoformat(),

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from loopwright.core.containment import MadeWith
 from loopwright.core.events import happened
 from loopwright.core.findings import Verdict
 from loopwright.core.gates import Commands
@@ -23,6 +24,7 @@ class KnownBase:
     verdict: Verdict
     exit: Exit
     sandbox: str
+    sandbox_made_with: MadeWith | None = None
     host_id: str
     boot_id: str
 
@@ -40,6 +42,7 @@ def take_over(tx: Tx, ids: Ids, plan: Plan, known: KnownBase) -> None:
         state=RunState.QUEUED,
         label=known.tree,
         sandbox=known.sandbox,
+        sandbox_made_with=known.sandbox_made_with,
         host_id=known.host_id,
         boot_id=known.boot_id,
         created_at=began,

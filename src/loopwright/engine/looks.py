@@ -9,6 +9,7 @@ from loopwright.core.qa import ORIGIN, TYPE
 from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
 from loopwright.engine.moves import cancel_attempt, complete_task, need
 from loopwright.engine.second_tries import reopen_plan
+from loopwright.engine.standing import plan_word
 from loopwright.ports import Tx
 
 
@@ -32,7 +33,7 @@ def passed_by(tx: Tx, plan: Plan, task: Task, actor: str) -> str:
     """Take a person's word that the whole is as it should be: nothing was checked, and that is what is recorded."""
     if plan.status is not PlanState.RUNNING or task.status not in (TaskState.QUEUED, TaskState.ERROR):
         raise Refused(
-            f"{task.key} is {task.status.value} in a plan that is {plan.status.value}",
+            f"{task.key} is {task.status.value} in a plan that is {plan_word(tx, plan)}",
             hint="a look that waits, or that was given up, can be passed by you",
         )
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None

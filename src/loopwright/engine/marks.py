@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from loopwright.core.model import SourceMarks
 from loopwright.core.states import PlanState
-from loopwright.ports import Mark, Tx
+from loopwright.ports import Mark, PlannedTask, Tx
 
 TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
 """While a plan is one of these, what people change in its source is followed."""
@@ -21,6 +21,24 @@ def is_new(mark: Mark, known: Iterable[str] | None) -> bool:
 def is_theirs(mark: Mark, known: Iterable[str] | None, now: Mark) -> bool:
     """Say whether a person set the mark of an item whose task stands like this `now`, and nobody has seen that yet."""
     return mark.value not in {*(known or (Mark.OPEN.value,)), now.value, Mark.RUNNING.value}
+
+
+def edited(
+    items: Iterable[PlannedTask], known: Mapping[str, Any], states: Mapping[str, Mark]
+) -> tuple[PlannedTask, ...]:
+    """Return the items that a person added, opened again or marked, and nobody has seen that yet.
+
+    `known` are both marks of each item, `states` says how the tasks stand, by their keys.
+    """
+    return tuple(
+        item
+        for item in items
+        if (
+            is_theirs(item.mark, known.get(item.key), states[item.key])
+            if item.key in states
+            else is_new(item.mark, known.get(item.key))
+        )
+    )
 
 
 def marks_of(tx: Tx, plan_id: str) -> Mapping[str, Any]:

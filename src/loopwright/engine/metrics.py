@@ -7,6 +7,7 @@ from datetime import datetime
 from loopwright.core.failures import Failure
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
 from loopwright.core.states import AttemptState, TaskState
+from loopwright.engine.standing import word_of
 from loopwright.ports import Tx
 
 FLAKY_ABOVE = 2
@@ -63,6 +64,8 @@ class PlanFigures:
     loop: str
     title: str
     status: str
+    state: str
+    """How it stands, in one word: see `engine.standing`."""
     outcome: str | None
     loop_state: str
     """Empty when its loop drives another plan by now."""
@@ -76,6 +79,8 @@ class PlanFigures:
 def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
     """Return what a plan took."""
     loop = tx.get(Loop, plan.loop_id)
+    outcome = plan.outcome.value if plan.outcome is not None else None
+    driven = loop.state.value if loop is not None and loop.plan_id == plan.id else ""
     ended = plan.verified_at or plan.completed_at
     started = plan.executed_at
     return PlanFigures(
@@ -84,8 +89,9 @@ def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
         loop=loop.name if loop is not None else "",
         title=plan.title,
         status=plan.status.value,
-        outcome=plan.outcome.value if plan.outcome is not None else None,
-        loop_state=loop.state.value if loop is not None and loop.plan_id == plan.id else "",
+        state=word_of(plan.status.value, outcome, driven),
+        outcome=outcome,
+        loop_state=driven,
         started_at=started,
         ended_at=ended,
         wall_seconds=(ended - started).total_seconds() if started and ended else None,

@@ -1,7 +1,10 @@
 """Names that appear in the user's repository. Only our own ids are in refs; the user's key is data."""
 
-from loopwright.core.model import Attempt, Run, Task
-from loopwright.ports import Trailers
+from collections.abc import Collection
+
+from loopwright.core.ids import Kind, short_id
+from loopwright.core.model import Attempt, Plan, Run, Task
+from loopwright.ports import PlannedTask, Trailers
 
 
 def attempt_ref(attempt: Attempt) -> str:
@@ -14,17 +17,28 @@ def taken_ref(plan_id: str, sha: str) -> str:
     return f"refs/loopwright/attempts/{plan_id}/taken/{sha}"
 
 
-def plan_branch(plan_id: str) -> str:
-    """Return the branch that a plan's tasks land on."""
-    return f"loopwright/{plan_id}/main"
+def plan_branch(plan_id: str, taken: Collection[str] = ()) -> str:
+    """Return the branch that a plan's tasks land on: with the short id, unless another plan has that branch."""
+    short = f"loopwright/{short_id(plan_id)}/main"
+    return short if short not in taken else f"loopwright/{plan_id}/main"
 
 
-def hand_branch(task: Task) -> str:
+def beside(plan: Plan, id_: str) -> str:
+    """Return the name of another branch of a plan, beside the one that its tasks land on."""
+    return f"{plan.branch.rpartition('/')[0]}/{id_}"
+
+
+def hand_branch(plan: Plan, task: Task) -> str:
     """Return the branch on which a person does a task by hand."""
-    return f"loopwright/{task.plan_id}/{task.id}"
+    return beside(plan, task.id)
 
 
-def commit_subject(task: Task) -> str:
+def is_hand_branch(name: str) -> bool:
+    """Return whether a branch is one on which a person does a task by hand."""
+    return name.startswith("loopwright/") and name.rpartition("/")[2].startswith(f"{Kind.TASK.value}_")
+
+
+def commit_subject(task: Task | PlannedTask) -> str:
     """Return the first line of a task's commits."""
     return " ".join(f"feat({task.key}): {task.title}".split())[:200]
 

@@ -8,7 +8,8 @@ from typing import Any
 from loopwright.core.findings import Verdict
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
 from loopwright.core.states import ENDED_PLAN, PROCESS_OVER, RunState, TaskState
-from loopwright.engine.standing import word_of
+from loopwright.engine.projects import Checkouts, project_ids
+from loopwright.engine.standing import taken_by, word_of
 from loopwright.engine.views import lasted_s, recent_plans
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
@@ -24,6 +25,8 @@ class PlanSummary:
     state: str
     """How it stands, in one word: see `engine.standing`."""
     loop_state: str
+    taken: str
+    """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
     outcome: str | None
     reason: str
     project: str
@@ -78,7 +81,7 @@ class RunView:
     tip_sha: str | None = None
 
 
-def plan_summaries(tx: Tx, *, project_path: str | None = None, limit: int = 20) -> list[PlanSummary]:
+def plan_summaries(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 20) -> list[PlanSummary]:
     """Return plans as lines, newest first, of one repository or of the whole home."""
     now = tx.now()
     return [_summary(tx, plan, now) for plan in recent_plans(tx, project_path=project_path, limit=limit)]
@@ -95,6 +98,7 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
         status=plan.status.value,
         state=word_of(plan.status.value, outcome, driven),
         loop_state=driven,
+        taken=taken_by(tx, plan.id),
         outcome=outcome,
         reason=plan.reason,
         project=project.name if project else "",
@@ -122,11 +126,11 @@ def _changed_at(tx: Tx, plan: Plan, loop: Loop | None) -> datetime:
     return max([plan.updated_at, *driven, *(task.updated_at for task in newest)])
 
 
-def count_plans(tx: Tx, *, project_path: str | None = None) -> int:
+def count_plans(tx: Tx, *, project_path: Checkouts | None = None) -> int:
     """Return how many plans there are, of one repository or of the whole home."""
     where: dict[str, Any] = {}
     if project_path is not None:
-        where["project_id"] = [project.id for project in tx.find(Project, path=project_path)]
+        where["project_id"] = project_ids(tx, project_path)
     return tx.count(Plan, **where)
 
 

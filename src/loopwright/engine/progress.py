@@ -8,10 +8,28 @@ from typing import Final
 from loopwright.core.discoveries import Discovery
 from loopwright.core.evaluating import OVERRIDABLE
 from loopwright.core.findings import CheckStatus
-from loopwright.core.model import AUTHORS, Attempt, Plan, Run, Task, VerdictRecord
+from loopwright.core.model import (
+    AGENT_ROLES,
+    AUTHORS,
+    Attempt,
+    Command,
+    CommandState,
+    Loop,
+    Plan,
+    Run,
+    Task,
+    VerdictRecord,
+)
 from loopwright.core.qa import ORIGIN as QA
 from loopwright.core.qa import TYPE as LOOK
-from loopwright.core.states import AttemptState, DiscoveryState, PlanState, TaskState
+from loopwright.core.states import (
+    ENDED_PLAN,
+    AttemptState,
+    DiscoveryState,
+    LoopState,
+    PlanState,
+    TaskState,
+)
 from loopwright.core.tdd import FIX_ORIGIN
 from loopwright.engine.discoveries import ORIGIN
 from loopwright.engine.doc_sync import sync_progress
@@ -46,7 +64,8 @@ _LINE: Final = 200
 _FEW: Final = 3
 _NO_PROSE: Final = ("#", "```", "~~~", "|", "<")
 _AT_ONCE: Final = 500
-_AT_WORK: Final = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
+_AT_WORK: Final = (AttemptState.WORKING, AttemptState.WAITING)
+_BEFORE_WORK: Final = (AttemptState.PREPARING, AttemptState.WAITING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,10 +77,24 @@ class _Facts:
     """What each run's agent says that it did."""
 
 
-def progress_of(tx: Tx, plan: Plan) -> Progress:
-    """Return how every task of a plan stands."""
+def progress_of(tx: Tx, plan: Plan, loop: Loop | None = None) -> Progress:
+    """Return how every task of a plan stands, and what stopped its loop."""
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
-    return _progress(tx, plan, tasks)
+    return replace(_progress(tx, plan, tasks), stopped=portable(_stopped(tx, plan, loop)))
+
+
+def _stopped(tx: Tx, plan: Plan, loop: Loop | None) -> str:
+    if plan.status is PlanState.FAILED:
+        return plan.reason or "the plan failed"
+    if loop is None or plan.status in ENDED_PLAN:
+        return ""
+    if loop.state is LoopState.FAILED:
+        return plan.reason or loop.reason
+    if loop.state is not LoopState.PAUSED or loop.resume_at is not None:
+        return ""
+    asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
+    by_person = any(one.applied_at and one.applied_at >= loop.updated_at for one in asked)
+    return "" if by_person else loop.reason
 
 
 def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: str) -> Progress:
@@ -71,9 +104,13 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     """
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = _attempts(tx, tasks)
-    others = [one for one in tasks if one.id != landing.id]
-    told = _progress(tx, plan, [one for one in others if _is_told(one, attempts)])
-    waiting = [one for one in others if MARKS[one.status] is Mark.RUNNING and not _is_told(one, attempts)]
+    others, marks = [one for one in tasks if one.id != landing.id], _marks(tx, tasks, attempts)
+    going = [one for one in others if marks[one.id] is Mark.RUNNING]
+    working = [one for one in going if one.id in attempts and attempts[one.id].state in _AT_WORK]
+    waiting = [one for one in going if one not in working]
+    told = _progress(
+        tx, plan, [one for one in others if marks[one.id] is not Mark.OPEN and one not in waiting]
+    )
     # It is the last that was done, though its row does not say so before it has landed.
     facts = _Facts(_verdicts(tx, [attempt]), _words(tx, [attempt]))
     done = replace(_item(landing, attempt, Mark.DONE, commit, facts), ended_at=told.at)
@@ -97,11 +134,16 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     )
 
 
-def _is_told(task: Task, attempts: Mapping[str, Attempt]) -> bool:
-    mark = MARKS[task.status]
-    if mark is Mark.RUNNING:
-        return task.id in attempts and attempts[task.id].state in _AT_WORK
-    return mark is not Mark.OPEN
+def _marks(tx: Tx, tasks: Iterable[Task], attempts: Mapping[str, Attempt]) -> dict[str, Mark]:
+    """Return the mark of each task, by its id: none is in progress before its agent has started."""
+    marks = {task.id: MARKS[task.status] for task in tasks}
+    going = [attempts[one] for one, mark in marks.items() if mark is Mark.RUNNING and one in attempts]
+    # One that waits may have been parked before its agent started.
+    parked = [one.id for one in going if one.state is AttemptState.WAITING]
+    runs = tx.find(Run, attempt_id=parked, role=AGENT_ROLES) if parked else []
+    begun = {run.attempt_id for run in runs if run.started_at is not None}
+    idle = [one for one in going if one.state in _BEFORE_WORK and one.id not in begun]
+    return {**marks, **{one.task_id: Mark.OPEN for one in idle}}
 
 
 def _attempts(tx: Tx, tasks: Iterable[Task]) -> dict[str, Attempt]:
@@ -138,7 +180,8 @@ def _pages(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
     attempts = _attempts(tx, tasks)
-    ids = [task.id for task in tasks if MARKS[task.status] is Mark.DONE]
+    marks = _marks(tx, tasks, attempts)
+    ids = [task.id for task in tasks if marks[task.id] is Mark.DONE]
     done = [attempts[one] for one in ids if one in attempts]
     facts = _Facts(_verdicts(tx, done), _words(tx, done))
     agents = [attempts[task.id].agent for task in tasks if task.id in attempts]
@@ -146,12 +189,12 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         plan_id=plan.id,
         at=tx.now(),
         items={
-            task.key: _item(task, attempts.get(task.id), MARKS[task.status], task.landed_sha, facts)
+            task.key: _item(task, attempts.get(task.id), marks[task.id], task.landed_sha, facts)
             for task in tasks
         },
         fixes=_fixes(tx, tasks),
         discovered=_discovered(tx, plan),
-        sync=sync_progress(tx, plan, tasks, MARKS) if plan.doc_sync else None,
+        sync=sync_progress(tx, plan, tasks, marks) if plan.doc_sync else None,
         branch=plan.branch,
         agent=agents[0] if agents else "",
         started_at=plan.executed_at,
@@ -196,7 +239,9 @@ def _goes_on(task: Task) -> bool:
 
 def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:
     keys = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
-    marks = {task.key: MARKS[task.status] for task in keys.values() if task.origin == ORIGIN}
+    added = [task for task in keys.values() if task.origin == ORIGIN]
+    by_id = _marks(tx, added, _attempts(tx, added))
+    marks = {task.key: by_id[task.id] for task in added}
     return tuple(
         Discovered(
             title=one.title,
@@ -264,7 +309,7 @@ def _tries(task: Task, attempt: Attempt | None, mark: Mark) -> int:
     """Return how many attempts were begun; the rows count those that failed, and those of the source."""
     if attempt is None:
         return task.attempts
-    begun = attempt.n - (attempt.state is AttemptState.QUEUED)
+    begun = attempt.n - (mark is Mark.OPEN or attempt.state is AttemptState.QUEUED)
     return max(task.attempts + (mark in (Mark.RUNNING, Mark.DONE)), begun)
 
 

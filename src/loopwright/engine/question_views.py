@@ -12,6 +12,7 @@ from loopwright.core.ids import short_id
 from loopwright.core.model import Attempt, Plan, Project, Task
 from loopwright.core.states import QuestionState
 from loopwright.engine.escalations import open_ones
+from loopwright.engine.projects import Checkouts, project_ids
 from loopwright.ports import Tx
 
 
@@ -73,11 +74,13 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     return tuple(question_view(tx, one) for one in (*budget, *found, *given_up))
 
 
-def list_questions(tx: Tx, *, project_path: str | None = None, closed: bool = False) -> list[QuestionView]:
+def list_questions(
+    tx: Tx, *, project_path: Checkouts | None = None, closed: bool = False
+) -> list[QuestionView]:
     """Return the open questions, of one project or of all; with `closed`, those that were settled too."""
     where: dict[str, Any] = {} if closed else {"state": QuestionState.OPEN}
     if project_path is not None:
-        where["project_id"] = [one.id for one in tx.find(Project, path=project_path)]
+        where["project_id"] = project_ids(tx, project_path)
     return [question_view(tx, one) for one in tx.find(Question, order_by=("created_at",), **where)]
 
 

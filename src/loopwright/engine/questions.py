@@ -1,6 +1,5 @@
 """People in the loop: what runs ask, who waits for the answer, and what follows from it."""
 
-import shlex
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
@@ -8,11 +7,12 @@ from typing import Any, Final
 from loopwright.core.awaited import Question
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
-from loopwright.core.gates import task_commands, with_setup
+from loopwright.core.gates import task_commands
 from loopwright.core.ids import Kind
 from loopwright.core.model import Attempt, Command, Plan, Run, Task
 from loopwright.core.permissions import Permissions, access_of, to_run_checks
 from loopwright.core.questions import Asking
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import AttemptState, QuestionState, TaskState
 from loopwright.core.visible import shortened
 from loopwright.engine.moves import MACHINE, move_attempt, move_question, move_task, need
@@ -162,13 +162,14 @@ def _too_late(tx: Tx, question: Question) -> str:
     task = tx.get(Task, question.task_id) if question.task_id else None
     if task is None:
         return "`loopwright questions` lists what is still open"
-    key = shlex.quote(task.key)
-    again = f"`loopwright retry {key} --note '…'` tries it again with what you say"
+    again = f"`{to_type('retry', task.key, note='…')}` tries it again with what you say"
     if task.status is TaskState.COMPLETE:
-        return f"it has landed: `loopwright reject {key} --note '…'` sends it back with what you say"
+        return f"it has landed: `{to_type('reject', task.key, note='…')}` sends it back with what you say"
     if task.status in (TaskState.ERROR, TaskState.CANCELLED):
         return again
-    return f"its agent goes on with that: to say something else, `loopwright cancel {key}`, then {again}"
+    return (
+        f"its agent goes on with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
+    )
 
 
 def refuse_scope(question: Question, command: Command) -> str:
@@ -253,7 +254,9 @@ def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: 
 
 def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
     """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
-    checks = [gate.command for gate in with_setup(plan, task_commands(plan, task))]
+    checks = [gate.command for gate in task_commands(plan, task)]
+    if checks:
+        checks = [*filter(None, (plan.policy.dependencies, plan.policy.setup)), *checks]
     return tuple(dict.fromkeys((*plan.policy.allowed_commands, *to_run_checks(checks))))
 
 

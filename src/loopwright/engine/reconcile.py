@@ -2,18 +2,21 @@
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
+from loopwright.core.decide import turn_of
 from loopwright.core.errors import GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Worker
+from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Turn, Worker
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine import finishes
 from loopwright.engine.checks import end_all
 from loopwright.engine.commands import is_to_be_ended
 from loopwright.engine.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
+from loopwright.engine.serving import may_move
 from loopwright.engine.tidy import cancelled_gates, tidy_attempt
 from loopwright.engine.world import World
 from loopwright.ports import Tx
@@ -39,7 +42,8 @@ async def reconcile(
     """
 
     def idle_beside(tx: Tx, flying: frozenset[str]) -> list[Attempt | Plan | Finish]:
-        ends = [one for one in finishes.due(tx) if f"{one.id}/{one.leg}" not in flying]
+        due = [one for one in finishes.due(tx) if f"{one.id}/{one.leg}" not in flying]
+        ends = [one for one in due if may_move(tx, world, one)]
         if only_finish is not None:
             return [one for one in ends if one.id == only_finish]
         return [*_idle(tx, world, flying, only_end=only_end), *(() if only_end else ends)]
@@ -121,10 +125,14 @@ def _idle(tx: Tx, world: World, flying: frozenset[str], *, only_end: bool) -> li
             continue
         loop = loops.get(attempt.plan_id) or _loop_of(tx, attempt.plan_id)
         loops[attempt.plan_id] = loop
-        if _should_move(loop, attempt):
+        if _should_move(loop, attempt) and may_move(tx, world, attempt):
             found.append(attempt)
     verifying = tx.find(Plan, status=PlanState.VERIFYING)
-    found += [plan for plan in verifying if f"{plan.id}/{plan.verify_leg}" not in flying]
+    found += [
+        plan
+        for plan in verifying
+        if f"{plan.id}/{plan.verify_leg}" not in flying and may_move(tx, world, plan)
+    ]
     if only_end:
         wanted = {row.id for row in to_be_ended(tx)}
         return [row for row in found if row.id in wanted]
@@ -156,8 +164,17 @@ def _restart(tx: Tx, idle: list[Attempt | Plan | Finish]) -> tuple[Leg, ...]:
             )
             legs.append(Leg(subject=row.id, n=moved.verify_leg, fence=moved.verify_fence))
         else:
-            legs.append(commit_leg(tx, row, wait_reason=""))
+            legs.append(replace(commit_leg(tx, row, wait_reason=""), turn=_turn(tx, row)))
     return tuple(legs)
+
+
+def _turn(tx: Tx, attempt: Attempt) -> Turn | None:
+    """Return the place in line of an attempt that needs an agent and has none."""
+    if attempt.state not in (AttemptState.PREPARING, AttemptState.WORKING) or _is_at_work(tx, attempt):
+        return None
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    loop, task = tx.get(Loop, plan.loop_id), tx.get(Task, attempt.task_id)
+    return turn_of(need(loop, "the loop"), plan, need(task, "the task"))
 
 
 def _is_at_work(tx: Tx, row: Attempt | Plan | Finish) -> bool:

@@ -6,14 +6,16 @@ from typing import Any, Final
 
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
+from loopwright.core.finishing import PULL_REQUEST
 from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Command, Loop, Plan, Project, Task
+from loopwright.core.model import Attempt, Command, Finish, Loop, Plan, Project, Task
 from loopwright.core.rounds import tries
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.shell_hints import to_type
+from loopwright.core.states import LIVE_ATTEMPT, AttemptState, FinishState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import check_retry
 from loopwright.engine.moves import cancel_attempt, move_loop, move_plan, move_task, need
 from loopwright.engine.queued import new_attempt
-from loopwright.engine.second_tries import refuse_superseded
+from loopwright.engine.second_tries import refuse_superseded, starts_over
 from loopwright.ports import Ids, Step, Tx
 
 _SHORTEST: Final = 4
@@ -82,7 +84,7 @@ def check(tx: Tx, command: Command, asked: Asked) -> None:
     plan, target = asked.plan, asked.target
     refuse_superseded(plan, asked.loop)
     if plan.status is PlanState.CANCELLED:
-        raise Refused("the plan was cancelled", hint="`loopwright run --new` starts it over")
+        raise Refused("the plan was cancelled", hint=starts_over(asked.loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused("the plan is being verified this very moment", hint="`stop` the plan first, or wait")
     if target is None or target.status is TaskState.COMPLETE:
@@ -105,7 +107,7 @@ def _check_reject(tx: Tx, task: Task) -> None:
     if last.state not in _PARKED:
         raise Refused(
             f"{task.key} is being worked on this very moment",
-            hint=f"wait for its end, or `loopwright cancel {task.key}` first",
+            hint=f"wait for its end, or `{to_type('cancel', task.key)}` first",
         )
 
 
@@ -287,6 +289,8 @@ def _said(tx: Tx, asked: Asked, command: Command, keys: Sequence[str], again: Se
     parts = []
     if keys:
         parts.append(f"taken back: {_listed(keys)}")
+        if where := _also_in(tx, asked, keys):
+            parts.append(f"{where} has this work already and keeps it: revert it there yourself")
     others = [task.key for task in again if task.key not in keys]
     if command.verb == "reject" and asked.target is not None:
         current = need(tx.get(Task, asked.target.id), "the task")
@@ -298,6 +302,16 @@ def _said(tx: Tx, asked: Asked, command: Command, keys: Sequence[str], again: Se
     if loop.state is not LoopState.RUNNING:
         parts.append(f"`loopwright resume {short_id(asked.plan.id)}` goes on")
     return "; ".join(parts)
+
+
+def _also_in(tx: Tx, asked: Asked, keys: Sequence[str]) -> str:
+    """Return where some of these tasks went when the plan ended or was accepted; empty if none of them did."""
+    gone = {task.id for task in asked.tasks if task.key in keys}
+    ends = tx.find(Finish, plan_id=asked.plan.id, state=FinishState.FINISHED, order_by=("created_at",))
+    taken = [one for one in ends if not one.tasks or gone.intersection(one.tasks)]
+    if not taken:
+        return ""
+    return "the pull request" if taken[-1].how == PULL_REQUEST else asked.plan.base_ref
 
 
 def _listed(keys: Sequence[str]) -> str:

@@ -258,6 +258,7 @@ async def remove_tree(world: World, repository: Repository, review_id: str) -> N
     """Throw away the tree that a reviewer looked at, with whatever it did in there."""
     path = world.paths.tree(review_id)
     try:
+        world.forget_sessions(world.paths.user(review_id))
         if repository.has_workspace(path):
             await repository.remove_workspace(path)
     except (GitFailed, UserError, OSError) as trouble:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -144,17 +145,21 @@ async def drive_agent(
     Folding starts from the first line every time: the codec is pure, so an adopting worker comes to the
     same state, and its numbered answers are written at most once.
     """
-    if keepers.look(spec.directory).state == "lost":
-        return await _lost(keepers, spec)
+    await _settle_lost(keepers, spec.directory)
     await keepers.start(spec)
+    says_done = re.compile(spec.done_pattern) if spec.done_pattern else None
+    said_done = False
     state = agent.initial(request, before=before)
     written = 0
 
     async def listen() -> None:
-        nonlocal state, written
+        nonlocal state, written, said_done
         async for line in keepers.follow(spec.directory):
             folded = agent.fold(state, line)
             state = folded.state
+            said_done = said_done or bool(says_done and line.stream == "out" and says_done.search(line.text))
+            # New input asks for more work, so what was said before is no longer the last word.
+            said_done = said_done and not any(folded.writes)
             for event in folded.events:
                 heard(event)
                 if spending is not None:
@@ -185,7 +190,16 @@ async def drive_agent(
     reasons = [interrupt.wait, *(one.until_over for one in (spending, excess) if one)]
     end, why = await _until_end(keepers, spec.directory, listen, reasons, stop)
     interrupted = why is reasons[0]
-    result = None if end.ended_by == "lost" else agent.result(state, end)
+    result: AgentResult | None = None
+    if end.ended_by != "lost":
+        result = agent.result(state, end)
+    elif said_done:
+        # Finished work is not done again because its keeper was killed: it is judged like that of an agent that hangs
+        # after it said that it is done.
+        result = agent.result(state, replace(end, ended_by="done_hang"))
+    if result is not None and result.failure is Failure.AUTH and end.login_renewed:
+        # Two renewed it at the same moment, which makes the old one void, and this run was the second.
+        result = replace(result, failure=Failure.LOGIN_RENEWED)
     if excess is not None and why == excess.until_over:
         return Ended(exit=end, interrupted=False, result=result, excess=excess.why)
     cancelled = result is not None and result.failure is not None and RULES[result.failure].stopped
@@ -203,8 +217,7 @@ async def drive_command(
     keepers: Keepers, spec: RunSpec, *, interrupt: asyncio.Event, excess: Excess
 ) -> Ended:
     """Start a gate or a setup command, or adopt it, and wait for its end: it runs what an agent wrote."""
-    if keepers.look(spec.directory).state == "lost":
-        return await _lost(keepers, spec)
+    await _settle_lost(keepers, spec.directory)
     await keepers.start(spec)
 
     async def listen() -> None:
@@ -223,10 +236,10 @@ async def drive_command(
     )
 
 
-async def _lost(keepers: Keepers, spec: RunSpec) -> Ended:
-    """Its keeper died without a word: end what is left. It is never started again under the same id."""
-    end = await keepers.end(spec.directory, polite=False)
-    return Ended(exit=_told(keepers, spec.directory, end), interrupted=False)
+async def _settle_lost(keepers: Keepers, directory: Path) -> None:
+    """End what is left of a run whose keeper died. It is never started again under the same id."""
+    if keepers.look(directory).state == "lost":
+        await keepers.end(directory, polite=False)
 
 
 def _told(keepers: Keepers, directory: Path, end: Exit) -> Exit:
@@ -252,7 +265,10 @@ async def _until_end(
         if why is not None:
             await stop()
         await listening
-        return _told(keepers, directory, await keepers.wait(directory)), why
+        end = await keepers.wait(directory)
+        if keepers.look(directory).state == "lost":
+            end = await keepers.end(directory, polite=False)
+        return _told(keepers, directory, end), why
     finally:
         await call_off(listening, *stopping)
 

@@ -7,6 +7,7 @@ from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.held_out import held_commands, not_passed
 from loopwright.core.model import Attempt, Loop, Plan, Role, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import AttemptState, LoopState, PlanState
 from loopwright.core.verdicts import evidence
 from loopwright.engine.moves import move_loop, move_plan, need
@@ -19,6 +20,11 @@ def refuse_superseded(plan: Plan, loop: Loop) -> None:
         raise Refused(
             f"{plan.id} is not the current plan of its loop", hint=f"the current one is {loop.plan_id}"
         )
+
+
+def starts_over(loop: Loop) -> str:
+    """Say what to type to begin a plan's work again from the beginning."""
+    return f"`{to_type('run', loop.source_path, new=True)}` starts the plan over"
 
 
 def evidence_of(tx: Tx, last: Attempt | None) -> str:

@@ -1,37 +1,85 @@
-"""Setting a workspace up: the project's own command, run once for each commit that the workspace stands on."""
+"""Set up a workspace: its dependencies, then the project's own command, once for each commit it is based on."""
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
 
+from loopwright.core.dependencies import READY
 from loopwright.core.errors import CannotRun
 from loopwright.core.failures import Failure
 from loopwright.core.findings import VerdictStatus
+from loopwright.core.gates import setup_command
 from loopwright.core.model import Role, Run
 from loopwright.core.policy import GateCommand
 from loopwright.core.retry import Failed
 from loopwright.core.states import RunState
 from loopwright.engine.agent_runs import Rows
 from loopwright.engine.checks import Interrupted, denial_in, exit_facts, gate_request
+from loopwright.engine.dependencies import install_dependencies
 from loopwright.engine.moves import change_attempt, move_run, need
 from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import drive_command
 from loopwright.engine.world import World
-from loopwright.ports import Tx
+from loopwright.ports import Repository, Tx
 
 
 async def set_up(
-    world: World, rows: Rows, interrupt: asyncio.Event, *, fence: int, again: bool
+    world: World,
+    repository: Repository,
+    rows: Rows,
+    interrupt: asyncio.Event,
+    *,
+    fence: int,
+    again: bool,
 ) -> Failed | None:
-    """Run the setup command unless that was done; `again` when the workspace was made since the last time.
+    """Install dependencies and run the setup command, unless that was done; return why it failed, if it did.
 
-    Return why it failed, if it did.
+    `again` is for a workspace that was made since the last time.
     """
-    policy, path = rows.plan.policy, Path(need(rows.attempt.workspace, "a workspace"))
-    run = await _run(world, rows, fence=fence, again=again)
+    sha, path = need(rows.attempt.base_sha, "a base"), Path(need(rows.attempt.workspace, "a workspace"))
+    label, named, ready = f"setup_{sha}", f"dependencies_{sha}", False
+    if text := rows.plan.policy.dependencies:
+        command = GateCommand(name="dependencies", command=text, timeout_s=rows.plan.policy.setup_timeout_s)
+
+        async def install() -> Failed | None:
+            return await _command(world, rows, command, interrupt, named, fence=fence, again=again)
+
+        if again:
+            fresh = await world.store.read(lambda tx: _last(tx, rows)) is None
+            laid = await install_dependencies(
+                world, repository, rows.project, rows.plan, sha, path, fresh=fresh, install=install
+            )
+            if isinstance(laid, Failed):
+                return laid
+            ready = laid
+        elif await world.store.read(lambda tx: _is_open(tx, rows, named)):
+            # The worker that started it is gone. It is another command than the setup, which follows it.
+            if (failed := await install()) is not None:
+                return failed
+            ready = True
+    setup = need(setup_command(rows.plan.policy), "a setup command")
+    return await _command(world, rows, setup, interrupt, label, fence=fence, again=again, ready=ready)
+
+
+async def _command(
+    world: World,
+    rows: Rows,
+    command: GateCommand,
+    interrupt: asyncio.Event,
+    label: str,
+    *,
+    fence: int,
+    again: bool,
+    ready: bool = False,
+) -> Failed | None:
+    """Run one command in the workspace, unless the last run of this label has done it; return why it failed."""
+    path = Path(need(rows.attempt.workspace, "a workspace"))
+    run = await _run(world, rows, label, fence=fence, again=again)
     if run.state is RunState.COMPLETE:
         return None
-    gate = GateCommand(name="setup", command=policy.setup or "", timeout_s=policy.setup_timeout_s)
-    request, walls = await gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (gate,))
+    request, walls = await gate_request(world, rows.project, rows.plan, rows.attempt, run, path, (command,))
+    if ready:
+        request = replace(request, env={**request.env, READY: "1"})
     excess = RoomWatch(world, path, request.directory)
     ended = await drive_command(world.keepers, world.gate.spec(request), interrupt=interrupt, excess=excess)
     verdict = world.gate.verdict(request, ended.exit)
@@ -51,7 +99,7 @@ async def set_up(
     if ended.interrupted or (not_run and ended.exit.ended_by == "asked"):
         raise Interrupted
     if not_run:
-        raise CannotRun(f"the setup command was not run to its end: {verdict.reason}")
+        raise CannotRun(f"the {command.name} command was not run to its end: {verdict.reason}")
     if ok:
         return None
     if denial:
@@ -60,16 +108,24 @@ async def set_up(
     return Failed(failure=Failure.SETUP, detail=shown[-2000:])
 
 
-async def _run(world: World, rows: Rows, *, fence: int, again: bool) -> Run:
-    """Return the run that sets the workspace up: the last one, if it is under way or has done it."""
+def _last(tx: Tx, rows: Rows) -> Run | None:
+    made = tx.find(Run, attempt_id=rows.attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1)
+    return made[0] if made else None
+
+
+def _is_open(tx: Tx, rows: Rows, label: str) -> bool:
+    last = _last(tx, rows)
+    return last is not None and last.state is RunState.RUNNING and last.label == label
+
+
+async def _run(world: World, rows: Rows, label: str, *, fence: int, again: bool) -> Run:
+    """Return the run with this label: the last one, if it is under way or has done it."""
     me, attempt = world.me, rows.attempt
-    label = f"setup_{attempt.base_sha}"
     sandbox = world.sandbox()
 
     def create(tx: Tx) -> Run:
         change_attempt(tx, attempt.id, fence)
-        made = tx.find(Run, attempt_id=attempt.id, role=Role.SETUP, order_by=("-created_at",), limit=1)
-        last = made[0] if made else None
+        last = _last(tx, rows)
         # A kill may come between moving the workspace and setting it up: the run says which commit it was for.
         done = last is not None and last.state is RunState.COMPLETE and last.label == label and not again
         if last is not None and (last.state is RunState.RUNNING or done):

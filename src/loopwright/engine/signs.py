@@ -12,6 +12,7 @@ from loopwright.core.errors import UserError
 from loopwright.core.model import Loop, Plan, Project
 from loopwright.core.states import ENDED_PLAN, LoopState
 from loopwright.engine.progress import progress_of
+from loopwright.engine.serving import serves
 from loopwright.engine.world import World
 from loopwright.ports import BeatingSource, Files, Progress, Tx
 
@@ -20,7 +21,7 @@ log = logging.getLogger(__name__)
 
 async def show_signs(world: World) -> None:
     """Show that every running loop whose source wants to know is being driven."""
-    for project, loop, plan in await world.store.read(_driven):
+    for project, loop, plan in await world.store.read(lambda tx: _driven(tx, world)):
         await show_sign(world, project, loop, plan)
 
 
@@ -48,10 +49,12 @@ async def show_sign(
         log.warning("no sign of life", extra={"source": loop.source_path, "why": str(trouble)})
 
 
-def _driven(tx: Tx) -> list[tuple[Project, Loop, Plan]]:
+def _driven(tx: Tx, world: World) -> list[tuple[Project, Loop, Plan]]:
     found = []
     for loop in tx.find(Loop, state=LoopState.RUNNING):
         project, plan = tx.get(Project, loop.project_id), tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if project is not None and plan is not None and Path(project.path).is_dir():
+        if project is None or plan is None or not serves(tx, world, project.id):
+            continue
+        if Path(project.path).is_dir():
             found.append((project, loop, plan))
     return found

@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from loopwright.core.events import happened
-from loopwright.core.model import Loop, Plan, Project, SourceDebt
+from loopwright.core.model import Loop, Plan, SourceDebt
 from loopwright.core.states import ENDED_PLAN
 from loopwright.engine.moves import MACHINE, need
+from loopwright.engine.projects import Checkouts, project_ids
 from loopwright.ports import Tx
 
 TOLD_OF: Final = frozenset({"source_not_told", "source_told", "source_given_up"})
@@ -38,6 +39,18 @@ class DebtView:
     since: datetime
     over: bool = False
     """Git tracks it, and its plan is over: nobody writes to the branch any more, so a person has to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceNews:
+    """What a source says beyond the plan that was made of it."""
+
+    source: str
+    """Relative to its project."""
+    open_ends: tuple[str, ...] = ()
+    """What keeps the source itself from being finished."""
+    changes: tuple[str, ...] = ()
+    """What was changed in it since the plan ended."""
 
 
 def note_outcome(tx: Tx, plan_id: str, left: Untold | None) -> None:
@@ -125,7 +138,7 @@ def debt_view(tx: Tx, plan_id: str, *, gone: bool = False) -> DebtView | None:
     return _view(tx, owed) if owed is not None and (gone or not owed.gone) else None
 
 
-def debt_views(tx: Tx, *, project_path: str | None) -> tuple[DebtView, ...]:
+def debt_views(tx: Tx, *, project_path: Checkouts | None) -> tuple[DebtView, ...]:
     """Return what sources are owed that are there, of one project or of the whole home."""
     owed = [one for one in debts(tx) if not one.gone]
     if project_path is not None:
@@ -133,8 +146,8 @@ def debt_views(tx: Tx, *, project_path: str | None) -> tuple[DebtView, ...]:
     return tuple(_view(tx, one) for one in owed)
 
 
-def _of_project(tx: Tx, owed: Iterable[SourceDebt], path: str) -> Iterable[SourceDebt]:
-    projects = {one.id for one in tx.find(Project, path=path)}
+def _of_project(tx: Tx, owed: Iterable[SourceDebt], at: Checkouts) -> Iterable[SourceDebt]:
+    projects = set(project_ids(tx, at))
     return (one for one in owed if need(tx.get(Plan, one.id), "the plan").project_id in projects)
 
 

@@ -1,13 +1,18 @@
-"""One word for how a plan stands: made of its status, its outcome and its loop's state, the same for every reader."""
+"""The words for how a plan stands: made here from its rows, the same for every reader and every message."""
 
 from typing import Final
 
 from loopwright.core.failures import Failure
-from loopwright.core.model import Task
-from loopwright.core.states import TaskState
+from loopwright.core.finishing import PULL_REQUEST
+from loopwright.core.model import Finish, Loop, Plan, Task
+from loopwright.core.states import ENDED_PLAN, FinishState, PlanState, TaskState
 from loopwright.engine.held import is_held
+from loopwright.ports import Tx
 
+NO_WORKER: Final = "NO_WORKER"
+"""The word for a plan that would go on if a worker were there."""
 _RESTING: Final = ("PAUSED", "STOPPED")
+_GOING: Final = frozenset(state.value for state in PlanState if state not in ENDED_PLAN)
 
 
 def word_of(status: str, outcome: str | None, loop_state: str) -> str:
@@ -19,6 +24,27 @@ def word_of(status: str, outcome: str | None, loop_state: str) -> str:
     if loop_state == "FAILED":
         return "NEEDS_YOU"
     return loop_state if loop_state in _RESTING else status
+
+
+def attended(word: str, *, worked: bool) -> str:
+    """Return the word for a plan as it is seen together with its workers: without one, nothing is running."""
+    return NO_WORKER if word in _GOING and not worked else word
+
+
+def plan_word(tx: Tx, plan: Plan) -> str:
+    """Return the word for a plan, for a sentence about it."""
+    loop = tx.get(Loop, plan.loop_id)
+    driven = loop.state.value if loop is not None and loop.plan_id == plan.id else ""
+    return word_of(plan.status.value, plan.outcome.value if plan.outcome else None, driven).replace("_", " ")
+
+
+def taken_by(tx: Tx, plan_id: str) -> str:
+    """Say where a plan's work went as a whole: accepted into its base branch, or a pull request; else empty."""
+    ends = tx.find(Finish, plan_id=plan_id, state=FinishState.FINISHED, order_by=("created_at",))
+    whole = [one for one in ends if not one.tasks]
+    if not whole:
+        return ""
+    return "pull request" if whole[-1].how == PULL_REQUEST else "accepted"
 
 
 def is_blocked(task: Task) -> bool:

@@ -1,6 +1,5 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
-import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,6 +9,7 @@ from typing import Any
 from loopwright.core import graph
 from loopwright.core.complexity import complexity_of
 from loopwright.core.documents import document
+from loopwright.core.environments import PlanEnvironment
 from loopwright.core.errors import BadPlan, Refused
 from loopwright.core.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.events import happened
@@ -17,6 +17,7 @@ from loopwright.core.ids import Kind, short_id
 from loopwright.core.model import Loop, Plan, Project, Task
 from loopwright.core.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import ENDED_PLAN, LoopState, PlanState, TaskState
 from loopwright.engine.held import held_because
 from loopwright.engine.known_base import KnownBase, take_over
@@ -71,6 +72,8 @@ class Submission:
     """Start over even if the same plan was already done."""
     opened: tuple[str, ...] = ()
     """Items that are open again although the last plan told the source that they are done."""
+    environment: PlanEnvironment | None = None
+    """What it takes from the terminal that it is submitted from."""
     base_known: KnownBase | None = None
     """What the gates found on the base already."""
 
@@ -185,8 +188,9 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 def taken_in_by(plan: Plan, source_path: str) -> str:
     """Say how a change gets into an unfinished plan that does not follow its source."""
-    run = f"loopwright run {shlex.quote(source_path)}"
-    return f"`loopwright cancel {short_id(plan.id)}`, then `{run}` takes the change in"
+    return (
+        f"`loopwright cancel {short_id(plan.id)}`, then `{to_type('run', source_path)}` takes the change in"
+    )
 
 
 def is_known(tx: Tx, asked: Submission) -> bool:
@@ -261,13 +265,14 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         source_sha256=asked.work.sha256,
         base_ref=asked.base.ref,
         base_sha=asked.base.sha,
-        branch=plan_branch(plan_id),
+        branch=plan_branch(plan_id, [one.branch for one in tx.find(Plan, branch=plan_branch(plan_id))]),
         policy=policy,
         gates=asked.gates,
         books=asked.books,
         context=asked.work.context,
         doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
+        environment=asked.environment,
         open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
         failed_tasks=sum(task.mark is Mark.BLOCKED for task in wanted),
         created_at=now,

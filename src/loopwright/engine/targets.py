@@ -6,7 +6,9 @@ from dataclasses import dataclass
 from loopwright.core.errors import Ambiguous, Choice, NotFound
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Run, Task
+from loopwright.core.shell_hints import to_type
 from loopwright.core.states import ENDED_PLAN, LoopState, TaskState
+from loopwright.engine.projects import Checkouts
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
 
@@ -17,7 +19,7 @@ _SHORTEST = 4
 
 
 def resolve_target(
-    tx: Tx, text: str, *, project_path: str | None = None, fits: Callable[[Task], bool] | None = None
+    tx: Tx, text: str, *, project_path: Checkouts | None = None, fits: Callable[[Task], bool] | None = None
 ) -> Target:
     """Find what a person means, or raise with what it could be; of several tasks, the only one that `fits` is meant."""
     kinds: tuple[type[Plan] | type[Task] | type[Run], ...] = (Plan, Task, Run)
@@ -40,7 +42,7 @@ def resolve_target(
     raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
 
 
-def handle(tx: Tx, task: Task, *, project_path: str | None = None) -> str:
+def handle(tx: Tx, task: Task, *, project_path: Checkouts | None = None) -> str:
     """Return what to type for a task: its name where that means this very task, else PLAN/TASK."""
     try:
         meant = resolve_target(tx, task.key, project_path=project_path)
@@ -57,7 +59,7 @@ class Obvious:
     why: str
 
 
-def obvious_target(tx: Tx, *, project_path: str | None = None, with_output: bool = False) -> Obvious:
+def obvious_target(tx: Tx, *, project_path: Checkouts | None = None, with_output: bool = False) -> Obvious:
     """Return what most needs a look: a task that needs a person, else a running one, else the newest plan.
 
     `with_output` asks for something that has printed: then it is the newest plan's latest run that counts.
@@ -89,7 +91,9 @@ def obvious_target(tx: Tx, *, project_path: str | None = None, with_output: bool
 def _driven(tx: Tx, loop: Loop) -> Plan:
     plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if plan is None:
-        raise NotFound(f"the loop {loop.name} has no plan", hint="`loopwright run` gives it one")
+        raise NotFound(
+            f"the loop {loop.name} has no plan", hint=f"`{to_type('run', loop.source_path)}` gives it one"
+        )
     return plan
 
 

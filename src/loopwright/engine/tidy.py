@@ -4,7 +4,7 @@ import logging
 from collections.abc import Sequence
 from pathlib import Path
 
-from loopwright.core.errors import CannotRun, GitFailed, UserError
+from loopwright.core.errors import CannotRun, GitFailed, Unrecordable, UserError
 from loopwright.core.events import happened
 from loopwright.core.model import AUTHORS, Attempt, Plan, Project, Role, Run, Task
 from loopwright.core.states import AttemptState, RunState
@@ -45,18 +45,22 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
         ):
             worked_by = [one for one in runs if one.role in AUTHORS]
             run = next((one for one in worked_by if one.id == attempt.run_id), worked_by[-1])
-            saved = await repository.snapshot(
-                path,
-                base_sha=attempt.base_sha,
-                ref=attempt_ref(attempt),
-                subject=commit_subject(task),
-                trailers=trailers(attempt, run),
-                at=attempt.updated_at,
-            )
-            tip = saved.sha
+            try:
+                saved = await repository.snapshot(
+                    path,
+                    base_sha=attempt.base_sha,
+                    ref=attempt_ref(attempt),
+                    subject=commit_subject(task),
+                    trailers=trailers(attempt, run),
+                    at=attempt.updated_at,
+                )
+                tip = saved.sha
+            except Unrecordable:
+                await repository.archive(path, world.paths.archive(attempt.id))
         if not await _kept(world, project, plan, attempt, tip):
             raise GitFailed(f"commit {tip} is not proven to be in {plan.branch}")
         await repository.remove_workspace(path)
+        world.forget_sessions(world.paths.user(attempt.id))
         for review_id in {one.label for one in runs if one.role is Role.REVIEWER}:
             await remove_tree(world, repository, review_id)
     except (CannotRun, GitFailed, UserError, OSError) as trouble:

@@ -9,6 +9,7 @@ from loopwright.core.errors import (
     Denied,
     FenceLost,
     GitFailed,
+    NoEnvironment,
     TookTooMuch,
     UserError,
 )
@@ -22,6 +23,7 @@ from loopwright.core.verdicts import plan_outcome
 from loopwright.engine import doc_sync, finishes
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.checks import Interrupted, Judging
+from loopwright.engine.edits import follow_at_end, read_at_end
 from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_now
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
@@ -30,7 +32,7 @@ from loopwright.engine.runs import Interrupts
 from loopwright.engine.steered import steered
 from loopwright.engine.unseen import Whole, judge_whole
 from loopwright.engine.world import World
-from loopwright.ports import Tx
+from loopwright.ports import PlannedWork, Tx
 
 
 class VerifyLeg:
@@ -54,7 +56,7 @@ class VerifyLeg:
             await self._world.store.transact(
                 "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
             )
-        except (Denied, BranchRewritten, TookTooMuch) as denied:
+        except (Denied, BranchRewritten, NoEnvironment, TookTooMuch) as denied:
             await self._wait_for_a_person(str(denied))
         except (CannotRun, GitFailed, UserError, OSError) as trouble:
             await self.break_off(str(trouble))
@@ -139,10 +141,14 @@ class VerifyLeg:
             # What others put on the branch was judged by no task's gate, and may be what judged those after it.
             capped=whole.is_excused or bool(await foreign(repository, plan, line, own)),
         )
-        await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome))
+        # The last effect before the end. A change of the source after this is new work.
+        work = await read_at_end(self._world, project, plan)
+        await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome, work))
 
-    def _over(self, tx: Tx, whole: Whole, sha: str, outcome: Outcome) -> None:
+    def _over(self, tx: Tx, whole: Whole, sha: str, outcome: Outcome, work: PlannedWork | None) -> None:
         plan, verdict = self._mine(tx), whole.verdict
+        if work is not None and follow_at_end(tx, self._world.ids, plan, work):
+            return
         passed = verdict.status is VerdictStatus.PASSED
         reason = "" if passed else verdict.reason or "gate:all failed on the integrated branch"
         checks = [{"name": one.name, "status": one.status.value} for one in verdict.checks[:200]]

@@ -1,14 +1,11 @@
 """What people and machines see of a home: one read model for the command line, the state files and every later face."""
 
-import json
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
-from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from loopwright.core.accounts import called
-from loopwright.core.budget import WAITS
 from loopwright.core.errors import NotFound
 from loopwright.core.failures import RULES
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict
@@ -29,7 +26,7 @@ from loopwright.core.model import (
     VerdictRecord,
     Worker,
 )
-from loopwright.core.policy import GateCommand
+from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.qa import QaReport
 from loopwright.core.scopes import claims, strayed
 from loopwright.core.states import (
@@ -46,18 +43,18 @@ from loopwright.core.states import (
 from loopwright.engine.cap_views import CapView, cap_views
 from loopwright.engine.decision_views import DecisionView, decisions_about
 from loopwright.engine.discovery_views import count_open
+from loopwright.engine.doing import doing, preparing, read_json
 from loopwright.engine.finishes import FinishView, finish_views
 from loopwright.engine.naming import attempt_ref
+from loopwright.engine.projects import Checkouts, project_ids
 from loopwright.engine.question_views import QuestionView, asked_in_plan
 from loopwright.engine.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.round_views import how_it_stopped, sleeps_until, which_round
-from loopwright.engine.source_debts import DebtView, debt_view
-from loopwright.engine.standing import is_blocked, word_of
+from loopwright.engine.source_debts import DebtView, SourceNews, debt_view
+from loopwright.engine.standing import is_blocked, taken_by, word_of
+from loopwright.engine.strays import StrayView, stray_views
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Tx
-
-ANSWERED: Final = "it has its answer, and goes on when the plan does"
-"""What a task does that asked a person and was answered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +114,8 @@ class PlanView:
     loop_id: str
     loop_name: str
     loop_state: str
+    taken: str
+    """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
     project: str
     path: str
     branch: str
@@ -160,6 +159,8 @@ class PlanView:
     """How many pieces of other work its agents came upon that nobody has decided about."""
     untold: DebtView | None = None
     """What its source could not be told."""
+    news: SourceNews | None = None
+    """What its source says beyond it; set by whoever has looked there, once it ended."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -222,6 +223,8 @@ class TaskDetail:
     """The commands that must pass, with their names."""
     decisions: tuple[DecisionView, ...] = ()
     """What people decided about it, the oldest first."""
+    strays: tuple[StrayView, ...] = ()
+    """What changed in the user's checkout while its agents ran."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -260,7 +263,16 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
             held = [one for one in busy if scopes_overlap(claims(task), claims(one))]
             waiting_for = [f"{one.key}, which changes the same files" for one in held]
         seen = _task_view(
-            task, attempt, by_task.get(task.id, []), verdict, waiting_for, resting, now, paths, keys
+            task,
+            attempt,
+            by_task.get(task.id, []),
+            verdict,
+            waiting_for,
+            resting,
+            now,
+            paths,
+            keys,
+            plan.policy,
         )
         n, of = which_round(plan, task)
         return replace(seen, review=reviews.get(task.attempt_id or ""), round=n, rounds=of)
@@ -280,6 +292,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         loop_id=plan.loop_id,
         loop_name=loop.name if loop else "",
         loop_state=loop.state.value if loop else "",
+        taken=taken_by(tx, plan.id),
         project=project.name if project else "",
         path=project.path if project else "",
         branch=plan.branch,
@@ -353,6 +366,7 @@ def _task_view(
     now: datetime,
     paths: HomePaths,
     keys: dict[str, str],
+    policy: Policy,
 ) -> TaskView:
     agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at]
     checks = verdict.verdict.checks if verdict else ()
@@ -376,7 +390,7 @@ def _task_view(
         checks_passed=sum(check.status is CheckStatus.PASSED for check in checks),
         checks_total=len(checks),
         commit=task.landed_sha,
-        doing=_doing(
+        doing=doing(
             task,
             attempt if live else None,
             waiting_for,
@@ -384,6 +398,7 @@ def _task_view(
             now,
             paths,
             reviewer_at_work(attempt, runs),
+            preparing(attempt, runs, policy, lambda run: lasted_s(run, now, paths)),
         ),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
@@ -394,70 +409,12 @@ def _task_view(
     )
 
 
-def _doing(
-    task: Task,
-    attempt: Attempt | None,
-    waiting_for: list[str],
-    resting: str,
-    now: datetime,
-    paths: HomePaths,
-    reviewer: str,
-) -> str:
-    if attempt is None:
-        if task.status is TaskState.QUEUED and task.taken_by:
-            failed = f"; not accepted: {task.reason}" if task.reason else ""
-            return f"with {task.taken_by} in {task.taken_dir}{failed}"
-        if task.status is TaskState.QUEUED and waiting_for:
-            return "waits for " + ", ".join(waiting_for)
-        if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
-            return f"tries again at {task.not_before:%H:%M:%S} UTC"
-        return "waits for a free slot" if task.status is TaskState.QUEUED else ""
-    if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
-        return ANSWERED
-    if task.status is TaskState.AWAITING_RESPONSE:
-        return attempt.wait_reason.removeprefix("asks: ")
-    if attempt.state is AttemptState.WAITING and attempt.wait_reason == WAITS and not resting:
-        return WAITS
-    if attempt.state is AttemptState.WAITING:
-        if attempt.wake_at and attempt.wake_at <= now:
-            return f"parked: {resting}" if resting else "goes on with the next free slot"
-        until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
-        reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
-        return f"parked{until}: {reason}"
-    words = {
-        AttemptState.PREPARING: "making the workspace, or waiting for a free slot",
-        AttemptState.CHECKING: "checking the result",
-        AttemptState.LANDING: "landing",
-    }
-    if attempt.state in words:
-        return words[attempt.state]
-    if resting and attempt.interrupt:
-        return "is asked to stop; its work is kept"
-    doing = progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
-    if resting:
-        return f"may finish, then nothing more starts: {doing}"
-    return f"{reviewer} reviews it: {doing}" if reviewer else doing
-
-
-def progress(directory: Path) -> dict[str, Any]:
-    """Return what an agent was last seen doing; empty when nothing is known."""
-    return _read(directory / "progress.json")
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
 def lasted_s(run: Run, now: datetime, paths: HomePaths) -> float | None:
     """Return how long a run took, or has taken so far: as its keeper measured it, wherever that can be known."""
     if run.started_at is None or (run.ended_at is None and run.state in PROCESS_OVER):
         return None
     if run.ended_at is None:
-        measured = _read(paths.run(run.id) / "status.json").get("lasted_s")
+        measured = read_json(paths.run(run.id) / "status.json").get("lasted_s")
         if isinstance(measured, float):
             return measured
     return max(0.0, ((run.ended_at or now) - run.started_at).total_seconds())
@@ -521,6 +478,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         path=project.path if project else "",
         commands=task_commands(plan, task),
         decisions=decisions_about(tx, task),
+        strays=stray_views(tx, plan.id, task.id),
     )
 
 
@@ -581,13 +539,9 @@ def live_workers(tx: Tx) -> list[Worker]:
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
-def _projects(tx: Tx, path: str) -> list[str]:
-    return [project.id for project in tx.find(Project, path=path)]
-
-
-def recent_plans(tx: Tx, *, project_path: str | None = None, limit: int = 50) -> list[Plan]:
+def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 50) -> list[Plan]:
     """Return plans, newest first, of one project or of the whole home."""
     where: dict[str, Any] = {}
     if project_path is not None:
-        where["project_id"] = _projects(tx, project_path)
+        where["project_id"] = project_ids(tx, project_path)
     return tx.find(Plan, order_by=("-created_at",), limit=limit, **where)

@@ -2,12 +2,13 @@
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import replace
 
 from loopwright.core.decide import ahead
 from loopwright.core.errors import (
+    DamagedDatabase,
     IllegalTransition,
     LeaseLost,
     LoopwrightError,
@@ -30,6 +31,7 @@ from loopwright.engine.health import BEAT, beat
 from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.leases import Lease
 from loopwright.engine.moves import fail_attempt, need
+from loopwright.engine.rebuild import is_restored, reconcile_backup
 from loopwright.engine.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
 from loopwright.engine.retention import Retention
 from loopwright.engine.rollback import carry_out
@@ -49,6 +51,9 @@ EXPORT_S = 1.0
 
 _EXPORT_SHARE = 20
 """How many times as long as it took it rests: a plan is exported as a whole, so a large one takes its time."""
+
+_BACKUP_S = 3600.0
+"""How often it is looked whether a backup is due."""
 
 ROUTINE = frozenset(
     {
@@ -103,6 +108,7 @@ class WorkerLoop:
             hostname=me.hostname,
             slots=me.slots,
             version=me.version,
+            project_id=me.project_id,
             started_at=world.clock.now(),
             lease_until=world.clock.now(),
         )
@@ -124,6 +130,7 @@ class WorkerLoop:
         self._reconcile_at = 0.0
         self._beat_at = 0.0
         self._export_at = 0.0
+        self._backup_at = 0.0
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
         self._paying: asyncio.Task[None] | None = None
@@ -134,6 +141,9 @@ class WorkerLoop:
     async def run(self, finished: Finished) -> None:
         """Work until `finished` says so."""
         world = self._world
+        if await is_restored(world):
+            told = await reconcile_backup(world, self._files)
+            log.warning("a restored backup was compared with the projects", extra={"why": told.in_words()})
         await self.lease.join()
         if not self._only_end:
             world.keepers.get_ready()
@@ -182,6 +192,13 @@ class WorkerLoop:
         running = tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES, host_id=self._world.me.host_id)
         return {run.attempt_id: run.plan_id for run in running if run.attempt_id is not None}
 
+    def interrupt_all(self) -> bool:
+        """Have each leg of this process end what it runs; return whether there is any."""
+        subjects = self._interrupts.subjects()
+        for subject in subjects:
+            self._interrupts.raise_for(subject)
+        return bool(subjects)
+
     async def _pass_or_trouble(self, finished: Finished) -> tuple[bool, float]:
         """Make a pass and ask whether that was the last; wait out a database that is away for a while."""
         try:
@@ -193,6 +210,8 @@ class WorkerLoop:
             log.info("pass repeated", extra={"why": str(moved)})
             await self._clock.sleep(0.1)
             return False, 0.0
+        except DamagedDatabase:
+            raise  # waiting mends nothing
         except StoreUnavailable as trouble:
             now = self._clock.monotonic()
             self._down_since = self._down_since if self._down_since is not None else now
@@ -221,14 +240,16 @@ class WorkerLoop:
                 if reconciled
                 else ()
             )
-            if reconciled and not self._only_end and await self._edits.take_in():
-                # Before policy finds that nothing is left to do: what a person opened again is.
-                await self._obey(await world.store.read(commands.pending))
+            if reconciled and not self._only_end:
+                await self._follow_edits()
+            in_line = [leg for leg in restarted if leg.turn is not None]
+            for leg in in_line:
+                await world.engine.start(leg)  # before what is new, which could have a later place in line
             try:
                 due = await self._advance()
             finally:
                 # After what is new: taking over many legs at once keeps this process busy for a while.
-                for leg in restarted:
+                for leg in (one for one in restarted if one not in in_line):
                     await world.engine.start(leg)
             if reconciled:
                 # A leg that has not begun yet, or whose start was lost and is made up for, takes its agent up as well.
@@ -251,6 +272,14 @@ class WorkerLoop:
         for subject in interrupted:
             self._interrupts.raise_for(subject)
         return due
+
+    async def _follow_edits(self, plans: Collection[str] | None = None) -> bool:
+        """Take in what people changed in work sources; return whether anything was changed."""
+        if not await self._edits.take_in(plans):
+            return False
+        # Before policy finds that nothing is left to do: what a person opened again is.
+        await self._obey(await self._world.store.read(commands.pending))
+        return True
 
     async def _obey(self, asked: Sequence[Command]) -> None:
         """Carry out what people asked for, or begin with it where that takes a while."""
@@ -283,7 +312,7 @@ class WorkerLoop:
     async def _advance(self) -> float | None:
         """Apply policy until nothing more follows from it; return when to look again, by the monotonic clock."""
         while not self._only_end:
-            advanced = await advance(self._world)
+            advanced = await advance(self._world, self._follow_edits)
             for leg in advanced.legs:
                 await self._world.engine.start(leg)
             if not advanced.dispatched:
@@ -312,9 +341,19 @@ class WorkerLoop:
             if first:
                 await drop_old_quarantine(self._world)
             await self._retention.look()
+            await self._back_up()
         except (LoopwrightError, OSError) as trouble:
             # What is left is found the next time.
             log.warning("tidying was cut short", extra={"why": str(trouble)})
+
+    async def _back_up(self) -> None:
+        """Make the backup of a day that has none; trouble with it, such as a full disk, ends no work."""
+        if self._clock.monotonic() >= self._backup_at:
+            self._backup_at = self._clock.monotonic() + _BACKUP_S
+            try:
+                await self._world.store.back_up(self._clock.now())
+            except (LoopwrightError, OSError) as trouble:
+                log.warning("no backup of the database was made", extra={"why": str(trouble)})
 
     def _pay(self) -> None:
         """Tell sources what they could not be told, beside the work: a tracker may take its time to refuse again."""
@@ -349,6 +388,8 @@ class WorkerLoop:
             log.info("leg runs here already", extra={"leg": leg.id})
             return
         self._legs.add(leg.id)
+        # Before anything else happens, so that legs stand in line in the order in which they were started.
+        self._slots.line_up(leg)
         runner: AttemptLeg | VerifyLeg | FinishLeg
         if is_id(leg.subject, Kind.PLAN):
             runner = VerifyLeg(self._world, leg, interrupts=self._interrupts)
@@ -374,6 +415,7 @@ class WorkerLoop:
                     await self._crashed(leg, detail)
         finally:
             self._legs.discard(leg.id)
+            self._slots.leave(leg)
             if not (isinstance(runner, AttemptLeg) and runner.settled):
                 # Asked to go on while it was on its way out, it may have left something that nobody carries on.
                 self._reconcile_at = 0.0

@@ -19,6 +19,7 @@ from loopwright.ports import (
     PATCHES,
     Agent,
     Clock,
+    DependencyCache,
     Engine,
     Files,
     Forge,
@@ -36,6 +37,7 @@ from loopwright.ports import (
 )
 
 if TYPE_CHECKING:
+    from loopwright.engine.gate_turns import GateTurns
     from loopwright.engine.underway import Underway
 
 
@@ -69,6 +71,10 @@ class HomePaths:
         """Return the folder of shared dependency caches."""
         return self.root / "cache"
 
+    def archive(self, attempt_id: str) -> Path:
+        """Return where the files of an attempt are kept that git cannot record."""
+        return self.root / "archives" / f"{attempt_id}.tar.gz"
+
     def kept_patches(self) -> Path:
         """Return the folder for diffs that must not be lost."""
         return self.root / PATCHES
@@ -85,6 +91,8 @@ class Me:
     slots: int
     version: str
     lease_s: float = 15.0
+    project_id: str | None = None
+    """The one project that it starts work for; None for all of them."""
 
 
 MakeEnvironment = Callable[[Plan, Invocation | None, Mapping[str, str]], dict[str, str]]
@@ -103,7 +111,7 @@ def the_users_own(
     return dict(env), None
 
 
-def _no_forge(address: str) -> Forge:
+def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
     raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
 
 
@@ -112,6 +120,12 @@ def _nothing_underway() -> "Underway":
     from loopwright.engine.underway import Underway
 
     return Underway()
+
+
+def _gate_turns() -> "GateTurns":
+    from loopwright.engine.gate_turns import GateTurns
+
+    return GateTurns()
 
 
 def no_source(kind: str) -> Source | None:  # noqa: ARG001
@@ -163,6 +177,10 @@ class World:
     home_view: MakeView = the_users_own
     settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
     """Reads the files at these places below a folder; None for what is no plain text file."""
+    carry_transcript: Callable[[HomeView, str, Path], None] = lambda _view, _session, _cwd: None
+    """Gives the user a copy of what was said in a conversation that a run had in a folder."""
+    forget_sessions: Callable[[Path], None] = lambda _place: None
+    """Removes the conversations of runs that had their HOME at this place."""
     accounts: Accounts = field(default_factory=dict)
     """The accounts of each agent that has more than its usual one, in the order of the settings."""
     sandbox: Callable[[], Sandbox] = NoSandbox
@@ -171,8 +189,9 @@ class World:
     """Who may use the network in there: `on`, `agents` or `off`."""
     borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
     """Returns the folders outside of a workspace that its git reads objects from."""
-    forge: Callable[[str], Forge] = _no_forge
-    """Returns the repository on a forge that a remote's address means; raises `Refused` with what to do."""
+    forge: Callable[[Plan, str], Forge] = _no_forge
+    """Returns the repository on a forge that a remote's address means, for a plan whose submitter may lend its token;
+    raises `Refused` with what to do."""
     source: Callable[[str], Source | None] = no_source
     """Returns what reads and writes a kind of work source; None when this worker does not know it."""
     put_files: Callable[[Path, Files, Files], bool] = _no_files
@@ -181,9 +200,14 @@ class World:
     """What was written like that: no agent is blamed for it."""
     ledger: Ledger = field(default_factory=Ledger)
     underway: "Underway" = field(default_factory=_nothing_underway)
+    gate_turns: "GateTurns" = field(default_factory=_gate_turns)
     room: Room = field(default_factory=Room)
     """Room on the disk of the home."""
+    dependencies: DependencyCache | None = None
+    """Dependencies that were installed before; None where every workspace installs its own."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
+    project_ids: dict[str, str] = field(default_factory=dict)
+    """The project of each plan that was asked for: it never changes."""
     port_first: int = 20000
     port_count: int = 10

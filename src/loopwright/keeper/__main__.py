@@ -18,13 +18,13 @@ import signal
 import socket
 import time
 
-from loopwright.keeper import home, nursery, places
+from loopwright.keeper import cgroup, home, nursery, places
 from loopwright.keeper.desk import listen
 from loopwright.keeper.keeping import Keeper
 from loopwright.keeper.loaded import Loaded, load
 from loopwright.keeper.processes import Tree
 from loopwright.keeper.spec import BadSpec, Spec
-from loopwright.keeper.status import Status
+from loopwright.keeper.status import Status, read_status
 
 LOCK_S = 0.25
 PAUSE_S = 0.01
@@ -91,7 +91,7 @@ def _keep(
         problem = traceback.format_exc()
         sys.stderr.write(problem)
         sys.stderr.flush()
-        _kill_marked(spec.run_id)
+        _kill_left(directory, spec.run_id)
         _give_up(directory, spec.run_id, problem.strip().splitlines()[-1])
 
 
@@ -120,7 +120,7 @@ def _put_earlier_life_away(directory: str, run_id: str) -> None:
     """Make room after a keeper that was lost: end what it left, and move what it wrote aside."""
     if not os.path.exists(os.path.join(directory, places.STATUS)):
         return
-    _kill_marked(run_id)
+    _kill_left(directory, run_id)
     places.remove_tree(os.path.join(directory, places.TMP))
     if trouble := home.put_away(directory):
         sys.stderr.write(f"{trouble}\n")
@@ -135,7 +135,8 @@ def _put_earlier_life_away(directory: str, run_id: str) -> None:
     places.remove(os.path.join(directory, places.SOCKET))
 
 
-def _kill_marked(run_id: str) -> None:
+def _kill_left(directory: str, run_id: str) -> None:
+    cgroup.end(read_status(directory).get("cgroup", ""), run_id)
     tree = Tree(run_id)
     until = time.monotonic() + SWEEP_S
     while (living := tree.living()) and time.monotonic() < until:

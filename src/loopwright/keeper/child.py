@@ -6,6 +6,7 @@ import errno
 import fcntl
 import os
 
+from loopwright.keeper import cgroup
 from loopwright.keeper.loaded import forget_signals
 from loopwright.keeper.places import MARKER
 from loopwright.keeper.processes import die_with
@@ -30,7 +31,13 @@ class Child:
     """A started program and our ends of its pipes, none of which blocks."""
 
     def __init__(
-        self, spec: Spec, *, private: dict[str, str], umask: int, loaded: Loaded | None = None
+        self,
+        spec: Spec,
+        *,
+        private: dict[str, str],
+        umask: int,
+        group: str = "",
+        loaded: Loaded | None = None,
     ) -> None:
         environment = {**spec.env, MARKER: spec.run_id, **private}
         stdin, self.stdin = os.pipe() if spec.stdin_pipe else (os.open(os.devnull, os.O_RDONLY), -1)
@@ -42,7 +49,7 @@ class Child:
         self.pid = os.fork()
         if self.pid == 0:
             stdio = (stdin, stdout, stderr)
-            _become(spec, environment, stdio, report, keeper=keeper, umask=umask, loaded=loaded)
+            _become(spec, environment, stdio, report, keeper=keeper, umask=umask, group=group, loaded=loaded)
         for fd in (stdin, stdout, stderr, report):
             os.close(fd)
         said = os.read(trouble, 4096)
@@ -105,11 +112,14 @@ def _become(
     *,
     keeper: int,
     umask: int,
+    group: str,
     loaded: Loaded | None,
 ) -> NoReturn:
     what = f"cannot start {spec.argv[0]!r}"
     try:
         die_with(keeper)
+        if group:
+            cgroup.enter(group)
         os.setsid()
         for target, fd in enumerate(stdio):
             os.dup2(fd, target)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import socket
+import struct
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,11 +40,26 @@ class Caller:
         self.watches = False
 
 
-class Desk:
-    """Answers whoever calls."""
+def caller_pid(connection: socket.socket) -> int:
+    """Return who opened a connection; 0 where the system does not tell, or counts its processes apart from ours."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return 0
+    told = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+    pid: int = struct.unpack("3i", told)[0]
+    return pid
 
-    def __init__(self, listener: socket.socket, answer: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
+
+class Desk:
+    """Answers whoever calls, but for those that `is_refused`: the run must not answer its own questions."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        answer: Callable[[dict[str, Any]], dict[str, Any]],
+        is_refused: Callable[[int], bool],
+    ) -> None:
         self._answer = answer
+        self._is_refused = is_refused
         self._listener = listener
         self._callers: dict[int, Caller] = {}
 
@@ -69,7 +85,8 @@ class Desk:
             connection, _ = self._listener.accept()
         except OSError:
             return
-        if len(self._callers) >= CALLERS:
+        pid = caller_pid(connection)
+        if len(self._callers) >= CALLERS or (pid and self._is_refused(pid)):
             connection.close()
             return
         connection.setblocking(False)
@@ -97,17 +114,19 @@ class Desk:
 
     def _reply(self, caller: Caller, request: bytes) -> None:
         try:
-            asked = json.loads(request)
-        except ValueError:
-            asked = None
-        if not isinstance(asked, dict):
-            answer: dict[str, Any] = {"ok": False, "error": "that is not a JSON object"}
-        elif asked.get("op") == "watch":
-            caller.watches = True
-            answer = {"ok": True}
-        else:
-            answer = self._answer(asked)
+            answer = self._answered(caller, json.loads(request))
+        except (ValueError, RecursionError):
+            # Half a letter, or a list in a list in a list: no caller ends a run by what it says.
+            answer = {"ok": False, "error": "that is not a request"}
         self._send(caller, json.dumps(answer).encode() + b"\n")
+
+    def _answered(self, caller: Caller, asked: Any) -> dict[str, Any]:
+        if not isinstance(asked, dict):
+            return {"ok": False, "error": "that is not a JSON object"}
+        if asked.get("op") == "watch":
+            caller.watches = True
+            return {"ok": True}
+        return self._answer(asked)
 
     def _send(self, caller: Caller, data: bytes) -> None:
         try:

@@ -1,7 +1,8 @@
 """A private HOME: a folder of links into the user's own, without what is hidden from the run.
 
-New files stay in the folder and vanish with it. A file that the run may keep up to date (a login, say) can be
-replaced there instead of being written through its link; that one is carried back when the run has ended.
+New files stay in the folder and vanish with it. What belongs to an agent (settings, hooks, skills) is copied instead of
+linked, so nothing of it flows back either. Two things outlive the run: its login, see `login`, and its conversations,
+which are put into a folder of their own for the next run of the attempt.
 """
 
 from __future__ import annotations
@@ -10,15 +11,36 @@ import errno
 import json
 import os
 import stat
+import time
+from fnmatch import fnmatchcase
 
-from loopwright.keeper import places
+from loopwright.keeper import login, places
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-LONGEST_KEPT = 16 * 1024 * 1024
-LOCK_S = 2.0
+MOST_FILES = 5000
+MOST_BYTES = 64 * 1024 * 1024
+"""An entry of an agent's folder with more than this is linked instead: in a sandbox it can only be read then."""
+
+
+class _TooBig(Exception):
+    """There is more than is copied for one run."""
+
+
+class Private:
+    """Something of an agent's that the run has a copy of."""
+
+    def __init__(self, told: dict[str, Any]) -> None:
+        self.told = told
+        self.path = str(told["path"]).rstrip("/")
+        self.is_folder = str(told["path"]).endswith("/")
+        self.source = str(told["source"]).rstrip("/")
+        self.left = [str(one) for one in told["left"]]
+        self.sessions = [str(one) for one in told["sessions"]]
+        self.logins = [login.Login(one, self.path, self.source) for one in told["logins"]]
 
 
 class Home:
@@ -29,8 +51,12 @@ class Home:
         self.real = str(told["real"])
         self.hidden = [str(path) for path in told["hidden"]]
         self.shown = [str(path) for path in told["shown"]]
-        self.kept = [str(path) for path in told["kept"]]
-        self.everything = bool(told.get("everything", True))
+        self.everything = bool(told["everything"])
+        self.private = [Private(one) for one in told["private"]]
+        self.sessions = str(told["sessions"])
+        self._logins = [one for each in self.private for one in each.logins]
+        self._next = 0.0
+        self._trouble = ""
 
     def shape(self) -> dict[str, Any]:
         """Return it as it was told."""
@@ -39,32 +65,54 @@ class Home:
             "real": self.real,
             "hidden": self.hidden,
             "shown": self.shown,
-            "kept": self.kept,
             "everything": self.everything,
+            "private": [one.told for one in self.private],
+            "sessions": self.sessions,
         }
 
     def make(self, directory: str) -> None:
         """Make the folder in the run's directory, and have its place point to it."""
         view = os.path.join(directory, places.HOME)
         os.mkdir(view, 0o700)
-        self._make_kept_folders()
+        for one in self.private:
+            _copy(one, os.path.join(view, one.path))
+        self._put_back_sessions(view)
+        own = {one.path for one in self.private}
         if self.everything:
-            self._link_everything(view)
-        for path in (*self.shown, *self.kept):
-            self._link_one(view, path.rstrip("/"))
+            self._link_below(view, "", {*self.hidden, *own})
+        for path in self.shown:
+            self._link_one(view, path.rstrip("/"), own)
         self._point(view)
+        self.follow_logins(directory)
+
+    def follow_logins(self, directory: str) -> None:
+        """Carry over logins that were renewed, here or elsewhere."""
+        self._next, troubles = time.monotonic() + login.EVERY_S, []
+        for one in self._logins:
+            try:
+                one.follow(os.path.join(directory, places.HOME))
+            except OSError as problem:
+                troubles.append(f"the login {one.path} was not carried over: {problem.strerror}")
+        self._trouble = "; ".join(troubles)
+
+    def next_due(self) -> float:
+        """Return when logins are looked at again."""
+        return self._next if self._logins else float("inf")
+
+    @property
+    def login_renewed(self) -> bool:
+        """Whether someone else renewed a login that this run had."""
+        return any(one.renewed for one in self._logins)
 
     def put_away(self, directory: str) -> str:
-        """Carry back what is to be kept and remove the rest; done again it does no harm. Return what went wrong."""
+        """Keep login and conversations, remove the rest, return what went wrong. Calling it again is safe."""
         view = os.path.join(directory, places.HOME)
-        troubles = []
-        for path in self.kept:
-            if path.endswith("/"):
-                continue
-            try:
-                self._carry_back(view, path, os.path.basename(directory))
-            except OSError as problem:
-                troubles.append(f"{path} of the run's HOME was not kept: {problem.strerror}")
+        self.follow_logins(directory)
+        troubles = [self._trouble] if self._trouble else []
+        try:
+            self._keep_sessions(view)
+        except OSError as problem:
+            troubles.append(f"its conversation was not kept: {problem}")
         try:
             if os.path.islink(self.place) and os.readlink(self.place) == view:
                 os.unlink(self.place)
@@ -75,22 +123,10 @@ class Home:
             troubles.append(f"its private HOME stays: {problem}")
         return "; ".join(troubles)
 
-    def _make_kept_folders(self) -> None:
-        """Make the folders that the run keeps things in: made inside the view they would vanish with it."""
-        if not os.path.isdir(self.real):
-            return
-        for path in self.kept:
-            if path.endswith("/"):
-                try:
-                    os.makedirs(os.path.join(self.real, path), 0o700, exist_ok=True)
-                except OSError:
-                    # Not writable, or a file: the run finds what it would find without us.
-                    continue
-
-    def _link_everything(self, view: str) -> None:
-        hidden = set(self.hidden)
+    def _link_below(self, view: str, top: str, hidden: set[str]) -> None:
+        """Link everything in a folder that is not hidden; what has something hidden in it is a folder itself."""
         above = {path[:cut] for path in hidden for cut, letter in enumerate(path) if letter == "/"}
-        folders = [""]
+        folders = [top]
         for folder in folders:
             try:
                 names = os.listdir(os.path.join(self.real, folder))
@@ -101,16 +137,16 @@ class Home:
                 path = f"{folder}/{name}" if folder else name
                 if path in hidden:
                     continue
-                target = os.path.join(self.real, path)
+                target, made = os.path.join(self.real, path), os.path.join(view, path)
                 if path in above and os.path.isdir(target):
-                    os.mkdir(os.path.join(view, path), 0o700)
+                    os.makedirs(made, 0o700, exist_ok=True)
                     folders.append(path)
-                else:
-                    os.symlink(target, os.path.join(view, path))
+                elif not os.path.lexists(made):
+                    os.symlink(target, made)
 
-    def _link_one(self, view: str, path: str) -> None:
+    def _link_one(self, view: str, path: str, own: set[str]) -> None:
         target = os.path.join(self.real, path)
-        if not os.path.lexists(target):
+        if path in own or not os.path.lexists(target):
             return
         *above, name = path.split("/")
         folder = view
@@ -122,6 +158,8 @@ class Home:
                 os.mkdir(folder, 0o700)
         if not os.path.lexists(os.path.join(folder, name)):
             os.symlink(target, os.path.join(folder, name))
+        elif not os.path.islink(os.path.join(folder, name)):
+            self._link_below(view, path, own)
 
     def _point(self, view: str) -> None:
         """Turn the place to this view, whatever a killed or careless run left there."""
@@ -133,73 +171,94 @@ class Home:
         os.symlink(view, draft)
         os.rename(draft, self.place)
 
-    def _carry_back(self, view: str, path: str, run: str) -> None:
-        data, ours = _replaced(view, path)
-        if not data or ours is None or not os.path.isdir(self.real):
-            return
-        # The file may be a link of the user's own, which stays one.
-        target = os.path.realpath(os.path.join(self.real, path))
-        folder = os.path.dirname(target)
-        os.makedirs(folder, 0o700, exist_ok=True)
-        lock = os.open(folder, os.O_RDONLY)
+    def _put_back_sessions(self, view: str) -> None:
+        for one in self.private:
+            shelf = os.path.join(self.sessions, one.path)
+            for name in os.listdir(shelf) if self.sessions and os.path.isdir(shelf) else ():
+                os.rename(os.path.join(shelf, name), os.path.join(view, one.path, name))
+
+    def _keep_sessions(self, view: str) -> None:
+        """Move conversations aside, never through a link: the run may have put one there."""
+        for one in self.private:
+            if not self.sessions or not one.sessions or not _is_real_folder(view, one.path):
+                continue
+            folder = os.path.join(view, one.path)
+            shelf = os.path.join(self.sessions, one.path)
+            os.makedirs(shelf, 0o700, exist_ok=True)
+            for name in _named(folder, one.sessions):
+                places.remove_tree(os.path.join(shelf, name))
+                os.rename(os.path.join(folder, name), os.path.join(shelf, name))
+
+
+def _copy(one: Private, to: str) -> None:
+    """Copy what the user has, as far as it can be read."""
+    os.makedirs(to if one.is_folder else os.path.dirname(to), 0o700, exist_ok=True)
+    if not one.is_folder:
+        _copy_entry(one.source, to)
+        return
+    try:
+        names = os.listdir(one.source)
+    except OSError:
+        return  # there is none, or it is not for us: the program begins as for a new user
+    for name in names:
+        if not any(fnmatchcase(name, pattern) for pattern in (*one.left, *one.sessions)):
+            _copy_entry(os.path.join(one.source, name), os.path.join(to, name))
+
+
+def _copy_entry(source: str, to: str) -> None:
+    size = [MOST_FILES, MOST_BYTES]
+    try:
+        _copy_tree(source, to, size)
+    except _TooBig:
+        places.remove_tree(to)
+        os.symlink(source, to)
+
+
+def _copy_tree(source: str, to: str, size: list[int]) -> None:
+    """Copy files and folders; what links lead to is copied, too: people keep their settings elsewhere."""
+    todo = [(source, to)]
+    for path, made in todo:
         try:
-            # Others may carry back too; a lock that nobody gives back must not hold the run up.
-            if not places.take(lock, LOCK_S):
-                raise OSError(errno.EAGAIN, "another process keeps the folder locked")
-            mode = stat.S_IMODE(ours.st_mode)
-            if os.path.exists(target):
-                theirs = os.stat(target)
-                if theirs.st_mtime_ns >= ours.st_mtime_ns:
-                    return  # another run or the user wrote it later: theirs is the fresher login
-                mode = stat.S_IMODE(theirs.st_mode)
-            draft = f"{target}.{run}"
-            fd = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            try:
-                places.write_all(fd, data)
-                os.fchmod(fd, mode)
-                # With its own time, so that of two runs the one that wrote last wins, not the one that ended last.
-                os.utime(fd, ns=(ours.st_mtime_ns, ours.st_mtime_ns))
-                os.fsync(fd)
-                os.rename(draft, target)
-            except OSError:
-                places.remove(draft)
+            found = os.stat(path)
+            size[0] -= 1
+            if stat.S_ISDIR(found.st_mode):
+                names = os.listdir(path)
+                os.mkdir(made, 0o700)
+                todo += [(os.path.join(path, name), os.path.join(made, name)) for name in names]
+            elif stat.S_ISREG(found.st_mode):
+                size[1] -= found.st_size
+                if min(size) >= 0:
+                    _copy_file(path, made, stat.S_IMODE(found.st_mode) | stat.S_IRUSR | stat.S_IWUSR)
+        except OSError as problem:
+            if problem.errno not in {errno.ENOENT, errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR}:
                 raise
-            finally:
-                os.close(fd)
-            places.sync_directory(folder)
-        finally:
-            os.close(lock)
+            # It vanished, leads nowhere, or is not for us.
+            continue
+        if min(size) < 0:
+            raise _TooBig
 
 
-def _replaced(view: str, path: str) -> tuple[bytes, os.stat_result | None]:
-    """Return a file that took the place of its link, or nothing: half a file is never carried back."""
-    *above, name = path.split("/")
+def _copy_file(path: str, made: str, mode: int) -> None:
+    with open(path, "rb") as source, open(made, "xb") as copy:
+        os.fchmod(copy.fileno(), mode)
+        while piece := source.read(1 << 20):
+            copy.write(piece)
+
+
+def _is_real_folder(view: str, path: str) -> bool:
     folder = view
-    for part in above:
-        folder = os.path.join(folder, part)
+    for part in path.split("/"):
         if os.path.islink(folder):
-            return b"", None  # written through the link already, or no folder of ours
-    try:
-        fd = os.open(os.path.join(folder, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-    except OSError as problem:
-        if problem.errno in {errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.ENXIO}:
-            return b"", None
-        raise
-    try:
-        found = os.fstat(fd)
-        if not stat.S_ISREG(found.st_mode) or found.st_size > LONGEST_KEPT:
-            return b"", None
-        data = b""
-        while piece := os.read(fd, 1 << 20):
-            data += piece
-    finally:
-        os.close(fd)
-    if name.endswith(".json"):
-        try:
-            json.loads(data)
-        except ValueError:
-            return b"", None
-    return data, found
+            return False
+        folder = os.path.join(folder, part)
+    return os.path.isdir(folder) and not os.path.islink(folder)
+
+
+def _named(folder: str, patterns: list[str]) -> Iterator[str]:
+    for name in os.listdir(folder):
+        kept = any(fnmatchcase(name, pattern) for pattern in patterns)
+        if kept and not os.path.islink(os.path.join(folder, name)):
+            yield name
 
 
 def put_away(directory: str) -> str:

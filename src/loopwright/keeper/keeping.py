@@ -8,8 +8,8 @@ import select
 import signal
 import time
 
-from loopwright.keeper import places
-from loopwright.keeper.child import Child, NotStarted, reap_orphans
+from loopwright.keeper import cgroup, places
+from loopwright.keeper.child import PIPE_BYTES, Child, NotStarted, reap_orphans
 from loopwright.keeper.desk import Desk
 from loopwright.keeper.ending import Ending
 from loopwright.keeper.feed import CannotWrite, Feed
@@ -55,7 +55,7 @@ class Keeper:
         self._status = status
         self._umask = umask
         self._loaded = loaded
-        self._desk = Desk(listener, self._answer)
+        self._desk = Desk(listener, self._answer, lambda pid: SEES_PROCESSES and self._tree.has(pid))
         forms = forms_of(spec.secrets)
         overlap = max(OVERLAP, 2 * len(forms[0]) if forms else 0)
         self._record = Record(self._path(places.OUTPUT), spec.output_bytes)
@@ -71,6 +71,7 @@ class Keeper:
         self._ending: Ending | None = None
         self._ended_by = "itself"
         self._asked = ""
+        self._is_noted = False
         self._stirred = False
         self._nudged_at = 0.0
 
@@ -79,9 +80,16 @@ class Keeper:
         self._wakeup = self._catch_signals()
         adopt_orphans()
         started, self._steady = time.time(), places.steady()
+        # A sandbox is a better wall, and takes everything in it along when it ends.
+        self._group = "" if self._spec.contained else cgroup.make(self._spec.run_id)
+        self._status.content["cgroup"] = self._group
         try:
             self._child = Child(
-                self._spec, private=self._make_private(), umask=self._umask, loaded=self._loaded
+                self._spec,
+                private=self._make_private(),
+                umask=self._umask,
+                group=self._group,
+                loaded=self._loaded,
             )
         except (NotStarted, OSError) as problem:
             self._ended_by = "not_started"
@@ -113,8 +121,11 @@ class Keeper:
     def _keep(self) -> None:
         beat = last = time.monotonic()
         while True:
-            self._turn(min(self._next_due(), beat + BEAT_S))
+            home = self._spec.home
+            self._turn(min(self._next_due(), beat + BEAT_S, home.next_due() if home else beat + BEAT_S))
             now = time.monotonic()
+            if home is not None and now >= home.next_due():
+                home.follow_logins(self._directory)
             if now - last > NAP_S:
                 self._signs.excuse(now - last)
             last = now
@@ -127,7 +138,8 @@ class Keeper:
                 return
 
     def _is_over(self, now: float) -> bool:
-        gone = self._child.exit_code() is not None
+        code = self._child.exit_code()
+        gone = code is not None
         if self._ending is None:
             reason = "itself" if gone else self._reason_to_end(now)
             if not reason:
@@ -139,6 +151,10 @@ class Keeper:
             self._ending = Ending(self._tree, grace_s=self._spec.term_grace_s, ask=self._ask, now_at=first)
         elif self._asked == "now":
             self._ending.hurry()
+        if code is not None and not self._is_noted:
+            self._is_noted = True
+            self._read_what_is_there()
+            self._status.child_ended(code, self._ended_by)
         return self._ending.step(child_gone=gone)
 
     def _reason_to_end(self, now: float) -> str:
@@ -205,6 +221,13 @@ class Keeper:
         self._signs.mark("output")
         self._store(mark, self._streams[mark].feed(data))
         return True
+
+    def _read_what_is_there(self) -> None:
+        """Read what the child left in its pipes; what others go on writing is read later."""
+        for fd in list(self._open):
+            for _ in range(PIPE_BYTES // READ_BYTES + 1):
+                if not self._read(fd):
+                    break
 
     def _store(self, mark: bytes, lines: bytes) -> None:
         if not lines:
@@ -301,6 +324,8 @@ class Keeper:
 
     def _write_exit(self, *, code: int | None, started: float | None, error: str) -> None:
         places.remove(self._path(places.RESERVE))
+        if self._group:
+            cgroup.remove(self._group)
         self._record.finish()
         try:
             places.remove_tree(self._path(places.TMP))
@@ -326,6 +351,7 @@ class Keeper:
                 "output_sha256": self._record.sha256,
                 "dropped_bytes": self._record.dropped_bytes + cut,
                 "error": error[:4000],
+                "login_renewed": self._spec.home is not None and self._spec.home.login_renewed,
             },
         )
         places.remove(self._path(places.SOCKET))

@@ -141,6 +141,15 @@ class Tree:
                 os.waitpid(process.pid, os.WNOHANG)
         return [process for process in found.values() if not process.zombie]
 
+    def has(self, pid: int) -> bool:
+        """Return whether a process is one of the run; one that is gone already may have been."""
+        process = caller = look(pid)
+        if caller is None or self._is_ours(caller) or self._is_marked(caller):
+            return True
+        while process is not None and process.pid != self.keeper:
+            process = look(process.parent)
+        return process is not None
+
     def cpu(self) -> dict[tuple[int, int], float]:
         """Return the CPU time of each process that descends from the keeper."""
         return {process.key: process.cpu_s for process in descendants(self.keeper, everything())}

@@ -16,6 +16,16 @@ WIDTH = 1024
 """Every version of the file has this size: one write replaces it, and a reader finds one JSON text and blanks."""
 
 
+def read_status(directory: str) -> dict[str, Any]:
+    """Return what a keeper wrote last; nothing where it is not there or only half of it is."""
+    try:
+        with open(os.path.join(directory, places.STATUS), "rb") as file:
+            content = json.load(file)
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}
+
+
 class Status:
     """What can be read about a living keeper without asking it."""
 
@@ -43,6 +53,11 @@ class Status:
             last_sign_at=places.iso(at),
             lasted_s=0.0,
         )
+        self._write()
+
+    def child_ended(self, code: int, ended_by: str) -> None:
+        """Note how the child ended: whoever finds us killed before the exit file is written goes by this."""
+        self.content.update(state="ending", ended_by=ended_by, code=code)
         self._write()
 
     def beat(self, seen_at: dict[str, float], ending: str, lasted_s: float) -> None:

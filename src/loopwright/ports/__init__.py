@@ -38,7 +38,7 @@ from loopwright.ports.git import (
     Trailers,
     Tripwire,
 )
-from loopwright.ports.home import Membership, StateFiles
+from loopwright.ports.home import DependencyCache, Exported, ExportedPlan, Membership, StateFiles
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import (
@@ -79,6 +79,7 @@ __all__ = [
     "Candidate",
     "ChoosingSource",
     "Clock",
+    "DependencyCache",
     "Discovered",
     "Disk",
     "EndlessDisk",
@@ -88,6 +89,8 @@ __all__ = [
     "EvaluatedPlan",
     "Execute",
     "Exit",
+    "Exported",
+    "ExportedPlan",
     "Failpoint",
     "FileChange",
     "Files",

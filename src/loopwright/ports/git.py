@@ -33,6 +33,8 @@ class Snapshot:
     deletions: int = 0
     agent_sha: str | None = None
     """Tip of the commits that the agent made itself, if any; pinned too."""
+    refused: str = ""
+    """What in the agent's git dir leads out of it, in words: its own commits were not read then."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,10 @@ class Step:
     """Whether it is the harness's own bookkeeping: it changes nothing but the files of the work source."""
     receipt: str = ""
     """What it carries of the receipt's hash."""
+    attempt: str = ""
+    """The attempt whose work it lands, by its trailer."""
+    run: str = ""
+    """The run that did that work, by its trailer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,6 +191,9 @@ class Repository(Protocol):
     async def is_pinned(self, ref: str) -> bool:
         """Say whether there is a pin of this name."""
 
+    async def pinned(self, plan_id: str) -> Mapping[str, str]:
+        """Return the commits that keep the work of a plan's attempts, by the names of their pins."""
+
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
 
@@ -202,7 +211,13 @@ class Repository(Protocol):
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
     ) -> Snapshot:
-        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
+        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`.
+
+        Raise `Unrecordable` for what git cannot take in.
+        """
+
+    async def archive(self, path: Path, dest: Path) -> None:
+        """Put what a workspace holds beyond its base into a compressed tar file, whole or not at all."""
 
     async def try_keeping(self, *, near: str) -> None:
         """Keep a commit of our own for a moment, as work is kept: raise what would hinder that for any work."""

@@ -1,10 +1,14 @@
 """Being the worker of a home, and what it exports."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from loopwright.core.discoveries import Discovery
 from loopwright.core.happenings import RecordedEvent
+from loopwright.core.model import Loop, Plan, Project, Row
 
 
 class Membership(Protocol):
@@ -20,11 +24,41 @@ class Membership(Protocol):
         """Return the note of the live holder, None when nobody holds it."""
 
     def release(self) -> None:
-        """Let others in."""
+        """Let others in, and attend nothing any more."""
+
+    def attend(self, project_id: str) -> None:
+        """Ask for the work of a project until `release`, or until this process ends, whoever holds the home."""
+
+    def attended(self, project_id: str) -> bool:
+        """Return whether a live process asks for the work of a project."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedPlan:
+    """A plan as it was exported: all that is needed to make its rows again."""
+
+    project: Project
+    loop: Loop
+    plan: Plan
+    rows: tuple[Row | Discovery, ...]
+    """All others that belong to it."""
+    events: tuple[RecordedEvent, ...]
+    """What its rows came to be by, in order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """What a project's `.loopwright/` has of its plans."""
+
+    plans: tuple[ExportedPlan, ...] = ()
+    unreadable: tuple[str, ...] = ()
+    """Files that are damaged, each with the reason."""
+    last_event: int = 0
+    """The highest number of any event in it."""
 
 
 class StateFiles(Protocol):
-    """Files in a project's `.loopwright/`: an export of the rows, never read back as the truth."""
+    """Files in a project's `.loopwright/`: an export of the rows, read back only to make lost rows again."""
 
     def put(
         self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
@@ -36,3 +70,28 @@ class StateFiles(Protocol):
 
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the day's file; those that are there already are not written again."""
+
+    def exported(self, project: Path) -> Exported:
+        """Return what was exported of a project, to make its rows again."""
+
+
+class DependencyCache(Protocol):
+    """Installed dependencies of projects, each kept under a key that says what they were made of."""
+
+    def has(self, project_id: str, key: str) -> bool:
+        """Return whether the dependencies of this key are here."""
+
+    def filling(self, key: str) -> AbstractAsyncContextManager[None]:
+        """Return a lock: one workspace installs, and the others with the same key wait for the result."""
+
+    async def lay(self, project_id: str, key: str, tree: Path, tracked: Collection[str]) -> None:
+        """Copy the dependencies of this key into a tree, in place of what is untracked at their paths.
+
+        All of them or none: raise `OSError` where that fails, or where a tracked file is in their way.
+        """
+
+    async def untracked(self, tree: Path, tracked: Collection[str]) -> frozenset[str]:
+        """Return what a tree has beside its tracked files, folders as one path where that is possible."""
+
+    async def keep(self, project_id: str, key: str, tree: Path, paths: Collection[str]) -> None:
+        """Keep these paths of a tree under this key."""

@@ -53,6 +53,8 @@ class Exit:
     output_sha256: str
     dropped_bytes: int = 0
     error: str = ""
+    login_renewed: bool = False
+    """Someone else renewed the agent's login while it ran: what was refused to it may be allowed now."""
     files_sha256: str = ""
     """One hash for all else that was written down of it; only who drove it to its end knows that."""
 

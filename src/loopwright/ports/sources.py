@@ -90,6 +90,8 @@ class PlannedWork:
     """The branch that the source says its work starts from; empty where it says none."""
     held_files: Mapping[str, bytes] = field(default_factory=dict, repr=False)
     """The contents of held-out files, by their hash."""
+    open_ends: tuple[str, ...] = ()
+    """What keeps the source itself from being finished, even when every item is done: another controller's work."""
 
 
 Files = Mapping[str, bytes]
@@ -222,6 +224,11 @@ class Progress:
     """Whether nothing goes on without a person, because of a task that waits for one."""
     failed: bool = False
     """Whether the whole has come to an end without its goal."""
+    stopped: str = ""
+    """Why nothing goes on before a person does something; empty also where a person paused or stopped it."""
+    final: bool = False
+    """Whether the complete gate is about to judge the tree that this is written into: what is true once it passes has
+    to be there before."""
     fix_cycles: int = 0
     """How often what the complete gate found was made into work."""
     max_fix_cycles: int = 0

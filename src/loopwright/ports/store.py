@@ -67,6 +67,12 @@ class Tx(Protocol):
         Old versions are brought up to date, unless `as_stored`: a hash fits only what was written.
         """
 
+    def put_back(self, events: Sequence[RecordedEvent]) -> None:
+        """Record events again that the database lost; those that it has stay as they are.
+
+        They keep their numbers if all of these are still to come, else they are numbered and chained anew.
+        """
+
     def last_event(self) -> int:
         """Return the highest committed event number, 0 when there is none."""
 
@@ -88,6 +94,9 @@ class Store(Protocol):
 
         Transactions of this process with a name in `ignoring` do not count.
         """
+
+    async def back_up(self, now: datetime) -> None:
+        """Copy the database aside if that was not done for a day; raise instead of keeping a damaged copy."""
 
     async def close(self) -> None:
         """Let go of connections and sockets."""

@@ -18,7 +18,7 @@ from loopwright.adapters.store import schema
 from loopwright.adapters.store.chain import chain_of
 from loopwright.adapters.store.codec import Field, decode, encode, field_of, fields_of, storable
 from loopwright.adapters.store.tables import NAMES, UNIQUE
-from loopwright.adapters.store.tx import number, storable_event
+from loopwright.adapters.store.tx import again, number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.errors import StaleVersion
@@ -71,6 +71,9 @@ class MemoryStore:
         """Wait until something was committed since the current task last looked, in this store's time."""
         return await self._signal.wait(timeout, self._clock.sleep, ignoring)
 
+    async def back_up(self, now: datetime) -> None:
+        """Do nothing: there is no file."""
+
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
 
@@ -79,11 +82,12 @@ class MemoryStore:
         tx = self._tx(writable=True)
         result = work(tx)
         tx.check_owners()
-        recorded = number(
+        back = again(tx.lost, first=len(self._events) + 1, heads=self._heads)
+        recorded = back + number(
             tx.appended,
-            first=len(self._events) + 1,
+            first=len(self._events) + len(back) + 1,
             at=tx.now(),
-            heads=self._heads,
+            heads={**self._heads, **{chain_of(event): event.hash for event in back}},
             ids=lambda n: make(Kind.EVENT, UUID(int=n)),
         )
         self._failpoint(f"store.{name}.before")
@@ -129,6 +133,7 @@ class MemoryTx:
         self._upcasters = upcasters
         self.changed: Changes = {}
         self.appended: list[Event] = []
+        self.lost: list[RecordedEvent] = []
         self.dirty = False
 
     def now(self) -> datetime:
@@ -229,6 +234,12 @@ class MemoryTx:
             and (not types or event.type in types)
         ][:limit]
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
+
+    def put_back(self, events: Sequence[RecordedEvent]) -> None:
+        """Record events again that the store lost; here they are always numbered anew."""
+        self._write()
+        known = {one.id for one in self._events}
+        self.lost += sorted((one for one in events if one.id not in known), key=lambda one: one.n)
 
     def last_event(self) -> int:
         """Return the highest committed event number."""

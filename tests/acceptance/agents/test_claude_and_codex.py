@@ -15,12 +15,14 @@ from loopwright.core.awaited import Envelope, Question
 from loopwright.core.ids import short_id
 from loopwright.core.model import Loop, Plan, Role, Run, Usage
 from loopwright.testing import scenarios
-from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall, Trouble
+from loopwright.testing.model_server import Flaky, ModelServer, Reply, Scenario, ToolCall, Trouble
 
 CHECK = "grep -qx made made.txt"
 
 
-@pytest.fixture(params=[CLAUDE, CODEX], ids=lambda program: program.name)
+@pytest.fixture(
+    params=[pytest.param(CLAUDE, id="claude"), pytest.param(CODEX, id="codex", marks=pytest.mark.agents)]
+)
 def program(request: pytest.FixtureRequest) -> Program:
     found: Program = request.param
     if found.binary is None:
@@ -71,8 +73,9 @@ def test_it_asks_for_leave_and_goes_on_with_the_answer(program: Program, shop: W
 
 @pytest.mark.timeout(300)
 def test_it_waits_for_the_reset_and_then_finishes(program: Program, shop: Workshop) -> None:
-    limited = (Trouble(kind="usage_limit", resets_in_s=3),)
-    scenario = Scenario(turns=limited, by_prompt={"You were interrupted": made(program)})
+    first_turn, *rest = made(program)
+    limited = Flaky(fails=Trouble(kind="usage_limit", resets_in_s=3), times=1, then=first_turn)
+    scenario = Scenario(turns=(limited, *rest))
     with program.model(shop, scenario, subscribed=True):
         said = shop.run(shop.plan("limited", [task("make", CHECK)]))
     assert said.code == 0, said.out + said.err

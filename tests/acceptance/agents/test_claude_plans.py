@@ -1,5 +1,8 @@
 """From a bare goal to a verified branch with the real Claude Code: it plans, is corrected, and does the work."""
 
+import json
+from pathlib import Path
+
 import pytest
 from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.control.greeting import ANSWER, GOAL, NAME, PLAN, changed
@@ -9,6 +12,7 @@ from loopwright.core.model import Attempt, Plan, Role, Run
 from loopwright.core.permissions import Access
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall
+from loopwright.testing.model_server.scenario_file import parse
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 
@@ -25,6 +29,9 @@ def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_car
         (Reply(tools=(ToolCall(name="StructuredOutput", input=answer),)), Reply(text="Planned."))
         for answer in (changed(ANSWER, depends_on=["bonsoir"]), ANSWER)
     )
+    page = Path(__file__).parents[3] / "docs" / "offline-agents.md"
+    _, _, example = page.read_text().partition("## A plan for a goal")
+    assert parse(json.loads(example.split("```json\n")[1].split("```")[0]), "the page").turns == mended
     greeted = scenarios.write_file("salut", text="salut\n").turns
     scenario = Scenario(turns=broken, by_prompt={MISTAKE: mended, "Task: salut": greeted})
     with CLAUDE.model(shop, scenario) as server:

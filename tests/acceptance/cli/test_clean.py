@@ -2,6 +2,8 @@
 
 from tests.acceptance.sandbox import Sandbox, task
 
+from loopwright.core.ids import short_id
+
 
 def _ours(sandbox: Sandbox) -> list[str]:
     return sandbox.git(
@@ -16,7 +18,13 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     before = _ours(sandbox)
     unmerged = sandbox("clean", "--yes")
     assert (unmerged.code, "nothing to delete" in unmerged.out) == (0, True), unmerged.out
-    sandbox.git("merge", "-q", "--ff-only", f"loopwright/{plan}/main")
+    merge = f"merge --ff-only loopwright/{short_id(plan)}/main"
+    sandbox.git("pack-refs", "--all")
+    assert f"  git {merge} " in sandbox("status").out
+    assert (
+        f"  git -C {sandbox.repository} {merge} " in sandbox("show", plan, cwd=sandbox.repository.parent).out
+    )
+    sandbox.git(*merge.split(), "-q")
     shown = sandbox("clean", "--dry-run").out
     assert "  delete  its branch and 1 attempt: in trunk\n" in shown
     assert "  keep    1 attempt: in no branch of yours\n" in shown
@@ -30,6 +38,7 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     rejected = [one["ref"] for one in found["keep"]]
     assert said.document["deleted"] == len(before) - len(rejected) > 0
     assert _ours(sandbox) == rejected, "the work of the rejected attempt is nowhere else"
+    assert "git merge" not in sandbox("status").out + sandbox("show", plan).out, "its branch is gone"
     assert sandbox("clean", "--unproven").code == 2
     assert sandbox("clean", plan, "--unproven", "--yes").code == 0
     assert _ours(sandbox) == []

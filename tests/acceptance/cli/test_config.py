@@ -4,9 +4,11 @@ from pathlib import Path
 
 import pytest
 from tests.acceptance.cli.program import Program, repository
-from tests.acceptance.sandbox import Sandbox
+from tests.acceptance.sandbox import Sandbox, task
 
+from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.settings import settings
+from loopwright.core.model import Plan
 
 
 @pytest.fixture
@@ -57,6 +59,43 @@ def test_a_table_of_a_loop_whose_source_is_not_there_is_named(program: Program, 
     assert note.startswith('loopwright.toml:3: there is no work source "plans/nigthly.yaml"')
     assert '(did you mean "plans/nightly.yaml"?)' in note
     assert note in " ".join(program("config", "check", cwd=project).out.split())
+
+
+def test_every_command_reads_the_committed_settings_unless_it_is_given_a_file(sandbox: Sandbox) -> None:
+    project = sandbox.repository
+    (project / "loopwright.toml").write_text("max_attempts = 4\n")
+    sandbox.git("add", ".")
+    sandbox.git("commit", "-qm", "settings")
+    (project / "loopwright.toml").write_text("max_attempts = 5\n")
+    sandbox.play({"one": [[{"write": "one", "text": "1\n"}]]})
+    plan = str(sandbox.plan("one", [task("one", "test -s one")]))
+    said = "loopwright.toml has uncommitted changes; commit them or pass --settings FILE"
+    calls = (
+        ("config", "show"),
+        ("config", "check"),
+        ("doctor",),
+        ("plan", "check", plan, "--no-run"),
+        ("run", plan),
+    )
+    for call in calls:
+        assert said in " ".join(sandbox(*call).out.split()), call
+    given = ("--settings", "loopwright.toml")
+    for call in (*calls[:-1], ("run", plan, "--new")):
+        assert said not in " ".join(sandbox(*call, *given).out.split()), call
+
+    def value(*more: str) -> tuple[object, str]:
+        shown = sandbox("config", "show", "--json", *more).document["settings"]
+        return next((one["value"], one["origin"]) for one in shown if one["key"] == "max_attempts")
+
+    assert value() == (4, "loopwright.toml:1")
+    (project / "other.toml").write_text("\nmax_attempts = 6\n")
+    assert value("--settings", "other.toml") == (6, "other.toml:2")
+    store = SqlStore.open(sandbox.home / "loopwright.db", create=False)
+    plans = store.read_sync(lambda tx: tx.find(Plan, order_by=("created_at",)))
+    store.close_sync()
+    assert [one.policy.max_attempts for one in plans] == [4, 5]
+    refused = sandbox("config", "check", "--settings", "nowhere.toml")
+    assert (refused.code, "nowhere.toml cannot be read" in refused.err) == (2, True)
 
 
 @pytest.mark.capability("C004")

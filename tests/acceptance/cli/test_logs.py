@@ -1,6 +1,7 @@
 """`loopwright logs`: what agents and gates printed, afterwards and live."""
 
 import json
+import re
 
 import pytest
 from tests.acceptance.cli.conftest import Live
@@ -19,12 +20,14 @@ def test_the_log_of_a_task_tells_what_its_agent_did_and_what_the_gate_printed(
     assert "=== 1/2 one is right: grep -q right one.txt" in out
     assert out.index("agent scripted  attempt 1") < out.index("── gate  attempt 1")
     assert "── passed" in out
+    assert re.fullmatch(r"── one: verified( with gaps)?, landed as [0-9a-f]{7}", out.splitlines()[-1])
 
 
 def test_an_attempt_and_a_role_can_be_chosen(finished: Sandbox) -> None:
     first = finished("logs", "broken", "--attempt", "1", "--role", "gate").out
     assert "first try\nexpected the word right, but it is not there\n" in first
     assert "agent" not in first
+    assert first.endswith("── attempt 1 at broken: rejected (gate)\n")
     newest = finished("logs", "broken").out
     assert "+ created more.txt" in newest
     assert "second try" in newest

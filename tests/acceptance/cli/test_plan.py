@@ -145,7 +145,7 @@ def test_a_plan_that_run_refuses_on_this_machine_is_not_told_to_be_run(program: 
         'settings: {agent: command, agents: {command: {command: "nosuchagent --go"}}}\n' + demo_plan()
     )
     said = program("plan", "check", "plan.yaml", cwd=shop)
-    assert "`loopwright run` refuses it here: no agent of it can be used" in said.out
+    assert "`run` refuses it here: no agent of it can be used" in said.out
     assert "run it with" not in said.out
     assert program("run", "plan.yaml", cwd=shop).code == 2
 
@@ -156,7 +156,7 @@ def test_tasks_that_nothing_would_check_make_the_plan_one_that_run_refuses(
     (shop / "plan.yaml").write_text("title: T\ntasks:\n  - {id: a, title: A}\n  - {id: b, title: B}\n")
     said = program("plan", "check", "plan.yaml", cwd=shop)
     assert said.code == 2
-    assert "nothing would check a, b, so `loopwright run` refuses the plan" in said.out
+    assert "nothing would check a, b, so `run` refuses the plan" in said.out
     refused = program("run", "plan.yaml", "--agent", "scripted", cwd=shop)
     assert refused.code == 2, "the two commands agree"
     allowed = program(
@@ -183,7 +183,7 @@ def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
     assert plan["unchecked"] == []
     note, bare = plan["notes"]
     assert bare == "these have no acceptance of their own: a"
-    assert note.startswith("loopwright.toml has uncommitted changes that do not count: the one of ")
+    assert note.startswith("loopwright.toml has uncommitted changes; commit them or pass --settings FILE")
 
 
 @pytest.mark.parametrize("name", ["nothing.yaml", "plan.txt", "empty"])

@@ -11,7 +11,7 @@ from tests.acceptance.sandbox import Sandbox
 def test_status_shows_every_plan_and_the_newest_in_full(finished: Sandbox) -> None:
     said = finished("status")
     assert said.code == 0
-    assert "nobody works here now" in said.out
+    assert "no worker is running" in said.out
     assert "NEEDS YOU" in said.out
     assert "VERIFIED" in said.out
     assert "loopwright show broken" in said.out
@@ -103,7 +103,7 @@ def test_after_the_worker_was_killed_status_says_that_its_agent_lives_on(tmp_pat
     live.begin()
     live.worker.kill()
     out = live("status").out
-    assert "nobody works here now" in out
+    assert "no worker is running" in out
     assert "1 run still going without a worker" in out
     assert "loopwright resume" in out
     live.release()

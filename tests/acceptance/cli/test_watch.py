@@ -6,6 +6,8 @@ from tests.acceptance.cli.conftest import Live
 from tests.acceptance.sandbox import Sandbox
 from tests.waiting import eventually
 
+from loopwright.core.ids import short_id
+
 
 def test_watch_of_a_resting_plan_shows_it_and_ends_with_its_exit_code(
     finished: Sandbox, good_plan: str
@@ -33,7 +35,7 @@ def test_several_watch_until_the_plan_rests_and_one_leaves_before(live: Live) ->
     live.release()
 
     assert table.end() == 0
-    assert "✔  slow  verified" in table.out
+    assert "✔  slow  Make slow  verified" in table.out
     assert "VERIFIED  1/1 tasks" in table.out
 
     assert everything.end() == 0
@@ -63,11 +65,15 @@ def test_a_plan_that_ended_rests_although_its_source_runs_anew(live: Live) -> No
 
 
 def test_on_a_terminal_there_is_a_live_table_and_its_end_stays(live: Live) -> None:
+    # Enter and other keys leave the picture whole, and `q` ends the watching, not the plan.
+    out = live.on_terminal("watch", typing=("q or Ctrl-C ends the watching", "\n\nabc\nq"))
+    assert "abc" not in out
+    assert out.rstrip().endswith("follow it live")
     live.release()
     out = live.on_terminal("watch", columns=80, rows=24)
-    assert "✔  slow  verified" in out
+    assert "✔  slow  Make slow  verified" in out
     plan = live.newest_plan()
-    assert f"git merge --ff-only loopwright/{plan}/main" in out, "a command is never cut"
+    assert f"git merge --ff-only loopwright/{short_id(plan)}/main" in out, "a command is never cut"
 
 
 def test_a_terminal_without_no_color_gets_colours(finished: Sandbox) -> None:

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from tests.acceptance.cli.program import git, repository
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
@@ -128,3 +129,22 @@ def test_without_a_view_of_home_it_can_be_read_and_only_what_the_agent_keeps_is_
     said = shop.run(shop.plan("open", [task("one", "grep -q dear one")]))
     assert said.code == 0, said.out + said.err
     assert (shop.program.user / "diary").read_text() == "dear diary"
+
+
+def test_a_contained_agent_gets_nothing_of_a_hidden_repository_through_its_git_dir(shop: Workshop) -> None:
+    hidden = repository(shop.program.user / "hidden", {"secret": "do not tell\n"})
+    secret = git(hidden, "rev-parse", "HEAD").strip()
+    # In there the folder is not to be seen, but whoever reads the links outside would find it.
+    links = " ".join(str(one) for one in (hidden / ".git/objects").iterdir() if len(one.name) == 2)
+    attack = (
+        f"ls {hidden} && exit 1; ln $(realpath /usr/bin/env) hard && exit 1; echo 1 > one; rm -r .git/refs/heads;"
+        f" ln -s {hidden}/.git/refs/heads .git/refs/heads; for d in {links}; do ln -s $d .git/objects/; done"
+    )
+    shop.play({"one": [[{"run": attack}], [{"write": "one", "text": "2\n"}]]})
+    said = shop.run(shop.plan("hidden", [task("one", "test -s one")]))
+    assert said.code == 0, said.out + said.err
+    first, second = shop.attempts("one")
+    assert (first.failure, second.failure) == ("linked_git", None)
+    assert "is a symbolic link. Its own commits were not read" in first.detail
+    assert shop.git("show", f"{first.tip_sha}:one") == "1\n", "the rest of its work is kept"
+    assert secret not in shop.git("cat-file", "--batch-check", "--batch-all-objects")

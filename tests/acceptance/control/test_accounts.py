@@ -26,7 +26,7 @@ class Accounts:
         program.write_text(
             "#!/bin/sh\n"
             f'echo "$(basename "$CLAUDE_CONFIG_DIR")|$ANTHROPIC_API_KEY|$(cd "$HOME"; echo .cl*)|$*" >> {self.log}\n'
-            'test -e "$CLAUDE_CONFIG_DIR/wait" && until test -e "$CLAUDE_CONFIG_DIR/go"; do sleep 0.02; done\n'
+            f'test -e "$CLAUDE_CONFIG_DIR/wait" && until test -e {shop.place}/go; do sleep 0.02; done\n'
             f'exec {sys.executable} -S -I {stand_in} "$(cat "$CLAUDE_CONFIG_DIR/behaviour")" "$@"\n'
         )
         program.chmod(0o755)
@@ -68,7 +68,7 @@ def test_work_goes_on_with_the_other_account_also_after_a_kill(shop: Workshop) -
     assert "claude/work  closed until" in quota
     assert "claude/private  open" in quota
     again = shop.start("resume")
-    (accounts.home("private") / "go").touch()
+    (shop.place / "go").touch()
     assert again.end(90) == 0, again.out
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
     assert [run.account for run in runs] == ["work", "private"], "the one that ran was taken up, not repeated"

@@ -2,6 +2,7 @@
 
 from tests.acceptance.control.workshop import Workshop
 
+from loopwright.core.ids import short_id
 from loopwright.core.model import Plan
 
 
@@ -24,7 +25,7 @@ def test_what_people_do_to_the_plan_branch_is_noticed_and_reconciled(shop: Works
     kept = shop.git("rev-parse", ref).strip()
     shop.git("branch", "-f", plan.branch, shop.git("commit-tree", "-m", "anew", f"{tip}^{{tree}}").strip())
     # Without our note the rows tell what landed: nobody's branch becomes ours because it is gone.
-    shop.git("update-ref", "-d", f"refs/loopwright/branches/{plan.id}/main")
+    shop.git("update-ref", "-d", f"refs/loopwright/branches/{short_id(plan.id)}/main")
     shop.git("update-ref", "-d", f"refs/loopwright/attempts/{plan.id}/{shop.task('a').id}/1")
     gates["d"].let_go()
     assert run.end() == 3, run.out

@@ -78,6 +78,10 @@ EVERY = (
 )
 
 
+USUAL = {"plan_md", "test_state", "orchestrator", "bd"}
+"""Those that `make test` shows: a folder, a program that others write to as well, a round, and a tracker."""
+
+
 def plain(text: str, shop: Workshop, plan: Plan) -> str:
     """Return what was written, without what is another each time."""
     for n, key in enumerate(shop.started_keys()):
@@ -96,7 +100,14 @@ def health(shop: Workshop) -> tuple[Any, ...]:
 
 @pytest.mark.capability("C014")
 @pytest.mark.capability("C053")
-@pytest.mark.parametrize("sample", EVERY, ids=lambda one: one.name or one.kind)
+@pytest.mark.parametrize(
+    "sample",
+    [
+        pytest.param(one, id=name, marks=[] if name in USUAL else [pytest.mark.more])
+        for one in EVERY
+        for name in [one.name or one.kind]
+    ],
+)
 def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, sample: Sample) -> None:
     given = sample.folder / "given"
     shop.program.by_default()

@@ -33,7 +33,7 @@ def behaves(shop: Workshop) -> Path:
 @pytest.mark.parametrize(
     ("behaviour", "attempts"),
     [
-        ("overloaded", 1),
+        pytest.param("overloaded", 1, marks=pytest.mark.more),
         ("refusal", 2),
         pytest.param("model", 1, marks=pytest.mark.long),
         pytest.param("context", 2, marks=pytest.mark.long),

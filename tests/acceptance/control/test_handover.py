@@ -1,5 +1,8 @@
 """`take-over` and `hand-back`: a person does a task by hand, under the same checks; `reviewed` lets work go on."""
 
+import shlex
+from functools import partial
+
 import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop, refused
 from tests.acceptance.sandbox import task
@@ -19,17 +22,24 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     said = shop("take-over", "half", str(mine), timeout=60)
     assert said.code == 0, said.out + said.err
     assert f"work here:  cd {mine}" in said.out.replace("\n", "")
+    assert "agents: the task's agent is interrupted, its work is kept; work: " in said.out
     # What the agent had done is there; the machine leaves the task alone, and its plan needs a person.
     assert (mine / "half").read_text() == "half of it\n"
     assert run.end() == 1, run.out
     shop.until_quiet()
     shown = shop("status", "--json").document["plan"]
-    assert shown["reason"] == "half is with a person: `loopwright hand-back` goes on"
+    assert shown["reason"] == "half is with a person: `loopwright hand-back half` goes on"
     assert shown["tasks"][0]["doing"].endswith(f"in {mine}")
     assert "taken over" in shop("status").out
     refused(shop("take-over", "half", str(shop.place / "other")), 2, "has it already")
 
-    said = shop("hand-back", "half", timeout=60)
+    # Its checkout is a linked worktree: every command knows there which project it is in.
+    there = partial(shop, cwd=mine, timeout=60)
+    assert there("status", "--json").document["plan"]["id"] == shown["id"]
+    assert there("show", "half").code == 0
+    taken = there("run", str(shop.place / "two.yaml"))
+    refused(taken, 2, "the checkout of a task that you took over", f"cd {shop.repository}")
+    said = there("hand-back", "half")
     assert said.code == 1, said.out + said.err
     assert "not accepted" in said.out
     assert "is due" not in said.out, "it is theirs"
@@ -58,6 +68,8 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     ]
     # The checkout is the person's: nothing of it was committed, changed or deleted.
     assert shop.git("-C", str(mine), "status", "--porcelain").strip() == "M half"
+    remove = f"git worktree remove --force {shlex.quote(str(mine))}"
+    assert f"`{remove}` deletes it, with 1 file that its branch does not have" in said.out
     shop.untouched()
     receipt = shop("receipt", "show", "--json").document
     decided = [one["type"] for one in receipt["overrides"]]

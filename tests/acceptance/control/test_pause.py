@@ -33,7 +33,7 @@ def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Worksho
     run = shop.start("run", str(shop.chain("one", "two", steps=steps)))
     shop.until_started("one")
     said = shop("pause")
-    assert (said.code, said.out) == (0, "paused; 1 running attempt may finish\n")
+    assert (said.code, said.out.splitlines()[0]) == (0, "paused; 1 running attempt may finish")
     assert shop.row(Loop).state == "PAUSED"
     agent.let_go()
     assert run.end() == 3, run.out
@@ -56,7 +56,7 @@ def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Wo
     _paused(shop)
     assert (workspace / "half").exists()
     shop.until_quiet()
-    assert shop("pause").out == "already paused\n"
+    assert shop("pause").out.startswith("already paused\n")
     said = shop("resume", timeout=90)
     assert said.code == 0, said.out + said.err
     assert "VERIFIED  1/1 tasks" in said.out
@@ -76,7 +76,7 @@ def test_pause_and_resume_are_carried_out_by_the_worker_that_is_there(shop: Work
     _paused(shop)
     assert worker.process.poll() is None
     said = shop("resume")
-    assert (said.code, said.out) == (0, "resumed\n")
+    assert (said.code, said.out.splitlines()[0]) == (0, "resumed")
     assert shop("watch", timeout=90).code == 0
     _carried_on(shop, str(workspace))
     worker.process.terminate()

@@ -59,7 +59,7 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     assert packet["clarifications"] == [{"question": "Which port?", "answer": ""}]
     assert packet["open_questions"] == ["Which port?"]
     for one in listed[:3]:
-        assert shop("answer", one["id"], "2").out == "answered; 1 task goes on\n"
+        assert shop("answer", one["id"], "2").out.startswith("answered; 1 task goes on\n")
     short = listed[3]["id"][:12]
     assert shop("answer", short, "443").code == 2, "it is none of the options"
     assert shop("answer", short, "443", "--other").code == 0
@@ -125,7 +125,7 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", count)
     assert len(shop.events("question_asked")) == 1
     said = shop("answer", question.id, "yes", "--for", "loop")
-    assert said.out == f"answered; {count} tasks go on\n"
+    assert said.out.startswith(f"answered; {count} tasks go on\n")
     assert going.end(90) == 0, going.out
     assert shop.row(Question).holds_for == "loop"
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
@@ -235,7 +235,7 @@ def test_an_answer_without_a_worker_is_kept_and_the_way_on_is_said(shop: Worksho
     going.kill()
     plan = shop.row(Plan)
     said = shop("answer", shop.row(Question).id, "Ada")
-    assert "nobody works here now: `loopwright resume plan_" in said.out
+    assert "no worker is running: `loopwright resume plan_" in said.out
     assert shop("resume", plan.id, timeout=60).code == 0
     assert shop.row(Plan).status == "VERIFIED"
 
@@ -264,7 +264,7 @@ def test_a_program_that_knows_nothing_of_us_asks_with_its_last_lines(shop: Works
     assert shop("answer", question.id, "2").code == 0
     assert going.end(60) == 0, going.out
     assert len(shop.attempts("a")) == 1, "a question costs no attempt"
-    assert "nothing keeps command to its workspace here" in going.out
+    assert going.out.count("warning: The `command` agent runs without a sandbox") == 1
     assert {run.permission_mode for run in shop.rows(Run, role=Role.IMPLEMENTER)} == {"edit (not kept)"}
 
 

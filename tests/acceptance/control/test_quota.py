@@ -107,7 +107,7 @@ def test_a_limit_of_one_model_holds_back_that_model_alone(shop: Workshop) -> Non
     ("failure", "said"),
     [
         ("auth", "The agent is not logged in; log in."),
-        ("billing", "The account has no credit; top up."),
+        pytest.param("billing", "The account has no credit; top up.", marks=pytest.mark.more),
     ],
 )
 def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_opened(

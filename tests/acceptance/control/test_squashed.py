@@ -14,7 +14,9 @@ def proofs(shop: Workshop, path: str) -> dict[str, str]:
 
 
 @pytest.mark.capability("C037")
-@pytest.mark.parametrize("tracked", [False, True], ids=["in place", "tracked"])
+@pytest.mark.parametrize(
+    "tracked", [pytest.param(False, id="in place", marks=pytest.mark.more), pytest.param(True, id="tracked")]
+)
 def test_a_squash_by_hand_is_recognised_by_all_that_ask_for_a_merge(shop: Workshop, *, tracked: bool) -> None:
     """`two` changes what `one` made, so `one` alone cannot be found in the squash; the two of them can."""
     (shop.repository / "loopwright.toml").write_text(SETTINGS)

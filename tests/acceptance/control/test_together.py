@@ -6,8 +6,10 @@ import pytest
 from tests.acceptance.cli.program import repository
 from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import FILES, task
+from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Loop, Plan
+from loopwright.core.model import Attempt, Loop, Plan, Role, Run
+from loopwright.core.states import AttemptState, RunState
 
 
 @pytest.mark.trap("hijacked loop")
@@ -140,6 +142,41 @@ def test_one_worker_finishes_the_loops_of_three_projects_and_leaves(shop: Worksh
     assert [plan.status for plan in shop.rows(Plan)] == ["VERIFIED"] * 3
     assert sorted(shop.started()) == sorted((name, 1) for name in names)
     shop.until_quiet()
+
+
+@pytest.mark.trap("hijacked loop")
+def test_run_starts_nothing_for_another_project_but_settles_what_a_dead_worker_left_running(
+    shop: Workshop,
+) -> None:
+    left, mine = shop.gate("left"), shop.gate("mine")
+    shop.play(
+        {
+            "one": [[left.step, {"write": "one", "text": "1\n"}]],
+            "two": [[{"write": "two", "text": "2\n"}]],
+            "quick": [[mine.step, {"write": "quick", "text": "x\n"}]],
+        }
+    )
+    theirs = shop.repository
+    chain = shop.plan("chain", [task("one", "test -s one"), task("two", "test -s two", depends_on=["one"])])
+    killed = shop.start("run", str(chain))
+    shop.until_started("one")
+    kill(killed)
+    agent = shop.row(Run, role=Role.IMPLEMENTER, task_id=shop.task("one").id)
+    shop.repository = repository(shop.place / "second", FILES)
+    run = shop.start("run", str(shop.plan("mine", [task("quick", "test -s quick")])))
+    shop.until_started("quick")
+    left.let_go()
+    eventually(lambda: shop.row(Run, id=agent.id).state == RunState.COMPLETE)
+    mine.let_go()
+    assert run.end() == 0, run.out
+    assert "not continued here: chain" in run.out
+    assert shop.started_keys() == ["one", "quick"], "the next task of the other project was not begun"
+    (attempt,) = shop.rows(Attempt, id=agent.attempt_id)
+    assert attempt.state == AttemptState.CHECKING, "saved, and judged by a worker of its own project"
+    shop.repository = theirs
+    said = shop("resume", timeout=90)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["one", "quick", "two"]
 
 
 def test_a_worker_with_nothing_to_do_leaves_when_idle_is_asked_for(shop: Workshop) -> None:

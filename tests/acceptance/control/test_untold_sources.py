@@ -94,7 +94,7 @@ def test_what_a_tracker_is_owed_outlives_a_kill_in_the_moment_of_the_refusal(tra
     worker = shop.start("worker")
     eventually(lambda: "working in" in worker.out, timeout=30)
     kill(worker)
-    assert statuses(shop) == {"bd-a1": "in_progress"}
+    assert statuses(shop)["bd-a1"] != "closed"
     assert [one.items for one in shop.rows(SourceDebt)] == [("bd-a1",)]
     shop.program.env["FAKE_BD"] = ""
     assert shop("worker", "--until-idle", timeout=60).code == 0

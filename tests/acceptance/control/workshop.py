@@ -127,11 +127,12 @@ class Workshop(Sandbox):
 
     def processes(self) -> list[str]:
         """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
-        found = [" ".join(keeper.cmdline()) for keeper in living_keepers(self.home)]
+        found = []
+        keepers = living_keepers(self.home)
         for process in psutil.process_iter():
             try:
                 words = " ".join(process.cmdline())
-                inside = str(self.place) in words or str(self.place) in process.cwd()
+                inside = process in keepers or str(self.place) in words or str(self.place) in process.cwd()
                 if inside and process.status() != psutil.STATUS_ZOMBIE:
                     found.append(words)
             except (psutil.Error, OSError):

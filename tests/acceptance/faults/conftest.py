@@ -123,11 +123,14 @@ def hung(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 
 def _hang(sandbox: Sandbox) -> Said:
-    keys = ("crashes", "busy", "silent", "lingers")
+    keys = ("crashes", "busy", "silent", "lingers", "unkept")
     busy = "while :; do date > beat; sleep 0.1; done"
     pid_file = sandbox.place / "spawned.pid"
+    said = """until grep -q '"result"' "$TMPDIR"/../output/*; do sleep 0.02; done"""
+    kill_keeper = f"{said}; kill -9 $(ps -o ppid= -p $PPID)"
     sandbox.play(
         {
+            "unkept": [[_right("unkept"), {"claim": "done"}, {"run": kill_keeper}], [{"fail": "refusal"}]],
             "crashes": [[_right("crashes"), {"crash": "SIGKILL"}], [_right("crashes")]],
             "busy": [[_right("busy"), {"run": busy}], [_right("busy")]],
             "silent": [[_right("silent"), {"hang": 600, "stubborn": True}], [_right("silent")]],
@@ -138,5 +141,5 @@ def _hang(sandbox: Sandbox) -> Said:
     limits = {"hard": "6s", "idle": "3s", "done_grace": "500ms", "term_grace": "300ms"}
     tasks = [task(key, f"grep -q right {key}.txt") for key in keys]
     tasks.append(task(ESCAPE, "grep -q right spawns.txt"))
-    plan = sandbox.plan("hung", tasks, settings={"parallel": 5, "limits": limits})
+    plan = sandbox.plan("hung", tasks, settings={"parallel": 6, "limits": limits})
     return sandbox.run(plan)

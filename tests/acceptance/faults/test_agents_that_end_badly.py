@@ -1,5 +1,6 @@
 """Agents that crash, hang, linger and leave children behind: ended, recorded by class, and tried again."""
 
+from contextlib import suppress
 from pathlib import Path
 
 import psutil
@@ -46,8 +47,14 @@ def test_an_agent_that_says_done_and_does_not_leave_is_ended_and_believed(hung: 
     assert (run["state"], run["ended_by"]) == ("COMPLETE", "done_hang")
 
 
+def test_work_that_was_finished_when_its_keeper_was_killed_is_not_done_again(hung: Record) -> None:
+    assert hung.failures("unkept") == [None]
+    (run,) = hung.runs("unkept", "implementer")
+    assert (run["state"], run["ended_by"]) == ("COMPLETE", "lost")
+
+
 @pytest.mark.capability("C029")
 def test_a_child_that_an_agent_left_behind_is_gone(hung: Record) -> None:
     pid = int(Path(hung.home.parent / "spawned.pid").read_text())
-    if psutil.pid_exists(pid):  # the number may belong to someone else by now
+    with suppress(psutil.NoSuchProcess):  # the number may belong to someone else by now
         assert "sleep 600" not in " ".join(psutil.Process(pid).cmdline())

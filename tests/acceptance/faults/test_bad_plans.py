@@ -59,7 +59,7 @@ def test_a_program_gets_the_same_refusal_as_one_document(sandbox: Sandbox) -> No
 
 def test_a_plan_that_is_not_there_is_refused(sandbox: Sandbox) -> None:
     said = sandbox("run", str(sandbox.place / "gone.yaml"))
-    assert (said.code, "gone.yaml: there is no such file" in said.err) == (2, True), said.err
+    assert (said.code, f"{sandbox.place}/gone.yaml: there is no such file" in said.err) == (2, True), said.err
     check_nothing_was_made(sandbox)
 
 

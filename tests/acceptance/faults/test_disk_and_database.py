@@ -3,13 +3,16 @@
 import os
 import sqlite3
 import subprocess
+import tarfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from tests.acceptance.faults.record import Record
 from tests.acceptance.sandbox import Sandbox, task
+from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
 
@@ -150,7 +153,7 @@ def test_a_damaged_database_is_told_and_left_as_it_is(sandbox: Sandbox) -> None:
         path.write_bytes(damaged)
         said = sandbox("run", str(plan), "--json")
         assert said.code == 6
-        assert said.document["error"]["code"] == "store_unavailable"
+        assert said.document["error"]["code"] == "damaged_database"
         assert expected in said.document["error"]["message"]
         assert str(path) in said.document["error"]["message"]
         assert path.read_bytes() == damaged
@@ -227,3 +230,62 @@ def test_state_files_that_could_not_be_written_are_written_later(sandbox: Sandbo
     told = [event["type"] for event in record.events()]
     assert told.index("plan_created") < told.index("task_completed") < told.index("plan_verified")
     assert len(record.runs()) == 5, "two agents, two gates and the verification"
+
+
+def test_work_that_git_cannot_record_is_run_once_kept_as_an_archive_and_never_verified(
+    sandbox: Sandbox,
+) -> None:
+    encoded = "echo '*.txt working-tree-encoding=UTF-16' > .gitattributes; echo right > a.txt"
+    deep = "for _ in range(25): os.mkdir('x' * 200); os.chdir('x' * 200)"
+    long = f"echo right > b.txt; python3 -c \"import os\n{deep}\nopen('f', 'w')\""
+    sandbox.play({"a": [[{"run": encoded}]] * 2, "b": [[{"run": long}]] * 2})
+    tasks = [task(key, f"grep -q right {key}.txt", max_attempts=1) for key in ("a", "b")]
+    said = sandbox.run(sandbox.plan("unrecordable", tasks))
+    assert said.code == 1, said.out + said.err
+    archives = {}
+    for archive in (sandbox.home / "archives").iterdir():
+        with tarfile.open(archive) as tar:
+            archives |= {key: archive for key in ("a", "b") if f"{key}.txt" in tar.getnames()}
+    assert sorted(archives) == ["a", "b"], "each was worked on once"
+    for key, why in (("a", "BOM is required in"), ("b", "paths that are this long: xxx")):
+        shown = sandbox("show", key).out
+        assert why in shown
+        assert archives[key].name in shown.replace("\n", "").replace(" ", "")
+        assert "pinned" not in shown
+    assert list((sandbox.home / "workspaces").iterdir()) == []
+
+
+def test_ctrl_c_ends_a_run_and_its_agents_when_the_wal_or_the_whole_database_is_lost(
+    sandbox: Sandbox,
+) -> None:
+    pids = sandbox.place / "pids"
+    steps = [{"write": "a.txt", "text": "right\n"}, {"run": f"echo $PPID >> {pids}"}, {"hang": 300}]
+    sandbox.play({"a": [steps]})
+    plan = sandbox.plan("lost", [task("a", "grep -q right a.txt")])
+    database = sandbox.home / "loopwright.db"
+
+    def lose_wal() -> None:
+        for ending in ("-wal", "-shm"):
+            Path(f"{database}{ending}").unlink()
+
+    def lose_everything() -> None:
+        for ending in ("", "-wal", "-shm"):
+            path = Path(f"{database}{ending}")
+            with path.open("r+b") as file:
+                file.write(b"\x55" * path.stat().st_size)
+
+    for lose, code, said in (
+        (lose_wal, 3, "paused from the terminal"),
+        (lose_everything, 6, "The pause cannot be written down: The database"),
+    ):
+        pids.write_text("")
+        worker = sandbox.start("run", str(plan))
+        try:
+            eventually(lambda: pids.read_text().strip(), timeout=60)
+            lose()
+            worker.interrupt()
+            assert worker.end() == code, worker.out
+        finally:
+            worker.kill()
+        assert said in worker.out
+        eventually(lambda: not psutil.pid_exists(int(pids.read_text())))

@@ -50,6 +50,7 @@ def test_a_test_that_fails_by_chance_costs_no_attempt_and_is_named(calculator: C
     assert f"task 'mul' landed with checks that failed and then passed on its tree: {NAME}" in gaps
 
 
+@pytest.mark.more
 def test_a_test_that_fails_among_the_others_only_is_the_works_own_fault(calculator: Calculator) -> None:
     shared = "import calc\n\n\ndef test_state():\n    assert not getattr(calc, 'STATE', [])\n"
     commit(calculator, tests__test_state_py=shared)
@@ -60,7 +61,7 @@ def test_a_test_that_fails_among_the_others_only_is_the_works_own_fault(calculat
     assert bad(calculator) == ["tests", f"tests: {words}"]
 
 
-@pytest.mark.parametrize("leave", [(), ("tests/**",)])
+@pytest.mark.parametrize("leave", [(), pytest.param(("tests/**",), marks=pytest.mark.more)])
 def test_a_flaky_test_that_the_work_brought_along_is_not_excused(
     calculator: Calculator, leave: tuple[str, ...]
 ) -> None:
@@ -108,6 +109,7 @@ def test_own():
 """Fails at the next time when somebody has put up a flag."""
 
 
+@pytest.mark.more
 def test_a_flaky_test_of_the_work_is_not_excused_when_the_plan_ends_or_work_is_taken_back(
     calculator: Calculator,
 ) -> None:

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import CALC, FILES, PYPROJECT, PYTEST, RIGHT, TESTS, Calculator, write
 from tests.acceptance.sandbox import task
@@ -34,6 +35,7 @@ def test_new_tests_a_dependency_and_a_target_beside_the_gate_are_no_tampering_an
     assert gate_runs(calculator) == 1
 
 
+@pytest.mark.more
 def test_a_dependency_beside_changed_settings_of_the_runner_stays_in_the_run_with_the_old_settings(
     calculator: Calculator,
 ) -> None:
@@ -92,6 +94,7 @@ def test_a_changed_test_in_another_language_caps_the_outcome_and_is_named(calcul
     assert f"gap: {gap}" in " ".join(calculator("show", "mul").out.split())
 
 
+@pytest.mark.more
 def test_more_asserts_in_an_existing_test_land_after_both_runs(calculator: Calculator) -> None:
     more = TESTS + "    assert add(0, 1) == 1\n"
     said = calculator.carry_out([write("calc.py", RIGHT), write("tests/test_calc.py", more)])
@@ -119,6 +122,7 @@ def test_a_declared_test_may_ask_for_something_else_and_the_receipt_says_so(calc
     assert gate_runs(calculator) == 1
 
 
+@pytest.mark.more
 def test_a_module_is_renamed_with_its_tests_when_the_task_declares_them(calculator: Calculator) -> None:
     steps = [
         {"run": "git mv calc.py maths.py && git mv tests/test_calc.py tests/test_maths.py"},
@@ -147,12 +151,14 @@ def test_a_person_allows_afterwards_that_a_test_is_changed(calculator: Calculato
     assert calculator.receipt()["tasks"][0]["approved"] == ["tests/test_calc.py"]
 
 
+@pytest.mark.more
 def test_a_scope_of_everything_declares_no_file_of_the_gate(calculator: Calculator) -> None:
     said = calculator.carry_out([write("calc.py", RIGHT), {"delete": "tests/test_calc.py"}], scope=["**"])
     assert said.code == 1, said.out + said.err
     assert {attempt.failure for attempt in calculator.attempts("mul")} == {"gate"}
 
 
+@pytest.mark.more
 def test_the_project_says_which_other_files_steer_its_gate_and_which_do_not(calculator: Calculator) -> None:
     (calculator.repository / "loopwright.toml").write_text('gate_files = ["rules/", "!tests/data/"]\n')
     (calculator.repository / "rules").mkdir()
@@ -201,6 +207,7 @@ def test_a_module_that_is_renamed_with_its_tests_is_verified_and_named_as_moved(
         assert all(one["differences"] == [] for one in replayed.document["replayed"]), replayed.out
 
 
+@pytest.mark.more
 def test_a_moved_test_stays_where_configuration_is_put_back_and_the_tree_is_built_again(
     calculator: Calculator,
 ) -> None:
@@ -223,6 +230,7 @@ def test_a_moved_test_stays_where_configuration_is_put_back_and_the_tree_is_buil
     assert all(one["differences"] == [] for one in replayed.document["replayed"]), replayed.out
 
 
+@pytest.mark.more
 def test_a_moved_test_that_no_gate_shows_running_caps_the_outcome_and_is_named(
     calculator: Calculator,
 ) -> None:
@@ -247,6 +255,7 @@ def test_a_new_test_that_acts_on_others_and_judges_the_work_is_named_with_its_li
     assert f"gap: {gap}" in " ".join(calculator("show", "mul").out.split())
 
 
+@pytest.mark.more
 def test_where_only_new_tests_judge_that_need_a_new_conftest_nothing_is_run_without_it(
     calculator: Calculator,
 ) -> None:

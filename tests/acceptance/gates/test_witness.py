@@ -43,6 +43,7 @@ def test_a_test_that_failed_before_is_no_fault_of_the_work_and_is_named(calculat
     assert (whole["then"], whole["now"], whole["differences"]) == ("passed", "passed", [])
 
 
+@pytest.mark.more
 def test_a_new_failure_beside_an_old_one_is_the_works_own(calculator: Calculator) -> None:
     commit(calculator, tests__test_old_py="def test_old():\n    assert False\n")
     said = calculator.carry_out([write("calc.py", BROKEN)], max_attempts=1)
@@ -193,6 +194,7 @@ def test_a_fix_has_to_show_that_something_was_broken_and_other_work_only_what_it
 
 
 @pytest.mark.capability("C038")
+@pytest.mark.more
 def test_a_fix_that_cannot_show_what_was_broken_counts_with_gaps_and_says_why(calculator: Calculator) -> None:
     calculator.program.by_default()
     calculator.play(
@@ -236,6 +238,7 @@ def test_a_fix_that_cannot_show_what_was_broken_counts_with_gaps_and_says_why(ca
     assert new["red_skipped"] == "it has no acceptance of its own"
 
 
+@pytest.mark.more
 def test_tests_that_crash_before_the_work_and_after_it_are_left_to_a_person(calculator: Calculator) -> None:
     commit(calculator, tests__test_old_py="import os\n\n\ndef test_old():\n    os.kill(os.getpid(), 9)\n")
     said = calculator.carry_out([write("calc.py", RIGHT)])
@@ -267,6 +270,7 @@ def with_red_style(calculator: Calculator, *attempts: list[Mapping[str, Any]], o
     return calculator.run(plan)
 
 
+@pytest.mark.more
 def test_a_gate_without_visible_tests_that_failed_before_is_not_the_agents_fault(
     calculator: Calculator,
 ) -> None:
@@ -291,6 +295,7 @@ def test_a_gate_that_the_task_is_to_mend_is_held_against_it_until_it_does(calcul
     assert calculator.rows(Run, role=Role.BASELINE) == [], "nothing was asked of the base"
 
 
+@pytest.mark.more
 def test_tests_that_only_the_acceptance_runs_are_not_compared_and_the_receipt_names_them(
     calculator: Calculator,
 ) -> None:

@@ -1,7 +1,11 @@
 """What agents and gates find around them, and what of it never reaches anyone else."""
 
+import shlex
+import subprocess
+
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.waiting import eventually
 
 from loopwright.core.model import Attempt, Plan, Role, Run
 
@@ -117,11 +121,20 @@ def test_a_person_who_works_in_their_checkout_meanwhile_is_told_and_no_agent_is_
     assert "+hello from the person" in (shop.home / event.payload["patch"]).read_text()
     assert "note: your checkout changed while an agent was running" in going.out
     assert "nothing shows that it was the agent" in " ".join(going.out.split())
+    undo = [f"git -C {shop.repository} update-ref -d refs/heads/mine {shop.git('rev-parse', 'mine').strip()}"]
+    undo.append(f"git -C {shop.repository} apply --reverse {shop.home / event.payload['patch']}")
+    for command in (("show", "one"), ("receipt", "show")):
+        lines = [line.strip() for line in shop(*command).out.splitlines()]
+        assert [line for line in lines if line.startswith("git -C")] == undo, command
     receipt = shop("receipt", "show", "--json").document
     (told,) = receipt["checkout_changes"]
     assert (told["whose"], told["changes"]) == ("unknown", [branch, file])
     assert any(f"the checkout changed while {told['run']} ran: " in gap for gap in receipt["not_checked"])
     assert shop("receipt", "verify", timeout=60).code == 0
+    for line in undo:
+        subprocess.run(shlex.split(line), check=True)
+    assert shop.git("branch", "--list", "mine") == ""
+    assert shop.git("status", "--porcelain") == ""
 
 
 def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_once_it_is_there(
@@ -129,6 +142,9 @@ def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_
 ) -> None:
     shop.play({"one": [[{"write": "one", "text": "x"}]]})
     """It is refused before anything is spent, unless a person says that the program will be there."""
+    program = shop.place / "bin" / "nosuchcheck"
+    program.parent.mkdir()
+    shop.program.env["PATH"] = f"{program.parent}:{shop.program.env['PATH']}"
     plan = shop.plan("missing", [task("one", "nosuchcheck --all")])
     early = shop.run(plan)
     assert early.code == 2, early.out + early.err
@@ -139,10 +155,56 @@ def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_
     assert attempt.failure == "cannot_check"
     assert "the program 'nosuchcheck' was not found" in said.out
     assert shop.task("one").attempts == 0, "no attempt is used up by it"
-    program = shop.place / "bin" / "nosuchcheck"
-    program.parent.mkdir()
     program.write_text("#!/bin/sh\nexit 0\n")
     program.chmod(0o755)
-    shop.program.env["PATH"] = f"{program.parent}:{shop.program.env['PATH']}"
     again = shop("retry", "one", timeout=90)
     assert again.code == 0, again.out + again.err
+
+
+def test_dependencies_are_installed_once_per_lock_file_and_setup_runs_everywhere(shop: Workshop) -> None:
+    """Two tasks; the second changes the lock file, so its gates install what the new one asks for."""
+    (shop.repository / ".gitignore").write_text("vendor/\n.loopwright/\n")
+    (shop.repository / "requirements.txt").write_text("old\n")
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "lock")
+    log = shop.place / "installed"
+    settings = {
+        "dependencies": f"mkdir vendor && cp requirements.txt vendor/lib && cat requirements.txt >> {log}",
+        "setup": "test ! -e vendor/own && touch vendor/own",
+    }
+    shop.play(
+        {
+            "one": [[{"run": "cat vendor/lib > one"}]],
+            "two": [[{"write": "requirements.txt", "text": "new\n"}, {"write": "two", "text": "2"}]],
+        }
+    )
+    tasks = [
+        task("one", "test -e vendor/own && grep -q old one"),
+        {**task("two", "test -e vendor/own && cmp vendor/lib requirements.txt"), "depends_on": ["one"]},
+    ]
+    said = shop.run(shop.plan("shared", tasks, gates=["test -e vendor/own"], settings=settings))
+    assert said.code == 0, said.out + said.err
+    installed = log.read_text().split()
+    assert installed.count("old") == 1, (
+        "the first workspace installs, its gates and the second task get a copy"
+    )
+    assert installed.count("new") >= 1, "work that has not landed installs its own, and shares it with nobody"
+
+
+def test_a_setup_follows_an_install_that_outlived_its_worker(shop: Workshop) -> None:
+    (shop.repository / "requirements.txt").write_text("lib\n")
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "lock")
+    go, log = shop.place / "go", shop.place / "installed"
+    install = f"pwd >> {log}; until [ -e {go} ]; do sleep 0.05; done"
+    shop.play({"one": [[{"run": "cp built one"}]]})
+    plan = shop.plan(
+        "outlived", [task("one", "test -e one")], settings={"dependencies": install, "setup": "touch built"}
+    )
+    first = shop.start("run", str(plan), "--no-check-base")
+    eventually(lambda: log.exists() and "/workspaces/" in log.read_text(), timeout=60)
+    first.kill()
+    go.touch()
+    said = shop.run(plan)
+    assert said.code == 0, said.out + said.err
+    assert log.read_text().count("/workspaces/") == 1, "what was under way is not begun again"

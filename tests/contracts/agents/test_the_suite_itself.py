@@ -10,6 +10,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.agents.subjects import SUBJECTS
 
 from loopwright.adapters.agents.output import json_object
@@ -158,7 +159,13 @@ DEFECTS = [
 ]
 
 
-@pytest.mark.parametrize(("behaviour", "wrong", "words"), DEFECTS, ids=[words for _, _, words in DEFECTS])
+@pytest.mark.parametrize(
+    ("behaviour", "wrong", "words"),
+    [
+        pytest.param(*one, id=one[2], marks=[pytest.mark.more] if n % 3 else [])
+        for n, one in enumerate(DEFECTS)
+    ],
+)
 async def test_a_planted_defect_is_found(behaviour: str, wrong: Any, words: str, tmp_path: Path) -> None:
     subject = replace(GOOD, agent=wrong)
     found = await check(subject, behaviour, tmp_path / "place")
@@ -215,7 +222,7 @@ ENDED = [
 ]
 
 
-@pytest.mark.parametrize(("behaviour", "bent", "words"), ENDED, ids=[words for _, _, words in ENDED])
+@each_case(("behaviour", "bent", "words"), ENDED, ids=[words for _, _, words in ENDED])
 async def test_a_wrong_outcome_is_told_in_words(
     behaviour: str, bent: Any, words: str, tmp_path: Path
 ) -> None:
@@ -238,7 +245,7 @@ def test_a_subject_is_excused_by_its_capabilities_and_by_its_protocol() -> None:
     assert {"tool", "permission"}.isdisjoint(subject.behaviours())
 
 
-@pytest.mark.parametrize("name", BEHAVIOURS)
+@each_case("name", BEHAVIOURS)
 def test_a_behaviour_says_in_a_sentence_what_it_is(name: str) -> None:
     assert BEHAVIOURS[name].says[0].isupper()
     assert BEHAVIOURS[name].says.endswith(".")

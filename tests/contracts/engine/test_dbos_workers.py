@@ -144,6 +144,7 @@ async def _empty(engine: Any) -> bool:
     return await engine.in_flight() == []
 
 
+@pytest.mark.more
 async def test_a_worker_that_froze_drops_what_was_given_to_another(
     controller: Any, workers: Workers, legs: Legs
 ) -> None:
@@ -164,6 +165,7 @@ async def test_a_worker_that_froze_drops_what_was_given_to_another(
     assert workers.lines("ended") == [("other", leg.subject)]
 
 
+@pytest.mark.more
 async def test_a_worker_that_took_its_own_leg_back_runs_it_once_at_a_time(
     controller: Any, workers: Workers, legs: Legs
 ) -> None:
@@ -182,6 +184,7 @@ async def test_a_worker_that_took_its_own_leg_back_runs_it_once_at_a_time(
     assert workers.lines("ended") == [("slow", leg.subject)]
 
 
+@pytest.mark.more
 async def test_cancelling_reaches_the_worker_that_runs_the_leg(
     controller: Any, workers: Workers, legs: Legs
 ) -> None:
@@ -199,6 +202,7 @@ async def test_cancelling_reaches_the_worker_that_runs_the_leg(
     await workers.see("ended", 1)
 
 
+@pytest.mark.more
 async def test_a_worker_with_full_slots_leaves_what_it_starts_to_another(
     dbos_engine: Callable[..., Any], workers: Workers, legs: Legs
 ) -> None:
@@ -216,6 +220,7 @@ async def test_a_worker_with_full_slots_leaves_what_it_starts_to_another(
         await engine.close()
 
 
+@pytest.mark.more
 async def test_a_worker_that_leaves_lets_others_recover_its_legs(
     controller: Any, workers: Workers, legs: Legs
 ) -> None:
@@ -285,6 +290,7 @@ async def test_an_outage_of_the_database_loses_no_leg(
         await engine.close()
 
 
+@pytest.mark.more
 async def test_legs_of_another_version_are_ended_and_never_run(
     dbos_engine: Callable[..., Any], workers: Workers, legs: Legs
 ) -> None:

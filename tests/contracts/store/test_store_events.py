@@ -246,3 +246,28 @@ async def test_now_is_one_aware_moment_for_a_whole_transaction(home: Any) -> Non
         assert first == home.clock.now()
     later = await store.read(lambda tx: tx.now())
     assert later >= first
+
+
+async def test_events_that_were_lost_are_put_back_once_and_the_chains_hold(store: Any) -> None:
+    await store.transact("append", append(*[event(plan=one) for one in ("kept", "lost", "kept", "lost")]))
+    lost = [one for one in await all_events(store, as_stored=True) if one.plan == "lost"]
+
+    # The rows of one plan are lost, and the numbers of its events were given to others since.
+    for name in ("known already", "numbers are free", "numbers are taken"):
+        events = [replace(one, id=f"{one.id}-{name}", plan=name, n=one.n + 100) for one in lost]
+        if name == "known already":
+            events = lost
+        if name == "numbers are taken":
+            events = [replace(one, n=one.n - 100) for one in events]
+        for _ in range(2):
+            await store.transact("put back", lambda tx, given=events: tx.put_back(given))
+    await store.transact("append", append(event(plan="numbers are taken"), event(plan="kept")))
+
+    found = await all_events(store, as_stored=True)
+    assert [one.plan for one in found] == [
+        *("kept", "lost", "kept", "lost", "numbers are free", "numbers are free"),
+        *("numbers are taken", "numbers are taken", "numbers are taken", "kept"),
+    ]
+    assert [one.at for one in found[4:6]] == [one.at for one in lost]
+    assert [one.n for one in found] == sorted({one.n for one in found})
+    assert found[-1].n == await store.read(lambda tx: tx.last_event())

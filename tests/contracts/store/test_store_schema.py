@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.codec import fields_of
@@ -24,7 +25,7 @@ STORAGE = {
 }
 
 
-@pytest.mark.parametrize("kind", [*ROW_TYPES, RecordedEvent], ids=lambda kind: kind.__name__)
+@each_case("kind", [*ROW_TYPES, RecordedEvent], ids=lambda kind: kind.__name__)
 def test_the_columns_of_a_table_are_the_fields_of_its_dataclass(kind: type[Any]) -> None:
     table = schema.events if kind is RecordedEvent else schema.table_of(kind)
     columns = {column.name: (column.type, column.nullable) for column in table.columns}

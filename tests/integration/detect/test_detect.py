@@ -49,7 +49,7 @@ def test_an_empty_repository_proposes_nothing_and_says_so(look: Make) -> None:
     found = look({"README.md": "hello"})
     assert found.gates == ()
     assert found.languages == ()
-    assert found.setup is None
+    assert found.preparation == ""
     assert found.notes == (NO_TESTS,)
     assert not found.has_tests
 
@@ -62,7 +62,7 @@ def test_python_without_tests_proposes_no_test(look: Make) -> None:
 
 def test_bare_pytest_tests_use_the_pytest_that_is_installed(look: Make) -> None:
     found = look({"calc.py": "", "tests/test_calc.py": TEST}, installed=("python3", "pytest"))
-    assert found.setup is None
+    assert found.preparation == ""
     assert commands(found) == {"test": f"python3 {PYTEST}"}
     assert found.gates[0].why == "tests/test_calc.py"
     assert found.gates[0].programs == ("python3", "pytest")
@@ -77,7 +77,7 @@ def test_a_pytest_that_belongs_to_another_python_is_run_by_its_own_name(tmp_path
 
 def test_bare_pytest_tests_get_an_environment_when_pytest_is_not_installed(look: Make) -> None:
     found = look({"tests/test_calc.py": TEST})
-    assert found.setup == f"{VENV}{PIP} pytest"
+    assert found.dependencies == f"{VENV}{PIP} pytest"
     assert commands(found) == {"test": f".venv/bin/python {PYTEST}"}
     assert found.gates[0].missing == ()
 
@@ -105,7 +105,7 @@ def test_unittest_needs_nothing_but_python(look: Make) -> None:
     found = look(
         {"tests/test_a.py": "import unittest\n\nclass T(unittest.TestCase):\n    def test_a(self): pass\n"}
     )
-    assert found.setup is None
+    assert found.preparation == ""
     assert commands(found) == {"test": "python3 -m unittest discover"}
 
 
@@ -125,6 +125,9 @@ PROJECT = '[project]\nname = "x"\n'
 BUILD = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.build"\n'
 
 
+POETRY = "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install"
+
+
 @pytest.mark.parametrize(
     ("files", "setup", "command"),
     [
@@ -133,12 +136,12 @@ BUILD = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.bu
                 "uv.lock": "",
                 "pyproject.toml": PROJECT + '[project.optional-dependencies]\ntest = ["pytest"]\n',
             },
-            "uv sync --frozen --extra test",
+            "uv sync --frozen --no-install-project --extra test && uv sync --frozen --extra test",
             f"uv run --frozen python {PYTEST}",
         ),
         (
             {"poetry.lock": "", "pyproject.toml": "[tool.poetry.group.dev.dependencies]\npytest = '*'\n"},
-            "POETRY_VIRTUALENVS_IN_PROJECT=true poetry install",
+            f"{POETRY} --no-root && {POETRY}",
             f"poetry run python {PYTEST}",
         ),
         (
@@ -161,12 +164,12 @@ BUILD = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.bu
                 + BUILD
                 + '[project.optional-dependencies]\ndev = ["pytest"]\ndocs = []\n'
             },
-            f"{VENV}{PIP} -e '.[dev]'",
+            f"{VENV}{PIP} -e '.[dev]' && {PIP} --no-deps -e .",
             f".venv/bin/python {PYTEST}",
         ),
         (
             {"pyproject.toml": PROJECT + BUILD + '[dependency-groups]\ndev = ["pytest"]\n'},
-            f"{VENV}{PIP} -U pip && {PIP} -e . --group dev",
+            f"{VENV}{PIP} -U pip && {PIP} -e . --group dev && {PIP} --no-deps -e .",
             f".venv/bin/python {PYTEST}",
         ),
         (
@@ -179,14 +182,18 @@ BUILD = '[build-system]\nrequires = ["hatchling"]\nbuild-backend = "hatchling.bu
             f"{VENV}{PIP} pytest 'it'\"'\"'s'",
             f".venv/bin/python {PYTEST}",
         ),
-        ({"setup.py": "", "setup.cfg": ""}, f"{VENV}{PIP} -e . pytest", f".venv/bin/python {PYTEST}"),
+        (
+            {"setup.py": "", "setup.cfg": ""},
+            f"{VENV}{PIP} -e . pytest && {PIP} --no-deps -e .",
+            f".venv/bin/python {PYTEST}",
+        ),
     ],
 )
 def test_python_dependencies_are_installed_as_the_project_declares_them(
     look: Make, files: dict[str, str], setup: str, command: str
 ) -> None:
     found = look({"tests/test_a.py": TEST, **files})
-    assert found.setup == setup
+    assert found.preparation == setup
     assert commands(found)["test"] == command
     assert found.setup_why
 
@@ -229,7 +236,7 @@ def test_node_scripts_are_run_by_the_manager_of_the_lock_file(
 ) -> None:
     scripts = {"test": "vitest run", "lint": "eslint .", "build": "tsc", "typecheck": "tsc --noEmit"}
     found = look({"package.json": package(scripts=scripts), lock: ""}, installed=("node",))
-    assert found.setup == setup
+    assert found.preparation == setup
     assert found.setup_why == lock
     assert commands(found) == {
         "test": f"CI=true {manager} test",
@@ -241,14 +248,19 @@ def test_node_scripts_are_run_by_the_manager_of_the_lock_file(
     assert found.gates[0].missing == (manager,)
 
 
+def test_what_builds_the_project_while_it_installs_runs_in_every_workspace(look: Make) -> None:
+    found = look({"package.json": package(scripts={"prepare": "tsc"}), "package-lock.json": ""})
+    assert (found.dependencies, found.setup) == (None, "npm ci")
+
+
 def test_newer_yarn_and_bun_are_known(look: Make) -> None:
     yarn = look({"package.json": package(scripts={"test": "jest"}), "yarn.lock": "", ".yarnrc.yml": ""})
-    assert yarn.setup == "yarn install --immutable"
+    assert yarn.dependencies == "yarn install --immutable"
 
 
 def test_bun_runs_its_scripts_by_run(look: Make) -> None:
     found = look({"package.json": package(scripts={"test": "vitest"}), "bun.lock": ""})
-    assert found.setup == "bun install --frozen-lockfile"
+    assert found.dependencies == "bun install --frozen-lockfile"
     assert commands(found) == {"test": "CI=true bun run test"}
 
 
@@ -257,7 +269,7 @@ def test_the_placeholder_of_npm_init_is_not_a_test(look: Make) -> None:
     found = look({"package.json": package(scripts=scripts)})
     assert found.gates == ()
     assert NO_TESTS in found.notes
-    assert found.setup is None
+    assert found.preparation == ""
 
 
 @pytest.mark.parametrize("script", ["jest --watch", "jest --watchAll", "vitest watch", "nodemon test.js"])
@@ -280,7 +292,7 @@ def test_a_test_that_says_not_to_watch_is_proposed(look: Make) -> None:
     ],
 )
 def test_without_a_lock_file_none_is_written(look: Make, fields: dict[str, str], setup: str) -> None:
-    assert look({"package.json": package(dependencies={"x": "1"}, **fields)}).setup == setup
+    assert look({"package.json": package(dependencies={"x": "1"}, **fields)}).dependencies == setup
 
 
 def test_what_git_would_take_for_work_is_named(tmp_path: Path) -> None:
@@ -341,7 +353,7 @@ def test_compiled_languages_and_make(
     found = look(files)
     assert found.languages == (language,)
     assert commands(found) == expected
-    assert found.setup == setup
+    assert found.preparation == (setup or "")
 
 
 def test_make_steps_back_where_a_language_has_its_own_command(look: Make) -> None:
@@ -360,7 +372,7 @@ def test_two_languages_are_set_up_one_after_the_other_with_gates_of_their_own(lo
     }
     found = look(files)
     assert found.languages == ("python", "node")
-    assert found.setup == f"{VENV}{PIP} -r requirements.txt && npm ci"
+    assert found.dependencies == f"{VENV}{PIP} -r requirements.txt && npm ci"
     assert list(commands(found)) == ["test", "node-test"]
 
 
@@ -405,7 +417,7 @@ def test_a_proposed_command_really_runs(tmp_path: Path) -> None:
 
 def test_the_setup_keeps_its_environment_out_of_git(tmp_path: Path) -> None:
     (tmp_path / "test_a.py").write_text(TEST)
-    setup = detect(tmp_path, which=lambda name: None).setup
+    setup = detect(tmp_path, which=lambda name: None).dependencies
     assert setup is not None
     # Everything but the download.
     local = setup.rpartition(" && ")[0].replace("-m venv", "-m venv --without-pip")

@@ -25,7 +25,15 @@ def proposed(name: str, command: str = "make test", **more: object) -> ProposedG
 
 
 def found(**fields: object) -> Detected:
-    blank = {"languages": (), "setup": None, "setup_why": "", "env_files": (), "gates": (), "notes": ()}
+    blank = {
+        "languages": (),
+        "dependencies": None,
+        "setup": None,
+        "setup_why": "",
+        "env_files": (),
+        "gates": (),
+        "notes": (),
+    }
     return Detected(**{**blank, **fields})  # type: ignore[arg-type]
 
 

@@ -4,6 +4,7 @@ import hashlib
 import json
 import signal
 import sys
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -13,6 +14,7 @@ from tests.waiting import eventually
 from loopwright.adapters.gates.commands import CommandGate, OutputLimits
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.core.findings import CheckStatus, VerdictStatus
+from loopwright.core.killed import killed_in
 
 FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.INCONCLUSIVE
 
@@ -77,6 +79,30 @@ def test_a_command_that_does_not_exist_tells_nothing_of_the_work_and_says_so(des
 def test_a_command_that_was_killed_names_the_signal(desk):
     verdict, _, _ = desk.run(command("kill -9 $$"))
     assert verdict.checks[0].message == "ended by signal 9"
+
+
+def test_what_something_outside_ended_is_told_from_what_crashed_and_from_what_failed(desk):
+    """Also where a shell tells of a child of it."""
+    ways = {
+        "kill -9 $$": 9,
+        "sh -c 'kill -9 $$'; exit $?": 9,
+        "kill -15 $$": 15,
+        "sh -c 'kill -15 $$'; exit $?": 15,
+        "kill -1 $$": 1,
+        "kill -11 $$": None,
+        "kill -6 $$": None,
+        "exit 129": None,
+        "exit 1": None,
+    }
+    verdict, _, _ = desk.run(*(command(way, f"way {n}") for n, way in enumerate(ways)))
+    for result, number in zip(verdict.commands, ways.values(), strict=True):
+        killed = killed_in(replace(verdict, commands=(result,)))
+        assert (killed and killed.signal) == number, result
+    killed = killed_in(verdict)
+    assert killed is not None
+    assert killed.reason == "way 0: killed by signal 9, probably out of memory"
+    late, _, _ = desk.run(command("trap 'kill -9 $$' TERM; sleep 60 & wait", timeout_s=0.5))
+    assert killed_in(late) is None, "that was its own time limit"
 
 
 def is_alive(pid):
@@ -196,7 +222,9 @@ def test_secrets_are_taken_out_before_anything_is_stored(desk):
     assert [c.message.partition("\n")[0] for c in verdict.checks] == ["exit code 1", "[redacted]"]
     stored = {path.name: path.read_text() for path in (desk.directory / "gate").iterdir()}
     assert set(stored) == {"job.json", "results.json", "1.out", "1.xml"}
-    assert stored["1.out"].count("[redacted]") == 3
+    assert stored["1.out"].count("[redacted]") == 2, (
+        "the token goes on up to the password, which goes with it"
+    )
     for text in (out, repr(verdict), *stored.values()):
         assert "hunter2" not in text
         assert shape not in text

@@ -353,6 +353,22 @@ def test_a_run_that_is_taken_over_keeps_its_witness(desk: Desk) -> None:
     assert gate.verdict(request, ended(0)).status == "passed"
 
 
+def test_the_folder_of_the_witness_is_not_looked_for_by_its_name(desk: Desk, tmp_path: Path) -> None:
+    hidden = tmp_path / "hidden"
+    hidden.mkdir()
+    (hidden / "secret").write_text("do not tell")
+    swap = f"""
+import json, os, shutil
+(seen,) = [json.loads(one)["folder"] for one in os.environ.values() if one.startswith('{{"folder"')]
+shutil.rmtree(seen)
+os.symlink({str(hidden)!r}, seen)
+"""
+    verdict, _ = see(desk, command(f"{sys.executable} swap.py"), swap_py=swap)
+    assert verdict.status == "passed"
+    taken = [path for path in desk.directory.rglob("*") if path.is_file()]
+    assert not [path.name for path in taken if b"do not tell" in path.read_bytes()]
+
+
 def test_a_run_without_files_tells_nothing(tmp_path: Path) -> None:
     assert CommandGate().witnessed(tmp_path, 1) is None
 

@@ -24,7 +24,7 @@ async def plan_with_work(world: World) -> str:
 
 
 async def found(world: World) -> dict[str, tuple[str | None, bool]]:
-    leftovers = await world.repository.leftovers(PLAN)
+    leftovers = await world.repository.leftovers(PLAN, BRANCH)
     return {one.name: (one.branch, one.same_commits) for one in leftovers}
 
 
@@ -58,12 +58,12 @@ async def test_squashed_work_is_proven_as_other_commits(world: World) -> None:
 
 async def test_only_refs_of_the_plan_that_did_not_move_are_deleted(world: World) -> None:
     sha = await plan_with_work(world)
-    refs = [one.ref for one in await world.repository.leftovers(PLAN)]
+    refs = [one.ref for one in await world.repository.leftovers(PLAN, BRANCH)]
     world.sh("git", "update-ref", ATTEMPT, world.base_sha)
     with pytest.raises(GitFailed):
         await world.repository.let_go(refs)
     assert world.sh("git", "rev-parse", BRANCH) == sha, "all or nothing"
-    await world.repository.let_go([one.ref for one in await world.repository.leftovers(PLAN)])
+    await world.repository.let_go([one.ref for one in await world.repository.leftovers(PLAN, BRANCH)])
     assert await found(world) == {}
     assert world.sh("git", "rev-parse", OTHER) == sha
 
@@ -71,7 +71,7 @@ async def test_only_refs_of_the_plan_that_did_not_move_are_deleted(world: World)
 async def test_a_branch_that_is_checked_out_stays(world: World) -> None:
     await plan_with_work(world)
     world.sh("git", "checkout", "-q", BRANCH)
-    [branch] = [one for one in await world.repository.leftovers(PLAN) if one.name == BRANCH]
+    [branch] = [one for one in await world.repository.leftovers(PLAN, BRANCH) if one.name == BRANCH]
     assert branch.ref.worktree == str(world.user.resolve())
     with pytest.raises(GitFailed, match="checked out"):
         await world.repository.let_go([branch.ref])
@@ -84,3 +84,36 @@ async def test_a_ref_of_the_users_is_never_deleted(world: World) -> None:
     with pytest.raises(GitFailed):
         await world.repository.let_go([ref])
     assert world.sh("git", "rev-parse", "mine") == world.base_sha
+
+
+async def test_three_hundred_attempts_take_a_few_git_commands(world: World) -> None:
+    """Each attempt adds a file: some are merged, some are squashed or picked one by one, most are nowhere else."""
+    script = "".join(
+        f"commit refs/loopwright/attempts/{PLAN}/task_{number}/1\n"
+        "committer A <a@b> 1700000000 +0000\ndata 1\nx\n"
+        f"from {world.base_sha}\nM 100644 inline file{number}\ndata 1\n{number % 10}\n\n"
+        for number in range(300)
+    )
+    world.sh("git", "fast-import", "--quiet", "--force", stdin=script)
+
+    def pin(number: int) -> str:
+        return f"refs/loopwright/attempts/{PLAN}/task_{number}/1"
+
+    world.sh("git", "merge", "-q", "--no-edit", "-m", "taken", pin(0), pin(1))
+    world.sh("git", "cherry-pick", pin(2))
+    world.sh("git", "merge", "-q", "--squash", pin(3))
+    world.sh("git", "commit", "-qm", "squashed")
+    (world.user / "file3").write_text("went on")
+    (world.user / "file4").write_text("another answer")
+    world.sh("git", "add", "file3", "file4")
+    world.sh("git", "commit", "-qm", "went on")
+    before = world.repository.git.processes
+    leftovers = {one.ref.name: one for one in await world.repository.leftovers(PLAN, BRANCH, into="trunk")}
+    assert world.repository.git.processes - before < 25
+    assert len(leftovers) == 300
+    proven = {
+        name: one.same_commits
+        for name, one in leftovers.items()
+        if one.branch is not None and one.branch == "trunk"
+    }
+    assert proven == {pin(0): True, pin(1): True, pin(2): False, pin(3): False}

@@ -195,6 +195,102 @@ async def test_commits_of_another_repository_are_not_taken_for_the_agent_s(
     assert sha not in world.sh("git", "for-each-ref", "--format=%(objectname)")
 
 
+BORROWED = "for d in {hidden}/.git/objects/??; do ln -s $d .git/objects/; done"
+WAYS_OUT = {
+    "the folder of refs and of objects": (
+        f"rm -r .git/refs/heads; ln -s {{hidden}}/.git/refs/heads .git/refs/; {BORROWED}",
+        "symbolic link",
+    ),
+    "one ref": (f"ln -s {{hidden}}/.git/refs/heads/trunk .git/refs/heads/x; {BORROWED}", "symbolic link"),
+    "all refs": (f"rm -r .git/refs; ln -s {{hidden}}/.git/refs .git/refs; {BORROWED}", "symbolic link"),
+    "the head": (f"ln -sf {{hidden}}/.git/refs/heads/trunk .git/HEAD; {BORROWED}", "symbolic link"),
+    "what a reset left": (
+        f"ln -s {{hidden}}/.git/refs/heads/trunk .git/ORIG_HEAD; {BORROWED}",
+        "symbolic link",
+    ),
+    "each object": (
+        (
+            "echo {sha} > .git/refs/heads/work; cd {hidden}/.git/objects; for o in ??/*; do"
+            " mkdir -p {work}/.git/objects/${o%/*}; ln -s $PWD/$o {work}/.git/objects/$o; done; cd {work}"
+        ),
+        "symbolic link",
+    ),
+    "packs": (
+        (
+            "git -C {hidden} gc -q; rm -rf .git/objects/pack; ln -s {hidden}/.git/objects/pack .git/objects/pack;"
+            " ln -s {hidden}/.git/packed-refs .git/packed-refs"
+        ),
+        "symbolic link",
+    ),
+    "the list of alternates": (
+        (
+            "echo {sha} > .git/refs/heads/work; rm -r .git/objects/info;"
+            " mkdir ../made; echo {hidden}/.git/objects > ../made/alternates; ln -s ../../../made .git/objects/info"
+        ),
+        "symbolic link",
+    ),
+    "alternates": (
+        "echo {sha} > .git/refs/heads/work; echo {hidden}/.git/objects >> .git/objects/info/alternates",
+        ".git/objects/info/alternates names other folders",
+    ),
+    "the git dir": ("rm -r .git; ln -s {hidden}/.git .git", ".git is a symbolic link"),
+    "a file for the git dir": (
+        "rm -r .git; echo gitdir: {hidden}/.git > .git",
+        ".git is a file that leads to {hidden}/.git",
+    ),
+    "a submodule's git dir": (
+        "mkdir -p .git/modules/x; ln -s {hidden}/.git/objects .git/modules/x/objects",
+        ".git/modules/x/objects is a symbolic link",
+    ),
+    "a pipe among the objects": (
+        "rm .git/objects/info/alternates; mkfifo .git/objects/info/alternates; echo {sha} > .git/HEAD",
+        "alternates is not a regular file",
+    ),
+}
+
+
+async def test_nothing_outside_of_a_git_dir_is_read_through_it(world: World, tmp_path: Path) -> None:
+    for n, (name, (script, told)) in enumerate(WAYS_OUT.items(), 1):
+        hidden = start_repository(tmp_path / f"hidden-{n}", {"secret": f"{n}\n"})
+        sha = sh(hidden, "git", "rev-parse", "HEAD")
+        world.workspace = world.home / "workspaces" / f"att_{n}"
+        await world.make()
+        places = {"hidden": str(hidden), "sha": sha, "work": str(world.workspace)}
+        for place, value in places.items():
+            script, told = script.replace(f"{{{place}}}", value), told.replace(f"{{{place}}}", value)
+        world.agent(f"{WORK}; {script}")
+        snapshot = await world.snapshot(n)
+        assert told in snapshot.refused, name
+        assert (set(snapshot.changed), snapshot.agent_sha) == (EXPECTED, None), name
+        left = f"refs/loopwright/quarantine/x/{n}"
+        assert await world.repository.quarantine(world.workspace, ref=left, reason="left", at=AT), name
+        for here in (world.user, world.home / "git/proj_1.git"):
+            found = sh(here, "git", "cat-file", "--batch-check", "--batch-all-objects")
+            assert sha not in found, name
+
+
+async def test_what_honest_tools_put_into_a_git_dir_is_no_reason_to_refuse_it(world: World) -> None:
+    await world.make()
+    world.agent(
+        f"{WORK}; mkdir -p .git/hooks; ln -s ../../app.py .git/hooks/pre-commit;"
+        "git worktree add -q .git/other; git stash -q -u; git stash pop -q; git commit -qam mine; git gc -q"
+    )
+    snapshot = await world.snapshot()
+    assert (snapshot.refused, snapshot.agent_sha) == ("", world.agent("git rev-parse HEAD"))
+    world.agent("rm -r .git/hooks; ln -s ../docs .git/hooks")
+    assert (await world.snapshot()).refused == ""
+
+
+async def test_commits_are_kept_when_the_repository_moved_since_the_workspace_was_made(world: World) -> None:
+    await world.make()
+    world.agent("echo two > app.py; git commit -qam mine")
+    head = world.agent("git rev-parse HEAD")
+    world.user = world.user.rename(world.user.parent / "moved")
+    world.repository = world.another()
+    snapshot = await world.snapshot()
+    assert (snapshot.refused, snapshot.agent_sha) == ("", head)
+
+
 async def test_an_agent_has_no_way_to_push_to_the_user_s_repository(world: World) -> None:
     before = await world.repository.tripwire()
     await world.make()

@@ -125,6 +125,31 @@ async def test_no_program_planted_in_a_submodule_ever_runs(world: World, tmp_pat
     assert sprung.exists(), "the trap is no trap"
 
 
+async def test_nothing_outside_of_a_submodule_is_read_through_its_git_dir(
+    world: World, tmp_path: Path
+) -> None:
+    hidden = start_repository(tmp_path / "hidden", {"secret": "s"})
+    sha = sh(hidden, "git", "rev-parse", "HEAD")
+    await world.make()
+    world.agent(
+        f"cd libs/library; echo 2 > lib.py; rm -r .git/refs/heads; ln -s {hidden}/.git/refs/heads .git/refs/;"
+        f" for d in {hidden}/.git/objects/??; do ln -s $d .git/objects/; done; echo ref: refs/heads/trunk > .git/HEAD"
+    )
+    snapshot = await world.snapshot()
+    assert snapshot.refused.startswith("libs/library/.git/")
+    library = world.user / "libs/library"
+    assert sh(library, "git", "show", f"{world.sh('git', 'rev-parse', f'{REF}:libs/library')}:lib.py") == "2"
+    assert sha not in sh(library, "git", "cat-file", "--batch-check", "--batch-all-objects")
+
+
+async def test_a_git_dir_that_git_moved_into_that_of_the_workspace_is_no_way_out(world: World) -> None:
+    await world.make()
+    world.agent("echo 2 > libs/library/lib.py; git submodule --quiet absorbgitdirs 2>/dev/null")
+    assert (world.workspace / "libs/library/.git").is_file()
+    snapshot = await world.snapshot()
+    assert (snapshot.refused, snapshot.changed) == ("", ("libs/library",))
+
+
 async def test_a_git_dir_planted_in_an_empty_submodule_is_never_used(world: World, tmp_path: Path) -> None:
     world.sh("git", "submodule", "--quiet", "deinit", "-f", "libs/library")
     sh(world.user, "rm", "-rf", ".git/modules")

@@ -184,7 +184,7 @@ async def test_pins_that_we_let_go_of_stay_away(world: World) -> None:
     world.agent("echo two > app.py")
     await world.snapshot()
     cleaning = world.another()
-    await cleaning.let_go([one.ref for one in await cleaning.leftovers(PLAN)])
+    await cleaning.let_go([one.ref for one in await cleaning.leftovers(PLAN, BRANCH)])
     assert await world.repository.repin(PLAN, near=world.base_sha) == ()
     assert world.sh("git", "for-each-ref", "refs/loopwright/attempts") == ""
 

@@ -186,7 +186,7 @@ async def test_the_deadline_holds_when_nobody_watches(keepers: ProcessKeepers, m
     ended = await keepers.wait(spec.directory)
     assert ended.ended_by == "deadline"
     assert ended.started_at is not None
-    assert 0.6 <= (ended.ended_at - ended.started_at).total_seconds() < 8
+    assert (ended.ended_at - ended.started_at).total_seconds() >= 0.6
 
 
 async def test_a_silent_idle_run_is_ended(
@@ -224,11 +224,11 @@ async def test_changes_of_files_alone_are_a_sign_of_life(
     deep = tmp_path / "work" / "deep" / "er"
     deep.mkdir(parents=True)
     paths = (tmp_path / "work", tmp_path / "not-there")
-    spec = make_spec("/bin/sleep", "300", limits={"idle_s": 0.8}, activity_paths=paths)
+    spec = make_spec("/bin/sleep", "300", limits={"idle_s": 3.0}, activity_paths=paths)
     await keepers.start(spec)
     # Written from here, so that the run itself uses no CPU time for it.
     begun = time.monotonic()
-    while time.monotonic() < begun + 1.6:
+    while time.monotonic() < begun + 4.5:
         (deep / "file").write_text(str(time.monotonic_ns()))
         await anyio.sleep(0.1)
     assert keepers.look(spec.directory).state == "alive"
@@ -236,10 +236,10 @@ async def test_changes_of_files_alone_are_a_sign_of_life(
 
 
 async def test_input_counts_as_a_sign_of_life(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec("/bin/sleep", "300", stdin="pipe", limits={"idle_s": 0.8})
+    spec = make_spec("/bin/sleep", "300", stdin="pipe", limits={"idle_s": 3.0})
     await keepers.start(spec)
     begun, n = time.monotonic(), 0
-    while time.monotonic() < begun + 1.6:
+    while time.monotonic() < begun + 4.5:
         n += 1
         await keepers.write(spec.directory, n, ".")
         await anyio.sleep(0.1)

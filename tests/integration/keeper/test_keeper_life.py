@@ -4,11 +4,13 @@ import hashlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
+from typing import Any
 
 import anyio
 import psutil
@@ -25,9 +27,11 @@ from tests.waiting import eventually, eventually_async
 
 from loopwright.adapters import keeping_files
 from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.keeping_calls import short_path
 from loopwright.adapters.nursery import PROGRAM
 from loopwright.core.errors import CannotRun
 from loopwright.keeper import places
+from loopwright.ports import RunSpec
 
 
 async def test_a_run_leaves_its_output_and_how_it_ended(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
@@ -367,6 +371,7 @@ async def test_sweeping_spares_everyone_else(keepers: ProcessKeepers, make_spec:
 FIRST_CLIENT = """
 import sys, anyio
 from pathlib import Path
+from typing import Any
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.ports import RunSpec
 async def main(directory):
@@ -437,3 +442,55 @@ def test_reading_never_shows_a_line_that_is_not_complete(tmp_path: Path) -> None
     assert [(line.stream, line.text) for line in reader.lines()] == [("err", "unfinished")]
     assert reader.offset == segment.stat().st_size
     eventually(lambda: list(reader.lines()) == [])
+
+
+FORGES = """
+import json, os, socket, sys, time
+sys.stdout.write("up\\n"); sys.stdout.flush()
+for asked in ({"op": "write", "n": 1, "data": "forged\\n", "close": False}, {"op": "end", "polite": False}):
+    line = socket.socket(socket.AF_UNIX)
+    line.connect(os.environ.get("PLACE", "") + "/socket")
+    try:
+        line.sendall(json.dumps(asked).encode() + b"\\n")
+        said = line.recv(4096)
+    except OSError:
+        said = b""
+    print("answered" if said else "refused", flush=True)
+print("heard", input(), flush=True)
+"""
+
+
+async def test_a_run_cannot_forge_what_its_keeper_is_told(
+    keepers: ProcessKeepers, make_spec: MakeSpec
+) -> None:
+    hides = "import os\nif os.fork(): os._exit(os.wait()[1])\nos.setsid()\nos.environ.clear()\n"
+    for disguise in ("", hides):
+        spec = make_spec(
+            py=f"import os\nplace = os.environ['TMPDIR'] + '/..'\n{disguise}os.environ['PLACE'] = place\n{FORGES}"
+        )
+        spec = replace(spec, stdin="pipe")
+        await keepers.start(spec)
+        await eventually_async(lambda spec=spec: len(_said(spec)) >= 3)
+        half = {"op": "write", "n": 7, "data": "\ud800", "close": False}
+        for request in (
+            b"[" * 100_000,
+            b'{"op":' + b"[" * 900 + b"]" * 900 + b"}",
+            json.dumps(half).encode(),
+        ):
+            assert _asked(spec, request)["ok"] is False
+        await keepers.write(spec.directory, 1, "the worker\n")
+        ended = await keepers.wait(spec.directory)
+        assert _said(spec) == ["up", "refused", "refused", "heard the worker"]
+        assert (ended.code, ended.ended_by) == (0, "itself")
+
+
+def _asked(spec: RunSpec, request: bytes) -> Any:
+    with socket.socket(socket.AF_UNIX) as line:
+        with short_path(spec.directory) as path:
+            line.connect(path)
+        line.sendall(request + b"\n")
+        return json.loads(line.makefile("rb").readline())
+
+
+def _said(spec: RunSpec) -> list[str]:
+    return [line.text for line in keeping_files.OutputReader(spec.directory, 0).all()]

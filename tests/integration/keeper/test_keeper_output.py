@@ -29,36 +29,34 @@ def kept_bytes(directory: Path) -> int:
 
 
 @pytest.mark.capability("C027")
-@pytest.mark.serial
-async def test_two_hundred_megabytes_neither_fill_memory_nor_lose_the_result(
+async def test_sixty_megabytes_neither_fill_memory_nor_lose_the_result(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
     flood = (
         'import os\nline = (b\'{"type": "assistant", "text": "\' + b\'lorem ipsum \' * 20 + b\'"}\\n\')\n'
         "block = line * 400\n"
-        "for _ in range(200 * 1024 * 1024 // len(block)): os.write(1, block)\n"
+        "for _ in range(60 * 1024 * 1024 // len(block)): os.write(1, block)\n"
         "os.write(1, b'{\"type\": \"result\"}\\n')\nopen('all-said', 'w').close()\ninput()"
     )
     spec = make_spec(
         py=flood, stdin="pipe", limits={"output_bytes": 8 * MIB}, secrets=("not-in-there", "neither-this")
     )
     await keepers.start(spec)
-    keeper, memory = keeper_of(spec), 0
+    keeper, memory, used = keeper_of(spec), 0, 0.0
     while not (spec.cwd / "all-said").exists():
         memory = max(memory, keeper.memory_info().rss)
+        used = sum(keeper.cpu_times()[:2])
         await anyio.sleep(0.05)
     await keepers.write(spec.directory, 1, "\n")
     ended = await keepers.wait(spec.directory)
     assert ended.code == 0
     assert (await text_of(keepers, spec))[-1] == '{"type": "result"}'
-    assert ended.output_bytes > 200 * 1000 * 1000
+    assert ended.output_bytes > 60 * 1000 * 1000
     assert kept_bytes(spec.directory) <= 8 * MIB
     assert ended.dropped_bytes == ended.output_bytes - kept_bytes(spec.directory)
     assert memory < 20 * MIB
-    assert ended.started_at is not None
-    took = (ended.ended_at - ended.started_at).total_seconds()
-    # A guard against a crawl, not a benchmark: machines that test are busy.
-    assert took < 30, f"{ended.output_bytes / took / MIB:.0f} MiB/s"
+    # A guard against a crawl, not a benchmark, in processor time: machines that test are busy.
+    assert used < 10, f"{ended.output_bytes / used / MIB:.0f} MiB/s"
 
 
 async def test_a_reader_that_is_overtaken_sees_one_line_about_what_is_missing(
@@ -399,17 +397,20 @@ def test_a_gap_in_a_record_begins_at_a_whole_line_after_a_full_disk(small_disk: 
     assert whole.endswith(kept[-1].read_bytes())
 
 
+LINES = 70
+
+
 async def test_following_is_prompt(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec(sh="while read x; do sleep 0.1; echo $x; done", stdin="pipe")
+    spec = make_spec(sh="while read x; do sleep 0.02; echo $x; done", stdin="pipe")
     await keepers.start(spec)
     begun = time.monotonic()
     await keepers.write(spec.directory, 0, "0\n")
     async for line in keepers.follow(spec.directory):
         n = int(line.text) + 1
-        if n <= 10:  # a closed stdin takes no more
-            await keepers.write(spec.directory, n, f"{n}\n", close=n == 10)
-    # The net below the socket turns once a second: without the nudges this would take 10 s.
-    assert time.monotonic() - begun < 7
+        if n <= LINES:  # a closed stdin takes no more
+            await keepers.write(spec.directory, n, f"{n}\n", close=n == LINES)
+    # The net below the socket turns once a second: without the nudges this would take more than a minute.
+    assert time.monotonic() - begun < LINES
 
 
 def test_the_exit_file_needs_no_room_on_the_disk(small_disk: Path) -> None:

@@ -11,11 +11,29 @@ from tests.integration.keeper.conftest import MakeSpec, first_line, keeper_of, t
 from tests.waiting import eventually
 
 from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.homes import HomeView
+from loopwright.core.homes import HomeView, Login, PrivatePath
 from loopwright.keeper import places
+from loopwright.keeper.home import MOST_BYTES
 from loopwright.ports import Exit, RunSpec
 
 MakeView = Callable[..., HomeView]
+LOGIN = Login(file=".credentials.json", at="oauth", expires="expiresAt", tokens=("access", "refresh"))
+
+
+def own(real: Path, path: str = ".claude/", **more: Any) -> PrivatePath:
+    """Return something of an agent's, as its adapter declares it."""
+    return PrivatePath(path=path, source=str(real / path), **more)
+
+
+def login(name: str, expires: int, **more: Any) -> dict[str, Any]:
+    return {"oauth": {"access": f"a-{name}", "refresh": f"r-{name}", "expiresAt": expires}, **more}
+
+
+def write_login(real: Path, content: dict[str, Any]) -> Path:
+    file = real / ".claude" / ".credentials.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(content))
+    return file
 
 
 @pytest.fixture
@@ -117,7 +135,7 @@ async def test_nothing_of_the_users_is_removed_whatever_the_run_made_of_its_home
     keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path, deed: str
 ) -> None:
     before, mode = contents(real), real.stat().st_mode
-    spec = make_spec(sh=deed, home=make_view(kept=(".claude.json",)))
+    spec = make_spec(sh=deed, home=make_view(private=(own(real, ".claude.json"),)))
     view = spec.directory / places.HOME
     spec.env.update(REAL=str(real), VIEW=str(view))  # type: ignore[attr-defined]
     ended = await run(keepers, spec)
@@ -137,74 +155,6 @@ async def test_something_shown_below_something_hidden_is_there_alone(
     assert await text_of(keepers, spec) == ["config", "Host x"]
 
 
-async def test_a_kept_file_that_was_replaced_is_carried_back(
-    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path
-) -> None:
-    (real / ".claude.json").rename(real / "dotfile")
-    (real / ".claude.json").symlink_to("dotfile")
-    (real / "dotfile").chmod(0o640)
-    os.utime(real / "dotfile", (1, 1))
-    spec = make_spec(
-        sh="""cd; echo '{"login": 2}' > t; mv t .claude.json; echo '{}' > .fresh.json; echo x > .other.json""",
-        home=make_view(kept=(".claude.json", ".fresh.json", ".new/login.json", ".config/tool/settings")),
-    )
-    ended = await run(keepers, spec)
-    assert ended.error == ""
-    assert (real / ".claude.json").is_symlink(), "a link of the user's own stays one"
-    assert json.loads((real / "dotfile").read_text()) == {"login": 2}
-    assert (real / "dotfile").stat().st_mode & 0o777 == 0o640
-    assert (real / ".fresh.json").read_text() == "{}\n"
-    assert not (real / ".other.json").exists()
-    assert not [path for path in real.iterdir() if path.name.endswith(spec.directory.name)]
-
-
-async def test_of_two_runs_the_one_that_wrote_last_wins_not_the_one_that_ended_last(
-    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, tmp_path: Path, real: Path
-) -> None:
-    os.utime(real / ".claude.json", (1, 1))
-    replace = 'cd; echo \'{"login": "%s"}\' > t; touch -d @%d t; mv t .claude.json; echo done; read x'
-    specs = [
-        make_spec(
-            sh=replace % (who, at),
-            stdin="pipe",
-            home=make_view(kept=(".claude.json",), place=tmp_path / "users" / who),
-        )
-        for who, at in (("early", 1000), ("late", 2000))
-    ]
-    for spec in specs:
-        await keepers.start(spec)
-        assert await first_line(keepers, spec) == "done"
-    for spec in reversed(specs):
-        await keepers.write(spec.directory, 1, "\n")
-        assert (await keepers.wait(spec.directory)).error == ""
-    assert json.loads((real / ".claude.json").read_text()) == {"login": "late"}
-    assert (real / ".claude.json").stat().st_mtime == 2000
-
-
-@pytest.mark.parametrize("half", ['{"login": ', ""])
-async def test_half_a_file_is_never_carried_back(
-    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path, half: str
-) -> None:
-    os.utime(real / ".claude.json", (1, 1))
-    spec = make_spec(
-        sh=f"cd; rm .claude.json; printf '%s' '{half}' > .claude.json; kill -9 $$",
-        home=make_view(kept=(".claude.json",)),
-    )
-    await run(keepers, spec)
-    assert (real / ".claude.json").read_text() == '{"login": 1}'
-
-
-async def test_a_folder_that_is_kept_is_made_and_outlives_the_run(
-    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path
-) -> None:
-    write = make_spec(sh="cd; echo talk > .claude/session", home=make_view(kept=(".claude/",)))
-    await run(keepers, write)
-    read = make_spec(sh="cd; cat .claude/session", home=make_view(kept=(".claude/",)))
-    await run(keepers, read)
-    assert await text_of(keepers, read) == ["talk"]
-    assert (real / ".claude").stat().st_mode & 0o777 == 0o700
-
-
 async def test_a_later_run_in_the_same_workspace_finds_its_home_at_the_same_place(
     keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, tmp_path: Path
 ) -> None:
@@ -215,27 +165,6 @@ async def test_a_later_run_in_the_same_workspace_finds_its_home_at_the_same_plac
     await run(keepers, agent)
     assert (await text_of(keepers, agent))[-1] == "echo tool"
     assert (tmp_path / "venv").readlink().is_relative_to(tmp_path / "users" / "a")
-
-
-async def test_a_killed_keepers_home_is_put_away_and_its_login_kept(
-    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path
-) -> None:
-    before = contents(real)
-    os.utime(real / ".claude.json", (1, 1))
-    spec = make_spec(
-        sh="""cd; echo '{"login": 3}' > t; mv t .claude.json; echo x > junk; echo up; sleep 300""",
-        home=make_view(kept=(".claude.json",)),
-    )
-    await keepers.start(spec)
-    await first_line(keepers, spec)
-    keeper_of(spec).kill()
-    eventually(lambda: keepers.look(spec.directory).state == "lost")
-    assert (spec.directory / places.HOME / "junk").exists()
-    ended = await keepers.end(spec.directory)
-    assert ended.ended_by == "lost"
-    assert not (spec.directory / places.HOME).exists()
-    assert not os.path.lexists(make_view().place)
-    assert contents(real) == {**before, ".claude.json": '{"login": 3}\n'}
 
 
 async def test_a_run_that_is_started_again_after_its_keeper_was_killed_has_a_fresh_home(
@@ -268,16 +197,16 @@ async def test_a_home_that_is_no_usual_one_stops_no_run(
         (folder / ".claude").mkdir()
         folder.chmod(0o300)
     folder = Path("/") if odd == "the root" else folder
-    kept = () if odd == "the root" else (".claude/", ".claude.json")
+    needs = (own(folder, logins=(LOGIN,)), own(folder, ".claude.json"))
     spec = make_spec(
-        sh="cd && echo x > y && cat y; ls -d etc .claude", home=make_view(real=folder, kept=kept)
+        sh="cd && echo x > y && cat y; ls -d etc .claude", home=make_view(real=folder, private=needs)
     )
     ended = await run(keepers, spec)
     said = await text_of(keepers, spec)
     assert ended.error == ""
     assert said[0] == "x"
     assert ("etc" in said) is (odd == "the root")
-    assert (".claude" in said) is (odd == "unreadable")
+    assert ".claude" in said, "it is the run's own"
     assert Path("/etc/passwd").exists()
     if odd == "unreadable":
         folder.chmod(0o700)
@@ -292,3 +221,150 @@ async def test_a_home_with_thousands_of_entries_is_shown_whole(
     assert (await run(keepers, spec)).error == ""
     assert await text_of(keepers, spec) == ["3000"]
     assert len(list(real.glob("file*"))) == 3000
+
+
+async def test_what_belongs_to_the_agent_is_a_copy_and_nothing_flows_back(
+    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path
+) -> None:
+    for path, text in {
+        ".claude/settings.json": '{"model": "opus"}',
+        ".claude/projects/p/other.jsonl": "someone else's",
+        ".claude/skills/s/SKILL.md": "a skill",
+        "dotfiles/commands/c.md": "a command",
+    }.items():
+        (real / path).parent.mkdir(parents=True, exist_ok=True)
+        (real / path).write_text(text)
+    (real / ".claude/commands").symlink_to(real / "dotfiles/commands")
+    before = contents(real)
+    (real / ".claude/plugins").mkdir()
+    with (real / ".claude/plugins/big").open("wb") as big:
+        big.truncate(MOST_BYTES + 1)
+    spec = make_spec(
+        sh="cd; cat .claude/settings.json .claude/skills/s/SKILL.md .claude/commands/c.md; echo;"
+        "test -e .claude/projects && echo seen;"
+        "stat -c %F .claude/plugins; cd .claude; echo '{\"hooks\": {}}' > settings.json; echo x > CLAUDE.md;"
+        "echo x > commands/c.md; echo x > commands/new.md; echo x > skills/s/SKILL.md; mkdir hooks; echo x > hooks/h;"
+        "cd; echo '{}' > t; mv t .claude.json; mkdir -p .config/goose; echo x > .config/goose/config.yaml",
+        home=make_view(
+            private=(
+                own(real, left=("history*",), sessions=("projects",)),
+                own(real, ".claude.json"),
+                own(real, ".config/goose/"),
+            )
+        ),
+    )
+    ended = await run(keepers, spec)
+    assert (ended.code, ended.error) == (0, "")
+    assert await text_of(keepers, spec) == ['{"model": "opus"}a skilla command', "symbolic link"]
+    (real / ".claude/plugins/big").unlink()
+    assert contents(real) == before
+
+
+async def test_a_conversation_waits_for_the_next_run_and_nothing_else_does(
+    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path, tmp_path: Path
+) -> None:
+    view = make_view(
+        private=(own(real, sessions=("projects", "*.db")),), sessions=str(tmp_path / "users" / "a.sessions")
+    )
+    first = make_spec(
+        sh="cd ~/.claude; mkdir -p projects/p; echo talk > projects/p/id; echo x > s.db; echo x > settings.json;"
+        'ln -s "$REAL" linked.db',
+        home=view,
+        env={"PATH": "/usr/bin:/bin", "REAL": str(real)},
+    )
+    await run(keepers, first)
+    second = make_spec(sh="cd ~/.claude; find . -type f -o -type l; echo more >> projects/p/id", home=view)
+    assert (await run(keepers, second)).error == ""
+    assert sorted(await text_of(keepers, second)) == ["./projects/p/id", "./s.db"]
+    elsewhere = make_spec(
+        sh='cat ~/.claude/projects/p/id; mkdir -p "$REAL/projects"; rm -r ~/.claude; ln -s "$REAL" ~/.claude',
+        home=view,
+        env={"PATH": "/usr/bin:/bin", "REAL": str(real)},
+    )
+    assert (await run(keepers, elsewhere)).error == ""
+    assert await text_of(keepers, elsewhere) == ["talk", "more"]
+    assert (real / "projects").is_dir(), "nothing is moved through a link that the run made"
+
+
+def follower(sh: str, make_spec: MakeSpec, view: HomeView) -> RunSpec:
+    """Return a run that does something when it is told to, and says what its login is."""
+    return make_spec(
+        sh=f"cd ~/.claude; while read x; do {sh}; cat .credentials.json; echo; done", stdin="pipe", home=view
+    )
+
+
+async def test_a_login_that_is_renewed_in_one_run_reaches_the_user_and_all_other_runs_at_once(
+    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path, tmp_path: Path
+) -> None:
+    file = write_login(real, login("old", 1, mine="kept"))
+    file.chmod(0o640)
+    needs = (own(real, logins=(LOGIN,)),)
+    one, other = (
+        follower(":", make_spec, make_view(private=needs, place=tmp_path / "users" / name)) for name in "ab"
+    )
+    for spec in (one, other):
+        await keepers.start(spec)
+        await keepers.write(spec.directory, 1, "\n")
+        assert json.loads(await first_line(keepers, spec)) == login("old", 1, mine="kept")
+
+    def theirs(spec: RunSpec) -> Any:
+        return json.loads((spec.directory / places.HOME / ".claude/.credentials.json").read_text())
+
+    def renew(spec: RunSpec, content: object) -> None:
+        """Write as most programs do: a new file, put in the place of the old one."""
+        folder = spec.directory / places.HOME / ".claude"
+        (folder / "new").write_text(content if isinstance(content, str) else json.dumps(content))
+        (folder / "new").rename(folder / ".credentials.json")
+
+    renew(one, login("new", 2, hooks="planted"))
+    eventually(lambda: json.loads(file.read_text()) == login("new", 2, mine="kept"))
+    eventually(lambda: theirs(other) == login("new", 2, mine="kept"))
+    assert file.stat().st_mode & 0o777 == 0o640
+    for stub in (
+        login("", 0),
+        {"oauth": {"access": "", "refresh": "", "expiresAt": 9}},
+        {},
+        login("older", 1),
+    ):
+        renew(other, stub)
+        eventually(lambda: theirs(other).get("oauth") == login("new", 2)["oauth"])
+        assert json.loads(file.read_text()) == login("new", 2, mine="kept"), "logged out, or older"
+    renew(other, '{"oauth": ')
+    (file.parent / ".credentials.json").write_text(json.dumps(login("by hand", 1)))
+    eventually(lambda: theirs(one)["oauth"] == login("by hand", 1)["oauth"])
+    # What could be read, and would make the user's file unreadable.
+    renew(one, '{"oauth": {"access": "x", "refresh": "x", "expiresAt": 1e999}}')
+    renew(other, '{"oauth": {"access": "\\ud800", "refresh": "x", "expiresAt": 9}}')
+    for spec in (one, other):
+        await keepers.write(spec.directory, 2, "", close=True)
+        ended = await keepers.wait(spec.directory)
+        assert (ended.error, ended.login_renewed) == ("", True)
+    assert json.loads(file.read_text()) == login("by hand", 1), "half a file is never carried back"
+    assert [path.name for path in file.parent.iterdir()] == [".credentials.json"], "no draft is left"
+
+
+async def test_a_killed_keepers_home_is_put_away_and_its_login_kept(
+    keepers: ProcessKeepers, make_spec: MakeSpec, make_view: MakeView, real: Path
+) -> None:
+    file = write_login(real, login("old", 1))
+    (real / "dotfile").write_text(file.read_text())
+    file.unlink()
+    file.symlink_to(real / "dotfile")
+    before = contents(real)
+    spec = make_spec(
+        sh="cd; echo x > junk; echo up; read x; echo up; sleep 300",
+        stdin="pipe",
+        home=make_view(private=(own(real, logins=(LOGIN,)),)),
+    )
+    await keepers.start(spec)
+    await first_line(keepers, spec)
+    keeper_of(spec).kill()
+    eventually(lambda: keepers.look(spec.directory).state == "lost")
+    (spec.directory / places.HOME / ".claude/.credentials.json").write_text(json.dumps(login("new", 2)))
+    assert (spec.directory / places.HOME / "junk").exists()
+    ended = await keepers.end(spec.directory)
+    assert ended.ended_by == "lost"
+    assert not (spec.directory / places.HOME).exists()
+    assert not os.path.lexists(make_view().place)
+    assert contents(real) == {**before, "dotfile": json.dumps(login("new", 2))}
+    assert file.is_symlink(), "a link of the user's own stays one"

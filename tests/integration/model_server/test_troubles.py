@@ -136,9 +136,11 @@ def test_codex_hears_in_the_stream_that_its_input_is_too_long() -> None:
 
 
 @pytest.mark.parametrize("protocol", CLIENTS)
-def test_a_turn_may_fail_some_times_and_then_succeed_in_each_conversation(protocol: str) -> None:
+def test_a_turn_fails_as_often_as_it_says_also_for_an_agent_that_resumes(protocol: str) -> None:
     flaky = Flaky(fails=Trouble(kind="overloaded"), times=2, then=Reply(text="at last"))
-    with ModelServer(Scenario(turns=(flaky, Reply(text="second")))) as server:
+    apart = Flaky(fails=Trouble(kind="overloaded"), times=1, then=Reply(text="apart"))
+    scenario = Scenario(turns=(flaky, Reply(text="second")), by_prompt={"other": (apart,)})
+    with ModelServer(scenario) as server:
 
         def text(*conversation: str | int) -> str:
             try:
@@ -148,10 +150,9 @@ def test_a_turn_may_fail_some_times_and_then_succeed_in_each_conversation(protoc
                     return str(error.code)
 
         status = str(REFUSALS[SERVICES[protocol], "overloaded"][0])
-        assert [text("one"), text("one"), text("two"), text("one")] == [status, status, status, "at last"]
-        assert text("one", 1) == "second"
-        assert text("one", 1, "one") == status, "the same words later are another place"
-        assert [text("two"), text("two")] == [status, "at last"]
+        assert [text("go"), text("go", "go on"), text("go", "go on", "go on")] == [status, status, "at last"]
+        assert text("go", 1) == "second"
+        assert [text("other"), text("other"), text("go")] == [status, "apart", "at last"]
 
 
 def test_a_slow_turn_keeps_silent_for_as_long_as_it_says() -> None:

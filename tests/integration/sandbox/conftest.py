@@ -14,7 +14,7 @@ from tests.integration.keeper.conftest import MakeSpec, keepers, make_spec
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
 from loopwright.adapters.sandbox.container import NOTES, Container
 from loopwright.adapters.sandbox.leftovers import remove_abandoned
-from loopwright.core.homes import HomeView
+from loopwright.core.homes import HomeView, PrivatePath
 from loopwright.ports import Reach, RunSpec, Sandbox
 
 __all__ = ["keepers", "make_spec"]
@@ -35,6 +35,8 @@ def real(tmp_path: Path) -> Path:
         ".ssh/id": "private",
         "Documents/diary": "dear diary",
         ".agent.json": '{"login": 1}',
+        ".agent/settings": "mine",
+        ".agent/talks/other": "of another run",
     }.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text)
@@ -88,7 +90,10 @@ def contained(
                 place=str(own / "users" / "one"),
                 real=str(real),
                 hidden=(".ssh", ".cargo/credentials.toml"),
-                kept=(".agent.json", ".agent/"),
+                private=(
+                    PrivatePath(path=".agent.json", source=f"{real}/.agent.json"),
+                    PrivatePath(path=".agent/", source=f"{real}/.agent/", sessions=("talks",)),
+                ),
             )
         )
         spec = make_spec(

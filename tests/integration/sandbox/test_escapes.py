@@ -110,19 +110,22 @@ async def test_what_is_hidden_cannot_be_read(
     assert "seen" not in await text_of(keepers, spec)
 
 
-async def test_what_tools_need_of_home_can_be_read_and_what_an_agent_keeps_is_kept(
+async def test_what_tools_need_of_home_can_be_read_and_what_an_agent_has_there_is_a_copy(
     keepers: ProcessKeepers, contained: MakeContained, real: Path
 ) -> None:
     spec = contained(
         sh="cat ~/.gitconfig ~/.cargo/config.toml; ls -A ~; echo '{}' > ~/new.json; mv ~/new.json ~/.agent.json;"
-        "echo said > ~/.agent/conversation; echo x > ~/dropped; echo x > ~/.cargo/config.toml"
+        f"cat {real}/.agent/settings; echo; ls {real}/.agent/talks; echo x > {real}/.agent/hooks;"
+        "echo x > ~/.agent/settings; echo x > ~/dropped; echo x > ~/.cargo/config.toml"
     )
     assert (await run(keepers, spec)).code != 0
     said = await text_of(keepers, spec)
     assert said[:7] == ["[user]", "name = Someone", "[net]", ".agent", ".agent.json", ".cargo", ".gitconfig"]
     assert "Read-only file system" in said[-1]
-    assert (real / ".agent.json").read_text() == "{}\n"
-    assert (real / ".agent" / "conversation").read_text() == "said\n"
+    assert said[7] == "mine", "settings may name files by their whole path"
+    assert [line for line in said if "Read-only file system" in line] == said[8:]
+    assert (real / ".agent.json").read_text() == '{"login": 1}'
+    assert (real / ".agent" / "settings").read_text() == "mine"
     assert (real / ".cargo" / "config.toml").read_text() == "[net]\n"
     assert not (real / "dropped").exists()
 

@@ -1,6 +1,7 @@
 """Which variables reach an agent."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.environment import agent_environment, secret_values
 from loopwright.core.errors import BadConfig
@@ -51,7 +52,7 @@ def test_what_the_harness_sets_wins() -> None:
 
 
 @pytest.mark.trap("inherited marker")
-@pytest.mark.parametrize("name", ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "LOOPWRIGHT_TOKEN", "GIT_DIR"])
+@each_case("name", ["CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "LOOPWRIGHT_TOKEN", "GIT_DIR"])
 def test_some_names_never_come_through(name: str) -> None:
     invocation = Invocation(argv=("x",), inherit=(name,))
     assert name not in agent_environment(HOST, invocation)

@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import Failure
@@ -126,7 +126,7 @@ def test_an_end_before_it_opened_is_an_end() -> None:
     assert talk.result(code=1).failure is Failure.CRASH
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "wish"),
     [
         (asks("Edit", input={"file_path": "/w/src/a.py"}), Wish(kind="edit", what="src/a.py")),
@@ -177,10 +177,8 @@ def test_an_edit_in_the_workspace_is_allowed_as_it_is() -> None:
     assert "Ask" not in [event.kind for event in talk.events]
 
 
-@pytest.mark.parametrize(
-    "path", ["/w/.git/config", ".git/config", "/w/src/../.git/config", "/real/w/.Git/config"]
-)
-@pytest.mark.parametrize("tool", ["Edit", "MultiEdit", "Write"])
+@each_case("path", ["/w/.git/config", ".git/config", "/w/src/../.git/config", "/real/w/.Git/config"])
+@each_case("tool", ["Edit", "MultiEdit", "Write"])
 def test_an_edit_of_gits_own_files_is_asked_about(tool: str, path: str) -> None:
     talk = Talk(OPENED, INIT, asks(tool, input={"file_path": path}))
     (answer,) = talk.answers()
@@ -233,7 +231,7 @@ def test_a_refusal_says_so_and_the_turn_goes_on() -> None:
     assert talk.result().claimed
 
 
-@pytest.mark.parametrize("access", [Access.EDIT, Access.SANDBOXED_ALL])
+@each_case("access", [Access.EDIT, Access.SANDBOXED_ALL])
 def test_its_own_tool_to_ask_a_person_asks_a_person(access: Access) -> None:
     questions = [
         {"question": "Which colour?", "options": [{"label": "red"}, {"label": "blue"}, {"odd": 1}]},
@@ -253,7 +251,7 @@ def test_its_own_tool_to_ask_a_person_asks_a_person(access: Access) -> None:
     ]
 
 
-@pytest.mark.parametrize("subtype", ["hook_callback", "mcp_message", "elicitation", "", 5])
+@each_case("subtype", ["hook_callback", "mcp_message", "elicitation", "", 5])
 def test_a_request_that_is_not_understood_gets_an_error_and_nobody_waits(subtype: object) -> None:
     line = {"type": "control_request", "request_id": "9", "request": {"subtype": subtype}}
     (answer,) = Talk(OPENED, INIT, line).answers()
@@ -325,7 +323,7 @@ def test_a_failed_turn_is_not_asked_for_its_result() -> None:
     assert talk.result(code=1).failure is Failure.AUTH
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         asks("Bash", input={"command": "make dist"}),
@@ -340,7 +338,7 @@ def test_who_was_stopped_is_not_asked_for_a_result(line: dict[str, Any]) -> None
     assert sum(one["type"] == "user" for one in talk.said) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("server", "works"),
     [
         ({"name": "toy", "status": "connected"}, True),

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.errors import BadConfig
@@ -162,7 +163,7 @@ def test_the_program_is_kept_from_retrying_for_minutes_and_from_calling_home() -
         assert env[name] == "1"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {"maxturns": 3},

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.core.failures import RULES, Failure, Level
@@ -64,7 +65,7 @@ ODD = {
 
 
 @pytest.mark.capability("C027")
-@pytest.mark.parametrize("text", ODD.values(), ids=ODD.keys())
+@each_case("text", ODD.values(), ids=ODD.keys())
 def test_an_odd_line_changes_nothing_about_the_judgement(text: str) -> None:
     result, events = run(INIT, text, GOOD)
     assert result.claimed
@@ -93,7 +94,7 @@ def test_text_that_no_database_takes_is_mended() -> None:
 
 
 @pytest.mark.trap("error with exit 0")
-@pytest.mark.parametrize(
+@each_case(
     "change",
     [
         {"is_error": True},
@@ -111,7 +112,7 @@ def test_a_result_without_a_reason_is_judged_by_the_rest() -> None:
     assert run(INIT, {key: value for key, value in GOOD.items() if key != "terminal_reason"})[0].claimed
 
 
-@pytest.mark.parametrize("cost", [None, "0.5", True, -1, float("nan"), float("inf"), [], 10**30])
+@each_case("cost", [None, "0.5", True, -1, float("nan"), float("inf"), [], 10**30])
 def test_a_cost_that_is_no_amount_is_unknown(cost: object) -> None:
     assert run(INIT, {**GOOD, "total_cost_usd": cost})[0].cost_micros is None
 
@@ -130,7 +131,7 @@ def test_a_program_that_breaks_down_in_the_middle_is_started_again_and_no_work_i
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize("code", [1, 2, 126, 127])
+@each_case("code", [1, 2, 126, 127])
 def test_a_program_that_fails_before_it_streams_could_not_start(code: int) -> None:
     result, _ = run("error: unknown option '--nonsense'", code=code)
     assert result.failure is Failure.CANNOT_START

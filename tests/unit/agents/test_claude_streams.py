@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.agents.claude_meters import windows
@@ -111,7 +112,7 @@ def test_every_recorded_stream_has_a_row() -> None:
 
 
 @pytest.mark.capability("C028", "C029")
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
     result = judged(name)
     assert result.failure is CASES[name][1], result
@@ -119,7 +120,7 @@ def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
     assert result.claimed or result.detail
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_folding_again_from_the_start_gives_the_same_state_which_can_be_pickled(name: str) -> None:
     first, second = folded(name), folded(name)
     assert first == second
@@ -128,7 +129,7 @@ def test_folding_again_from_the_start_gives_the_same_state_which_can_be_pickled(
         assert json.loads(json.dumps(dict(event.data))) == dict(event.data)
 
 
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_the_done_pattern_finds_the_result_line_and_no_other(name: str) -> None:
     pattern = AGENT.invocation(
         AgentRequest(prompt="", workspace=Path("w"), run_directory=Path("r"))
@@ -255,7 +256,7 @@ def test_a_service_that_asks_to_slow_down_says_for_how_long() -> None:
     assert judged("c_529").retry_at is None, "these pauses are its own"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pauses", "answered", "after_s"),
     [
         (((1, 30_000), (2, 45_000)), False, 45.0),
@@ -265,7 +266,7 @@ def test_a_service_that_asks_to_slow_down_says_for_how_long() -> None:
         (((1, 10**15), (2, "soon"), (3, None), (4, -1)), False, None),
     ],
 )
-@pytest.mark.parametrize(("status", "failure"), [(429, Failure.RATE_LIMIT), (529, Failure.OVERLOADED)])
+@each_case(("status", "failure"), [(429, Failure.RATE_LIMIT), (529, Failure.OVERLOADED)])
 def test_a_longer_pause_than_its_own_is_what_the_service_asked_for(
     pauses: tuple[tuple[int, object], ...],
     answered: bool,
@@ -297,7 +298,7 @@ def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize(
+@each_case(
     ("ended_by", "failure"),
     [
         ("not_started", Failure.CANNOT_START),
@@ -313,7 +314,7 @@ def test_a_run_that_was_ended_from_outside_is_no_success_whatever_it_said(
     assert judged("claude_edit", ended(0, ended_by)).failure is failure
 
 
-@pytest.mark.parametrize("ended_by", ["deadline", "idle"])
+@each_case("ended_by", ["deadline", "idle"])
 def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(ended_by: str) -> None:
     result = judged("claude_connfail_retry", ended(-15, ended_by))
     assert (result.failure, result.claimed, result.retry_at) == (Failure.ENVIRONMENT, False, None)
@@ -324,7 +325,7 @@ def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(ended
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "error", "failure"),
     [
         (529, "overloaded", Failure.OVERLOADED),
@@ -351,6 +352,6 @@ def test_who_reported_an_error_and_did_not_leave_has_the_error() -> None:
 
 
 @pytest.mark.capability("C028")
-@pytest.mark.parametrize("code", [1, -11, 137])
+@each_case("code", [1, -11, 137])
 def test_a_good_result_with_a_bad_exit_is_no_success(code: int) -> None:
     assert judged("claude_edit", ended(code)).failure is Failure.CRASH

@@ -3,7 +3,7 @@
 import json
 from typing import Any, ClassVar
 
-import pytest
+from tests.cases import each_case
 from tests.unit.agents.codex_messages import AGENT, WORKSPACE, Message, answered, begun, ended, message
 
 from loopwright.adapters.agents.reading import only_reads
@@ -144,7 +144,7 @@ class TestCommands:
 
 
 class TestGitsOwnFiles:
-    @pytest.mark.parametrize(
+    @each_case(
         "path",
         [f"{WORKSPACE}/.git/config", ".git/config", f"{WORKSPACE}/src/../.git/config", "sub/.GIT/config"],
     )
@@ -165,7 +165,7 @@ class TestGitsOwnFiles:
 
 
 class TestReading:
-    @pytest.mark.parametrize(
+    @each_case(
         "line",
         [
             "cat hello.txt",
@@ -183,7 +183,7 @@ class TestReading:
         assert only_reads(line)
         assert result_of(ask(COMMAND, **command(line))) == {"decision": "accept"}
 
-    @pytest.mark.parametrize(
+    @each_case(
         "line",
         [
             "",
@@ -368,7 +368,7 @@ def test_a_question_is_passed_on_to_a_person() -> None:
     assert stopped(step)
 
 
-@pytest.mark.parametrize("method", ["item/tool/call", "account/chatgptAuthTokens/refresh", "novelty/ask"])
+@each_case("method", ["item/tool/call", "account/chatgptAuthTokens/refresh", "novelty/ask"])
 def test_a_request_that_nobody_can_answer_gets_the_protocols_own_error(method: str) -> None:
     step = ask(method)
     answer = json.loads(step.writes[0])

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.codex import starting
 from loopwright.adapters.agents.codex.agent import CodexAgent
@@ -43,20 +44,21 @@ def settings(invocation: Invocation) -> dict[str, Any]:
 
 
 class TestBoth:
-    @pytest.mark.parametrize("options", [{}, EXEC])
+    @each_case("options", [{}, EXEC])
     def test_the_prompt_is_not_on_the_command_line(self, options: dict[str, str]) -> None:
         invocation = invoked(options=options)
         assert not any("secret" in argument for argument in invocation.argv)
         assert "secret" not in invocation.stdin_data
 
-    @pytest.mark.parametrize("options", [{}, EXEC])
+    @each_case("options", [{}, EXEC])
     def test_its_login_and_its_conversations_are_in_reach(self, options: dict[str, str]) -> None:
         invocation = invoked(options=options)
         (home,) = invocation.home
-        assert (home.path, home.writable, home.moved_by) == (".codex/", True, "CODEX_HOME")
+        assert (home.path, home.moved_by, home.sessions) == (".codex/", "CODEX_HOME", ("sessions",))
+        assert "auth.json" in [login.file for login in home.logins]
         assert "CODEX_HOME" in invocation.inherit
 
-    @pytest.mark.parametrize("options", [{}, EXEC])
+    @each_case("options", [{}, EXEC])
     def test_it_is_to_go_nowhere_but_to_its_model(self, options: dict[str, str]) -> None:
         found = settings(invoked(options=options))
         assert found["check_for_update_on_startup"] is False
@@ -76,7 +78,7 @@ class TestBoth:
         assert invoked(options={"binary": "/opt/codex"}).argv[0] == "/opt/codex"
         assert "/opt/codex" in invoked(options={"binary": "/opt/codex", **EXEC}).argv
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("given", "words"),
         [
             ({"colour": "red"}, "unknown option colour"),
@@ -108,7 +110,7 @@ class TestAppServer:
         assert hello["params"]["clientInfo"]["name"] == "loopwright"
 
     @pytest.mark.capability("C034")
-    @pytest.mark.parametrize(
+    @each_case(
         ("access", "ask", "policy", "sandbox"),
         [
             (Access.READ_ONLY, "commands", "on-request", "read-only"),

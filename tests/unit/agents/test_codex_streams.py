@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.codex_messages import AGENT, ended
 
 from loopwright.core.failures import Failure
@@ -112,7 +113,7 @@ def test_every_recorded_stream_has_a_row() -> None:
 
 
 @pytest.mark.capability("C028", "C029")
-@pytest.mark.parametrize("name", CASES)
+@each_case("name", CASES)
 def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
     result = judged(name)
     assert result.failure is CASES[name][1], result
@@ -120,7 +121,7 @@ def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
     assert result.claimed or result.detail
 
 
-@pytest.mark.parametrize("name", [*CASES, *TURNS])
+@each_case("name", [*CASES, *TURNS])
 def test_folding_again_from_the_start_gives_the_same_state_which_can_be_pickled(name: str) -> None:
     first, second = folded(name), folded(name)
     assert first == second
@@ -129,7 +130,7 @@ def test_folding_again_from_the_start_gives_the_same_state_which_can_be_pickled(
         assert json.loads(json.dumps(dict(event.data))) == dict(event.data)
 
 
-@pytest.mark.parametrize("name", [*CASES, *TURNS])
+@each_case("name", [*CASES, *TURNS])
 def test_without_a_request_the_same_is_told_and_nothing_is_written_to_begin_with(name: str) -> None:
     state, events, writes, _ = folded(name, request=None)
     assert [one.kind for one in events if one.kind != "Ask"] == [
@@ -139,7 +140,7 @@ def test_without_a_request_the_same_is_told_and_nothing_is_written_to_begin_with
     AGENT.result(state, ended(0))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("names", "options", "methods"),
     [
         (list(CASES), {"protocol": "exec"}, {"turn.completed", "turn.failed"}),
@@ -199,7 +200,7 @@ class TestExec:
             input_tokens=70, output_tokens=25, cache_read_tokens=50, cache_write_tokens=0
         )
 
-    @pytest.mark.parametrize("name", ["x_401", "x_sigterm", "x_sigint_sh"])
+    @each_case("name", ["x_401", "x_sigterm", "x_sigint_sh"])
     def test_what_a_failed_run_used_is_unknown_and_not_zero(self, name: str) -> None:
         assert judged(name).usage is None
         assert judged(name).cost_micros is None
@@ -311,8 +312,8 @@ class TestAppServer:
             ("secondary", 0.4, False),
         ]
 
-    @pytest.mark.parametrize("name", TURNS)
-    @pytest.mark.parametrize(
+    @each_case("name", TURNS)
+    @each_case(
         ("ended_by", "failure"),
         [
             ("not_started", Failure.CANNOT_START),
@@ -331,7 +332,7 @@ class TestAppServer:
         assert judged("EDIT", ended(-15, "done_hang")).claimed
 
     @pytest.mark.capability("C028")
-    @pytest.mark.parametrize("code", [1, -11, 137])
+    @each_case("code", [1, -11, 137])
     def test_a_completed_turn_with_a_bad_exit_is_no_success(self, code: int) -> None:
         assert judged("EDIT", ended(code)).failure is Failure.CRASH
 

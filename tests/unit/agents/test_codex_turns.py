@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.codex_messages import AGENT, answered, begun, ended, message
 
 from loopwright.core.awaited import QuotaKind
@@ -53,7 +54,7 @@ def failed(info: Any, words: str = "something", **more: Any) -> AgentResult:
 
 class TestErrors:
     @pytest.mark.capability("C028")
-    @pytest.mark.parametrize(
+    @each_case(
         ("info", "failure"),
         [
             ("contextWindowExceeded", Failure.CONTEXT),
@@ -91,7 +92,7 @@ class TestErrors:
         assert result.failure is failure
         assert result.detail == "something"
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("words", "failure"),
         [
             ("Quota exceeded. Check your plan and billing details.", Failure.BILLING),
@@ -109,7 +110,7 @@ class TestErrors:
     ) -> None:
         assert failed("usageLimitExceeded", words).failure is failure
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("words", "failure"),
         [
             ('{"error": {"code": "context_length_exceeded"}}', Failure.CONTEXT),
@@ -170,7 +171,7 @@ class TestErrors:
         result = judged(asks, end("failed", error=error))
         assert (result.failure, result.asked) == (Failure.AUTH, ())
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("info", "words", "after_s"),
         [
             ("rateLimitExceeded", "Rate limit reached. Please try again in 1m2.5s.", 62.5),
@@ -317,7 +318,7 @@ class TestQuota:
             "credits: 12.50 left",
         ]
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("facts", "left"),
         [
             ({"hasCredits": True, "unlimited": True, "balance": None}, "unlimited"),
@@ -342,7 +343,7 @@ class TestQuota:
         # Nobody knows when somebody buys more.
         assert (result.failure, result.retry_at) == (Failure.BILLING, None)
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("reached", "failure"),
         [
             ("workspace_owner_credits_depleted", Failure.BILLING),
@@ -373,7 +374,7 @@ class TestQuota:
         result = judged(once, limits(rateLimitReachedType="rate_limit_reached"), end("failed", error=error))
         assert result.failure is Failure.USAGE_LIMIT
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("account", "kinds"),
         [
             ({"type": "apiKey"}, [QuotaKind.DOLLARS]),
@@ -401,7 +402,7 @@ class TestQuota:
 
 
 class TestTelling:
-    @pytest.mark.parametrize(("status", "ok"), [("completed", True), ("failed", False), ("declined", False)])
+    @each_case(("status", "ok"), [("completed", True), ("failed", False), ("declined", False)])
     def test_how_a_command_ended_is_told(self, status: str, ok: bool) -> None:
         item = {
             "type": "commandExecution",

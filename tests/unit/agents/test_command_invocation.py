@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.command import CommandAgent, CommandState
 from loopwright.core.errors import BadConfig
@@ -61,7 +62,7 @@ def test_the_prompt_file_is_always_written() -> None:
     assert AGENT.invocation(request).files == {"prompt.md": "do it"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "options",
     [
         {},
@@ -105,7 +106,7 @@ def ended(state: CommandState, code: int | None, ended_by: Any = "itself") -> Ag
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize(
+@each_case(
     ("code", "ended_by", "failure"),
     [
         (1, "itself", Failure.AGENT_ERROR),

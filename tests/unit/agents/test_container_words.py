@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.container import Container, Engine, client_environment
@@ -124,7 +125,7 @@ def test_refusals_name_the_path_and_the_setting(tmp_path: Path, reach: Reach) ->
     assert told("curl: (6) Could not resolve host: example.invalid") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("now", "found"),
     [
         ("/home/me/bin:/usr/bin", "/image/bin:/home/me/bin:/usr/bin"),
@@ -140,7 +141,7 @@ def test_a_path_with_a_comma_is_one_path() -> None:
     assert boxed.mount_words("write", "/a,b", "/a,b") == 'type=bind,"source=/a,b","target=/a,b"'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "gone"),
     [
         ("Error: No such container: x", True),

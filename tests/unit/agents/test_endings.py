@@ -3,7 +3,7 @@
 import signal
 from datetime import UTC, datetime
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.endings import ended_by_us, is_signal
 from loopwright.core.failures import Failure
@@ -12,7 +12,7 @@ from loopwright.ports import Exit
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("error", "failure"),
     [
         ("[Errno 28] No space left on device: 'a' -> 'b'", Failure.ENVIRONMENT),
@@ -35,7 +35,7 @@ def test_a_full_disk_that_kept_a_program_from_starting_is_not_the_program_s_faul
     assert ended_by_us(end) == (failure, error or "the program could not be started")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "is_one"),
     [
         (None, False), (0, False), (1, False), (127, False), (128, False),

@@ -7,14 +7,17 @@ import pytest
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
 from loopwright.adapters.sandbox.mounts import is_hidden, is_writable, mounts, ordered
-from loopwright.core.homes import HomeView
+from loopwright.core.homes import HomeView, PrivatePath
 from loopwright.ports import Reach
 
 
 def table(user: Path, **more: Any) -> Any:
     own = user.parent / "own"
     view = HomeView(
-        place=f"{own}/users/a", real=str(user), hidden=(".cargo/credentials", ".ssh"), kept=(".agent/",)
+        place=f"{own}/users/a",
+        real=str(user),
+        hidden=(".cargo/credentials", ".ssh"),
+        private=(PrivatePath(path=".agent/", source=f"{user}/.agent/", sessions=("talks",)),),
     )
     narrowed = Bubblewrap(program="bwrap").view(view)
     values: dict[str, Any] = {
@@ -34,6 +37,7 @@ def user(tmp_path: Path) -> Path:
     user = tmp_path / "user"
     (user / ".cargo").mkdir(parents=True)
     (user / ".cargo" / "credentials").write_text("token")
+    (user / ".agent" / "talks").mkdir(parents=True)
     (tmp_path / "own").mkdir()
     return user
 
@@ -41,9 +45,18 @@ def user(tmp_path: Path) -> Path:
 def test_only_the_workspace_the_temporary_folder_and_what_was_let_can_be_written(user: Path) -> None:
     own = user.parent / "own"
     found = table(user)
-    writable = (f"{own}/workspaces/a/x", "/tmp/x", "/var/tmp/x", "/srv/out/x", f"{user}/.agent/login")
+    writable = (
+        f"{own}/workspaces/a/x",
+        "/tmp/x",
+        "/var/tmp/x",
+        "/srv/out/x",
+        f"{own}/runs/r/home/.agent/login",
+    )
     assert [path for path in writable if not is_writable(found, path)] == []
-    others = ("/etc/passwd", "/srv/x", "/usr/bin/x", f"{user}/.cargo/x", f"{user}/bin/x", "/run/postgresql/x")
+    others = (
+        *("/etc/passwd", "/srv/x", "/usr/bin/x", f"{user}/.cargo/x", f"{user}/bin/x", "/run/postgresql/x"),
+        f"{user}/.agent/settings",
+    )
     assert [path for path in others if is_writable(found, path)] == []
 
 
@@ -54,6 +67,7 @@ def test_home_and_our_own_files_are_hidden_but_for_tools(user: Path) -> None:
         f"{user}/diary",
         f"{user}/.ssh/id",
         f"{user}/.cargo/credentials",
+        f"{user}/.agent/talks/other",
         f"{own}/loopwright.db",
         "/run/bus",
     )
@@ -90,3 +104,18 @@ def test_nothing_is_mounted_on_a_link_that_is_seen_with_its_folder(user: Path) -
     assert str(link) not in found, "a virtual environment's program is such a link"
     assert found[str(user / "tools")].kind == "read"
     assert found[str(real)].kind == "read"
+
+
+def test_nothing_is_mounted_on_a_link_whose_folder_comes_to_be_seen_later(user: Path) -> None:
+    """As with a program in a virtual environment below /tmp: its interpreter is a link out of it."""
+    real = user.parent / "pythons" / "python3"
+    real.parent.mkdir()
+    real.write_text("")
+    environment = user.parent / "checkout" / ".venv"
+    (environment / "bin").mkdir(parents=True)
+    (environment / "bin" / "python").symlink_to(real)
+    shown = (environment / "bin" / "python", environment)
+    found = table(user, readable=shown)
+    assert str(environment) in found
+    assert str(environment / "bin" / "python") not in found
+    assert not is_hidden(found, str(real))

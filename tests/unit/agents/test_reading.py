@@ -1,11 +1,11 @@
 """Which command lines only look."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.reading import only_reads
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "cat hello.txt",
@@ -23,7 +23,7 @@ def test_looking_is_known_as_such(line: str) -> None:
     assert only_reads(line)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "",

@@ -5,6 +5,7 @@ from importlib import invalidate_caches
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.claude import ClaudeAgent
@@ -28,17 +29,17 @@ def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     sys.modules.pop("someones_agent", None)
 
 
-@pytest.mark.parametrize("name", registry.AGENTS)
+@each_case("name", registry.AGENTS)
 def test_every_built_in_agent_can_be_made_and_knows_its_name(name: str) -> None:
     assert registry.agent(name).name == name
 
 
-@pytest.mark.parametrize("kind", registry.SOURCES)
+@each_case("kind", registry.SOURCES)
 def test_every_built_in_source_can_be_made_and_knows_its_kind(kind: str) -> None:
     assert registry.source(kind).kind == kind
 
 
-@pytest.mark.parametrize("kind", registry.GATES)
+@each_case("kind", registry.GATES)
 def test_every_built_in_gate_can_be_made(kind: str) -> None:
     assert callable(registry.gate(kind).spec)
 

@@ -5,8 +5,7 @@ import pwd
 from pathlib import Path
 from typing import Any
 
-import pytest
-
+from loopwright.adapters import registry
 from loopwright.adapters.agents.claude import ClaudeAgent
 from loopwright.adapters.user_folder import HIDDEN, Views, user_folder
 from loopwright.core.accounts import Account
@@ -24,14 +23,25 @@ CLAUDE = ClaudeAgent().invocation(
 def seen(
     env: dict[str, str] | None = None, invocation: Invocation | None = None, **more: Any
 ) -> tuple[dict[str, str], HomeView]:
-    return Views(**{"real": USER, "own": (), **more})(env or {}, invocation, PLACE)
+    given, view = Views(**{"real": USER, "own": (), **more})(env or {}, invocation, PLACE)
+    assert view is not None
+    return given, view
+
+
+def copies(view: HomeView) -> dict[str, str]:
+    return {one.path: one.source for one in view.private}
+
+
+def invoked(name: str) -> Invocation:
+    request = AgentRequest(prompt="p", workspace=Path("/w"), run_directory=Path("/r"), options={})
+    return registry.agent(name).invocation(request)
 
 
 def test_well_known_secrets_are_hidden_and_what_tools_need_is_not() -> None:
     _, view = seen()
     assert {".ssh", ".aws", ".config/gh", ".docker/config.json", ".bash_history"} <= set(view.hidden)
     assert not {".gitconfig", ".npmrc", ".config", ".cache", ".local", ".cargo", ".m2"} & set(view.hidden)
-    assert (view.real, view.place, view.shown, view.kept) == (str(USER), str(PLACE), (), ())
+    assert (view.real, view.place, view.shown, view.private) == (str(USER), str(PLACE), (), ())
 
 
 def test_every_hidden_path_is_plain() -> None:
@@ -52,7 +62,7 @@ def test_the_user_lets_one_through_and_hides_another() -> None:
 def test_what_is_hidden_by_hand_is_hidden_from_those_who_need_it_too() -> None:
     _, view = seen(invocation=CLAUDE, show=(".netrc",), hide=(".netrc", ".claude"))
     assert {".netrc", ".claude"} <= set(view.hidden)
-    assert (view.shown, view.kept) == ((), (".claude.json",))
+    assert (view.shown, copies(view)) == ((), {".claude.json": f"{USER}/.claude.json"})
 
 
 def test_loopwrights_own_folders_are_hidden_where_they_are_in_home() -> None:
@@ -69,27 +79,49 @@ def test_loopwrights_own_folder_is_hidden_by_its_real_path_too(tmp_path: Path) -
 
 
 def test_an_agent_gets_what_it_declares_even_where_it_would_be_hidden() -> None:
-    needs = (HomePath(path=".aws/config"), HomePath(path=".config/gh/", writable=True))
+    needs = (HomePath(path=".aws/config"), HomePath(path=".config/gh/"), HomePath(path=".netrc", shared=True))
     _, view = seen(invocation=Invocation(argv=("x",), home=needs))
-    assert view.shown == (".aws/config",)
-    assert view.kept == (".config/gh/",)
+    assert copies(view) == {".aws/config": f"{USER}/.aws/config", ".config/gh/": f"{USER}/.config/gh"}
+    assert view.shown == (".netrc",)
     assert ".config/gh" not in view.hidden
     assert ".aws" in view.hidden
 
 
-@pytest.mark.parametrize(
-    ("env", "kept"),
-    [
-        ({}, (".claude/", ".claude.json")),
-        ({"CLAUDE_CONFIG_DIR": "/nowhere/user/.claude-work"}, ()),
-    ],
-)
-def test_claude_keeps_its_login_unless_a_variable_says_where_else(
-    env: dict[str, str], kept: tuple[str, ...]
-) -> None:
-    given, view = seen(env, CLAUDE)
-    assert view.kept == kept
-    assert {name: given[name] for name in env} == env, "the place that it names is the real one"
+def test_claude_has_a_copy_wherever_the_user_has_it() -> None:
+    _, usual = seen({}, CLAUDE)
+    assert copies(usual) == {".claude/": f"{USER}/.claude", ".claude.json": f"{USER}/.claude.json"}
+    assert usual.sessions == f"{PLACE}.sessions"
+    for folder, place in ((f"{USER}/.claude-work", ".claude-work"), ("/srv/x", ".claude_config_dir")):
+        given, moved = seen({"CLAUDE_CONFIG_DIR": folder}, CLAUDE)
+        assert copies(moved) == {f"{place}/": folder, f"{place}/.claude.json": f"{folder}/.claude.json"}
+        assert given["CLAUDE_CONFIG_DIR"] == f"{PLACE}/{place}", "the user's own is out of its way"
+        assert set(moved.hidden) == {*HIDDEN, ".claude", ".claude.json"}
+
+
+def test_goose_and_gemini_have_theirs_below_the_folder_that_a_variable_names() -> None:
+    for name, variable, folder, expected in (
+        ("gemini", "GEMINI_CLI_HOME", f"{USER}/g", {"g/.gemini/": f"{USER}/g/.gemini"}),
+        ("gemini", "GEMINI_CLI_HOME", str(USER), {".gemini/": f"{USER}/.gemini"}),
+        ("goose", "GOOSE_PATH_ROOT", "/srv/x", {".goose_path_root/data/": "/srv/x/data"}),
+    ):
+        given, view = seen({variable: folder}, invoked(name))
+        assert expected.items() <= copies(view).items(), name
+        (path,) = expected
+        assert f"{PLACE}/{path}".startswith(given[variable])
+
+
+def test_a_cache_of_the_agents_own_is_looked_for_in_the_view() -> None:
+    given, view = seen({"XDG_CONFIG_HOME": f"{USER}/cfg"}, invoked("opencode"))
+    assert given["XDG_CACHE_HOME"] == f"{PLACE}/.cache"
+    assert copies(view)["cfg/opencode/"] == f"{USER}/cfg/opencode"
+
+
+def test_without_a_private_home_only_what_belongs_to_the_agent_is_a_copy() -> None:
+    env, none = Views(real=USER, own=(), whole=True)({"HOME": str(USER)}, None, PLACE)
+    assert (env, none) == ({"HOME": str(USER)}, None)
+    env, view = seen({"HOME": str(USER)}, CLAUDE, whole=True)
+    assert (env["HOME"], view.hidden, view.whole) == (str(PLACE), (), True)
+    assert set(copies(view)) == {".claude/", ".claude.json"}
 
 
 def test_variables_that_name_folders_in_home_name_them_in_the_view() -> None:
@@ -128,31 +160,18 @@ def on_account(home: str) -> tuple[dict[str, str], HomeView]:
     return seen(dict(drawn.env), drawn, accounts=accounts)
 
 
-def test_a_run_sees_the_home_of_its_own_account_and_of_no_other() -> None:
-    _, view = on_account(str(USER / ".claude-work"))
-    assert view.kept == (".claude-work/",)
-    assert {".claude", ".claude.json", "more/claude"} <= set(view.hidden)
-    assert ".claude-work" not in view.hidden
-
-
-def test_an_account_elsewhere_needs_no_showing_and_the_usual_one_is_hidden_from_it() -> None:
-    _, view = on_account("/srv/claude")
-    assert view.kept == ()
-    assert {".claude", ".claude.json", ".claude-work", "more/claude"} <= set(view.hidden)
-
-
-def test_the_usual_home_named_as_an_account_is_shown_to_it() -> None:
-    _, view = on_account(str(USER / ".claude"))
-    assert view.kept == (".claude/",)
-    assert ".claude" not in view.hidden
-    assert {".claude-work", ".claude.json"} <= set(view.hidden)
+def test_a_run_has_a_copy_of_its_own_accounts_home_and_sees_no_other() -> None:
+    for home, place in (
+        (USER / ".claude-work", ".claude-work"),
+        (USER / ".claude", ".claude"),
+        (Path("/srv/claude"), ".claude_config_dir"),
+    ):
+        _, view = on_account(str(home))
+        assert copies(view) == {f"{place}/": str(home), f"{place}/.claude.json": f"{home}/.claude.json"}
+        others = {".claude", ".claude-work", "more/claude", ".claude.json"} - {home.name}
+        assert others == set(view.hidden) - set(HIDDEN)
 
 
 def test_gates_see_the_home_of_no_account() -> None:
     _, view = seen(accounts=(USER / ".claude-work",))
     assert ".claude-work" in view.hidden
-
-
-def test_a_home_that_the_user_moved_hides_nothing_more() -> None:
-    _, view = seen({"CLAUDE_CONFIG_DIR": str(USER / ".other")}, CLAUDE)
-    assert set(view.hidden) == set(HIDDEN)

@@ -6,6 +6,7 @@ from bench.cases.overhead import cpu_of
 from bench.counted import Counts, git_command, shape
 from bench.meter import Ended, Metered
 from bench.yard import Job
+from tests.cases import each_case
 
 
 def job(key: str, seconds: float, *needs: str) -> Job:
@@ -50,7 +51,7 @@ def test_processor_time_is_sorted_by_what_it_was_for() -> None:
     assert cpu.added == pytest.approx(5.0 + 1.35 + 1.0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("sql", "seen"),
     [
         ("SELECT a.b, c FROM tasks WHERE x", "SELECT tasks"),

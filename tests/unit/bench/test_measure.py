@@ -1,7 +1,7 @@
 """The figures of the benchmark: medians, ratios, spreads and targets."""
 
-import pytest
 from bench.measure import Measurement, Target, read, taken_in_turn
+from tests.cases import each_case
 
 
 def figure(**changes: object) -> Measurement:
@@ -22,7 +22,7 @@ def test_repeats_that_ran_side_by_side_are_compared_with_each_other() -> None:
     assert figure(values=(2.0, 4.0), baseline=(2.0,)).ratio == 1.5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("target", "met"),
     [
         (Target(limit=2.0, of="value"), True),

@@ -9,6 +9,7 @@ import pytest
 from bench import chart, page, table
 from bench.__main__ import put_into
 from bench.measure import Measurement, Target
+from tests.cases import each_case
 
 MET = Measurement(
     case="overhead",
@@ -59,7 +60,7 @@ def test_a_row_says_value_spread_baseline_ratio_and_target() -> None:
     assert table.row(MISSED)[-2:] == ("≤ 15.0 MB", "**missed**")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "shown"),
     [(1234.5, "1234"), (12.34, "12.3"), (1.234, "1.23"), (0.01234, "0.012"), (-5.0, "-5.00")],
 )

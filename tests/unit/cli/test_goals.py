@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.cli.goals import check_goal, is_goal
 from loopwright.cli.planning import _for_existing
@@ -17,9 +18,9 @@ from loopwright.core.errors import UserError
         ("plan.yml", "looks like a path"),
         ("my plan.yml", "looks like a path"),
         ("plans/next", "looks like a path"),
-        ("chekc", "looks like the command `loopwright plan check`"),
-        ("Coverage", "looks like the command `loopwright plan coverage`"),
-        ("satus", "looks like the command `loopwright status`"),
+        ("chekc", "looks like the command `plan check`"),
+        ("Coverage", "looks like the command `plan coverage`"),
+        ("satus", "looks like the command `status`"),
         ("plan.yaml", "plan.yaml is there already"),
         ("all of it.md", "all of it.md is there already"),
     ],
@@ -36,7 +37,7 @@ def test_what_is_no_goal_is_refused_before_an_agent_is_asked(
     assert "loopwright plan" in refused.value.hint
 
 
-@pytest.mark.parametrize("text", ["Greet in French", "Mend it", "Say how to install it in README.md"])
+@each_case("text", ["Greet in French", "Mend it", "Say how to install it in README.md"])
 def test_a_sentence_is_a_goal(text: str) -> None:
     assert is_goal(text)
     check_goal(text)

@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 import pytest
+from tests.cases import each_case
 
 from loopwright import __version__
 from loopwright.cli.main import COMMANDS, call
@@ -14,6 +15,7 @@ PARTS = {
     "quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),
+    "projects": ("import",),
     "config": ("show", "check", "schema"),
 }
 EVERY = [*COMMANDS, *(f"{name} {part}" for name, parts in PARTS.items() for part in parts)]
@@ -44,7 +46,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     assert [name for name in COMMANDS if f" {name} " not in told] == []
 
 
-@pytest.mark.parametrize("command", [("run",), ("plan", "check"), ("help",)])
+@each_case("command", [("run",), ("plan", "check"), ("help",)])
 def test_help_of_a_command_is_what_its_own_flag_prints(
     capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
 ) -> None:
@@ -55,13 +57,13 @@ def test_help_of_a_command_is_what_its_own_flag_prints(
     assert told.startswith(f"Usage: loopwright {' '.join(command)}")
 
 
-@pytest.mark.parametrize("command", ["nosuch", "plan nosuch"])
+@each_case("command", ["nosuch", "plan nosuch"])
 def test_help_of_what_does_not_exist_says_so(capsys: pytest.CaptureFixture[str], command: str) -> None:
     assert call(["help", *command.split()]) == 2
     assert f"there is no command '{command}'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("flag", ["-V", "--version"])
+@each_case("flag", ["-V", "--version"])
 def test_the_version_has_a_long_and_a_short_flag(capsys: pytest.CaptureFixture[str], flag: str) -> None:
     assert call([flag]) == 0
     assert capsys.readouterr().out == f"loopwright {__version__}\n"
@@ -75,14 +77,14 @@ def test_every_part_of_a_command_is_looked_at_here(pages: Pages) -> None:
         )
 
 
-@pytest.mark.parametrize("command", EVERY)
+@each_case("command", EVERY)
 def test_the_usage_line_calls_arguments_by_their_names(pages: Pages, command: str) -> None:
     usage = pages(command).splitlines()[0]
     assert usage.startswith(f"Usage: loopwright {command}")
     assert "ARGS" not in usage
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "usage"),
     [
         ("status", "[OPTIONS] [PLAN]"),
@@ -95,7 +97,7 @@ def test_what_may_be_left_out_stands_in_brackets(pages: Pages, command: str, usa
     assert pages(command).startswith(f"Usage: loopwright {command} {usage}\n")
 
 
-@pytest.mark.parametrize("command", EVERY)
+@each_case("command", EVERY)
 def test_a_switch_has_no_opposite_that_nobody_needs(pages: Pages, command: str) -> None:
     told = pages(command)
     assert set(re.findall(r"--(?:no|empty)-[a-z-]+", told)) <= {
@@ -108,7 +110,7 @@ def test_a_switch_has_no_opposite_that_nobody_needs(pages: Pages, command: str) 
     assert "docs/" not in told, "who installed the package has no such folder"
 
 
-@pytest.mark.parametrize("command", EVERY)
+@each_case("command", EVERY)
 def test_a_line_of_help_breaks_only_where_the_terminal_ends(pages: Pages, command: str) -> None:
     rest = pages(command).splitlines()[2:]
     described = rest[: next(n for n, line in enumerate(rest) if line.startswith("╭"))]

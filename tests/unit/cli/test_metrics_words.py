@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.cli.metrics import _cost, _row
@@ -32,13 +32,11 @@ async def test_a_plan_stands_as_in_the_list_of_plans() -> None:
     assert standing(one) == standing(listed) == ("NEEDS YOU", "red")
     assert "NEEDS YOU" in _row(one)[-1]
     assert one.figures.begun == 1
-    gaps = replace(one, status="VERIFIED", outcome="verified_with_gaps")
-    assert standing(gaps)[0] == "VERIFIED WITH GAPS"
     view = home.store.read_sync(lambda tx: plan_view(tx, home.get(Plan, one.plan_id).id, home.world.paths))
     assert _cost(one.figures) in summary(view)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("figures", "said"),
     [
         (Figures(), "$0.00"),
@@ -51,7 +49,7 @@ def test_an_unknown_cost_is_said_in_the_words_of_status(figures: Figures, said: 
     assert _cost(figures) == said
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("agent", "micros", "ended", "said"),
     [
         (None, None, True, "-"),
@@ -94,6 +92,7 @@ def test_a_loop_is_all_of_its_plans() -> None:
         loop="shop/plan",
         title="t",
         status="VERIFIED",
+        state="VERIFIED",
         outcome="verified",
         loop_state="",
         started_at=EPOCH,
@@ -119,7 +118,7 @@ def test_a_loop_is_all_of_its_plans() -> None:
     assert _row(one)[:3] == ("loop_1", "1/2", "3/6")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("micros", "said"),
     [
         (None, "$?"),

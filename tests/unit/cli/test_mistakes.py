@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 import loopwright
 from loopwright.cli.mistakes import explain
@@ -53,11 +54,11 @@ def test_a_schema_is_named_only_for_a_form_that_has_one(capsys: pytest.CaptureFi
         bad.kind = kind
         assert (
             _told(capsys, bad, "run", "w")[-1]
-            == "to do: mend what is named; `loopwright plan check` looks again"
+            == "to do: mend what is named; `loopwright plan check FILE` looks again"
         )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "file", "schema"),
     [
         ("orchestrator", "state.json", "orchestrator_state"),
@@ -102,9 +103,7 @@ def test_what_a_name_could_mean_is_listed_with_the_command_that_means_it(
     ]
 
 
-@pytest.mark.parametrize(
-    ("known", "code"), [(NotFound("x"), 2), (Held("x"), 5), (GitFailed("x"), 6), (UNCLEAR, 2)]
-)
+@each_case(("known", "code"), [(NotFound("x"), 2), (Held("x"), 5), (GitFailed("x"), 6), (UNCLEAR, 2)])
 def test_a_program_gets_one_document_with_the_exit_code(
     capsys: pytest.CaptureFixture[str], known: LoopwrightError, code: int
 ) -> None:

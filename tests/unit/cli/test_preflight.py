@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.cli.agent_probe import probe
@@ -48,7 +49,7 @@ COMMAND = 'agent = "command"\n[agents.command]\n'
 
 
 @pytest.mark.capability("C004")
-@pytest.mark.parametrize(
+@each_case(
     ("options", "told"),
     [
         ('command = "true"\ncomand = "x"\n', "loopwright.toml:4: agents.command.comand: "),
@@ -118,7 +119,7 @@ def test_a_model_that_only_a_task_names_is_enough_for_its_own_placeholder() -> N
     assert agents_of(_work("command", model="small"), settings)[0].usable
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "usable"),
     [
         ('"no-such-program-here --x"', False),
@@ -141,7 +142,7 @@ def test_a_command_whose_program_is_missing_is_found_before_it_runs(command: str
         assert found.hint.startswith(f"install {found.program}, put it on PATH, or correct the path in")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "usable"),
     [
         ('"no-such-program-here --acp"', False),
@@ -196,7 +197,9 @@ def test_what_is_not_committed_is_one_sentence_for_each_fact() -> None:
     [fallback] = _told(name, file=name, committed=False)
     assert "settings are taken from your checkout" in fallback
     [changed] = _told(name, "plans/p.yaml", file=name, committed=True)
-    assert changed == "loopwright.toml has uncommitted changes that do not count: the one of aaaaaaa is used"
+    assert changed == (
+        "loopwright.toml has uncommitted changes; commit them or pass --settings FILE (they are read from aaaaaaa)"
+    )
     assert _told("a.py", "plans/p.yaml", file=name, committed=True) == (
         "not committed, so not part of the work: a.py",
     )
@@ -211,7 +214,7 @@ def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:
 
 
 @pytest.mark.capability("C075")
-@pytest.mark.parametrize(
+@each_case(
     ("project", "agents", "told", "hint"),
     [
         (
@@ -243,7 +246,7 @@ def test_a_limit_that_nobody_could_keep_is_refused_before_anything_starts(
     assert hint in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "project",
     [
         'agent = "codex"\nmodel = "new-model"\n',
@@ -258,7 +261,7 @@ def test_a_limit_that_can_be_kept_is_fine(project: str) -> None:
     check_costs(_settings(project), _work(None))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("review", "told"),
     [
         ('agent = "codx"\n', "loopwright.toml:3: review.agent: there is no agent named 'codx'"),
@@ -294,7 +297,10 @@ def _uncontained(project: str) -> Settings:
 
 def test_an_agent_that_nothing_keeps_to_its_workspace_is_named_before_it_starts() -> None:
     (told,) = check_keeping(_uncontained(BY_COMMAND), _work(None))
-    assert told.startswith("nothing keeps command to its workspace here: it asks for no leave")
+    assert told == (
+        "The `command` agent runs without a sandbox and can change any file you can, and runs any program unasked. "
+        "To contain it: set sandbox.level to auto, or run what you do not trust in a container or a virtual machine."
+    )
     assert check_keeping(_uncontained('agent = "claude"\n'), _work(None)) == ()
     by_exec = 'agent = "codex"\n[agents.codex]\nprotocol = "exec"\n'
     assert check_keeping(_uncontained(by_exec), _work(None)) == (), "it has a sandbox of its own"
@@ -309,9 +315,9 @@ def test_an_agent_that_nothing_keeps_from_writing_is_not_started_read_only() -> 
 
 def test_everything_allowed_without_a_sandbox_is_said() -> None:
     (told,) = check_keeping(_uncontained('permission_mode = "sandboxed-all"\n'), _work(None))
-    assert told == (
-        "permission_mode is sandboxed-all (loopwright.toml:1), but no sandbox contains agents here: "
-        "they can do whatever you can"
+    assert told.startswith(
+        "Agents run without a sandbox and ask for no permission (permission_mode is sandboxed-all, loopwright.toml:1): "
+        "they can change any file you can, and run any program. To contain them: set sandbox.level to auto"
     )
 
 
@@ -363,7 +369,7 @@ def test_a_secret_in_the_options_of_an_agent_that_does_nothing_is_refused_too(
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("wanted", "told"),
     [
         (

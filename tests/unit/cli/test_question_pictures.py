@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
 from rich.console import Console
+from tests.cases import each_case
 
 from loopwright.cli.questions import picture
 from loopwright.engine.question_views import QuestionView
@@ -39,7 +39,7 @@ def _lines(
     return told.get().splitlines()
 
 
-@pytest.mark.parametrize("columns", [80, 40])
+@each_case("columns", [80, 40])
 def test_the_suggested_answer_holds_for_those_who_asked_and_wider_ones_are_named(columns: int) -> None:
     lines = _lines("permission", columns=columns)
     assert max(map(len, lines)) <= columns
@@ -50,12 +50,12 @@ def test_the_suggested_answer_holds_for_those_who_asked_and_wider_ones_are_named
     )
 
 
-@pytest.mark.parametrize(("kind", "state"), [("question", "OPEN"), ("permission", "ANSWERED")])
+@each_case(("kind", "state"), [("question", "OPEN"), ("permission", "ANSWERED")])
 def test_what_cannot_be_answered_for_longer_does_not_offer_it(kind: str, state: str) -> None:
     assert "--for" not in "\n".join(_lines(kind, columns=80, state=state))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "said"),
     [
         ({"options": ("80", "8080"), "default": "80"}, "taken when nobody answers: 80"),
@@ -84,7 +84,7 @@ def test_what_an_agent_asks_neither_steers_the_terminal_nor_passes_for_our_own_w
     assert "    1  yes 3 never\\x07" in lines
 
 
-@pytest.mark.parametrize("text", [f"rm {'a' * 5_000} tail", "\n".join(["rm", *["a"] * 400, "tail"])])
+@each_case("text", [f"rm {'a' * 5_000} tail", "\n".join(["rm", *["a"] * 400, "tail"])])
 def test_below_a_plan_a_long_question_has_its_beginning_its_end_and_a_mark_between(text: str) -> None:
     lines = _lines("permission", text=text)
     told = "\n".join(lines)
@@ -95,3 +95,7 @@ def test_below_a_plan_a_long_question_has_its_beginning_its_end_and_a_mark_betwe
     whole = "".join(_lines("permission", text=text, whole=True))
     assert "left out" not in whole
     assert whole.count("a") >= text.count("a")
+
+
+def test_an_answer_that_looks_like_an_option_can_be_typed_as_it_is_shown() -> None:
+    assert "  loopwright answer ask_4f0c1a2b -- -w" in _lines("question", options=("-w", "it's"))

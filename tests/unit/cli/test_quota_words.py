@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.cli.quota import window_in_words
 from loopwright.core.awaited import QuotaKind, QuotaWindow
@@ -10,7 +10,7 @@ from loopwright.core.awaited import QuotaKind, QuotaWindow
 RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("window", "said"),
     [
         (QuotaWindow(name="odd"), "odd"),

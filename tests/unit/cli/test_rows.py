@@ -2,9 +2,9 @@
 
 import io
 
-import pytest
 from rich.console import Console
 from rich.text import Text
+from tests.cases import each_case
 
 from loopwright.cli.rows import Rows, Wrapped
 
@@ -37,7 +37,7 @@ def test_columns_give_way_in_their_order_then_names_are_cut() -> None:
     }
 
 
-@pytest.mark.parametrize("room", range(12, 100))
+@each_case("room", range(12, 100))
 def test_no_line_is_wider_than_the_room(room: int) -> None:
     assert max(line.cell_len for line in _rows().lines(room)) <= room
 

@@ -4,7 +4,7 @@ import json
 from datetime import UTC, datetime
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.cli.transcript import Shown, Transcript, readable_lines
 from loopwright.core.model import Role, Run
@@ -56,7 +56,7 @@ def test_a_used_up_window_is_told_with_its_end_and_an_open_one_is_not() -> None:
     assert not any("allowed" in line for line in told("c_429sub.out"))
 
 
-@pytest.mark.parametrize("path", sorted(STREAMS.glob("c_*.out")), ids=lambda path: path.stem)
+@each_case("path", sorted(STREAMS.glob("c_*.out")), ids=lambda path: path.stem)
 def test_no_line_of_the_protocol_reaches_people(path: Path) -> None:
     for line in told(path.name):
         assert not line.startswith('{"type"'), line

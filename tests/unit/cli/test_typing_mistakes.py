@@ -1,27 +1,27 @@
 """What somebody is told who typed a command wrong."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.cli.main import call
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("typed", "told"),
     [
-        (["reject"], ["`loopwright reject` needs a TASK", "`loopwright status` names the tasks"]),
-        (["run"], ["`loopwright run` needs a PLAN", "a file with tasks"]),
+        (["reject"], ["`reject` needs a TASK", "`loopwright status` names the tasks"]),
+        (["run"], ["`run` needs a PLAN", "a file with tasks"]),
         (["answer", "q", "--nope"], ["Unknown option: --nope", "`loopwright answer --help`"]),
-        (["reject", "t", "--at", "x"], ["`loopwright reject --at` needs a FILE:LINE and a text"]),
-        (["show", "a", "b"], ["`loopwright show` has no use for 'b'"]),
+        (["reject", "t", "--at", "x"], ["`reject --at` needs a FILE:LINE and a text"]),
+        (["show", "a", "b"], ["`show` has no use for 'b'"]),
         (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
-        (["plan", "chekc", "plan.md"], ["has no use for 'plan.md': did you mean `loopwright plan check`?"]),
+        (["plan", "chekc", "plan.md"], ["has no use for 'plan.md': did you mean `plan check`?"]),
         (["run", "hello"], ["there is no such file; if it is a goal, `loopwright plan hello`"]),
         *((["run", ""], ["the name of the plan is empty"]), (["plan", "check", " "], ["is empty"])),
         *((["audit", ""], ["is empty"]), (["plan", "coverage", ""], ["is empty", "such as plan.yaml"])),
         (
             ["sattus"],
             [
-                "there is no command 'sattus': did you mean `loopwright status`?",
+                "there is no command 'sattus': did you mean `status`?",
                 "`loopwright --help` lists the commands",
             ],
         ),
@@ -39,4 +39,4 @@ def test_a_word_that_is_near_no_command_is_taken_for_none(capsys):
     assert call(["bogus"]) == 2
     assert "did you mean" not in capsys.readouterr().err
     assert call(["hand"]) == 2
-    assert "did you mean `loopwright hand-back`?" in capsys.readouterr().err
+    assert "did you mean `hand-back`?" in capsys.readouterr().err

@@ -1,6 +1,7 @@
 """Accounts of agents in the settings: what can be said, and what is said when it is wrong."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.config.accounts import accounts
 from loopwright.config.layers import Level, from_environment, from_toml
@@ -57,7 +58,7 @@ def test_the_environment_can_name_one() -> None:
     assert found == {"claude": (Account(name="work", home="/w", variables={"A": "B", "C": "D"}),)}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "said"),
     [
         ('[agents.claude.accounts.work]\nhome = "work"', "an absolute path, or one that starts with ~/"),

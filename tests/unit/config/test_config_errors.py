@@ -5,6 +5,7 @@ import string
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.config.layers import Level, from_environment, from_flags, from_toml
 from loopwright.config.resolve import load, resolve
@@ -17,7 +18,7 @@ def message_of(text: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ('agnt = "x"', 'loopwright.toml:1: agnt: unknown setting (did you mean "agent"?)'),
@@ -110,7 +111,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
     assert caught.value.hint is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("variable", "guess"),
     [
         ("LOOPWRIGHT_LIMIT__HARD", "LOOPWRIGHT_LIMITS__HARD"),
@@ -128,7 +129,7 @@ def test_a_variable_of_another_program_or_of_our_own_processes_is_left_alone() -
     assert resolve([from_environment(env, ours=frozenset({"LOOPWRIGHT_MODEL_"}))]).origins == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     "name",
     ["PLAN", "TASK", "ATTEMPT", "RUN", "RUN_ID", "PORT_BASE", "PORT_COUNT", "FAILPOINT", "FAILPOINT_TRACE"],
 )

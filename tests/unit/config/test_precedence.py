@@ -4,12 +4,14 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.config.layers import Level, from_environment, from_flags, from_plan, from_toml, loop_from_toml
 from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.config.settings import setting_of, settings
+from loopwright.core.dependencies import READY
 from loopwright.core.errors import BadConfig
 from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.ports import PlannedTask, PlannedWork
@@ -33,6 +35,8 @@ SAMPLES: dict[str, list[object]] = {
     "finish": ["squash", "leave", "fast-forward", "squash", "leave", "pull-request"],
     "finish_sign": [True, False, True, False, True, False],
     "max_unreviewed": [1, 2, 3, 4, 5, 6],
+    "dependencies": ["d1", "d2", "d3", "d4", "d5", "d6"],
+    "dependency_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "setup": ["s1", "s2", "s3", "s4", "s5", "s6"],
     "setup_timeout": ["1m", "2m", "3m", "4m", "5m", "6m"],
     "copy_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
@@ -53,10 +57,12 @@ SAMPLES: dict[str, list[object]] = {
     "check_base": [False, True, False, True, False, True],
     "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
+    "business_docs": [True, False, True, False, True, False],
     "unseen_proof": [True, False, True, False, True, False],
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "answer_within": [60.0, 61.0, 62.0, 63.0, 64.0, 65.0],
     "environment": [["A"], ["B"], ["C"], ["D"], ["E"], ["F"]],
+    "environment_plain": [["A"], ["B"], ["C"], ["D"], ["E"], ["F"]],
     "max_cost": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
     "max_cost_per_run": [1.5, 2.5, 3.5, 4.5, 5.5, 6.5],
     "max_cost_per_task": [2.5, 3.5, 4.5, 5.5, 6.5, 7.5],
@@ -108,6 +114,7 @@ SAMPLES: dict[str, list[object]] = {
     "evaluator.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "forge.remote": ["r1", "r2", "r3", "r4", "r5", "r6"],
     "forge.hosts": [[f"h{n} gitlab"] for n in range(5)] + [["h github https://h/api"]],
+    "env_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
     "forge.token_file": ["/a", "/b", "/c", "/d", "/e", "/f"],
     "gates": [[{"name": f"g{n}", "run": f"run {n}"}] for n in range(6)],
     "agents.claude.binary": ["b1", "b2", "b3", "b4", "b5", "b6"],
@@ -142,7 +149,7 @@ def as_text(value: object) -> str:
 
 
 @pytest.mark.capability("C002", "C007")
-@pytest.mark.parametrize("key", SAMPLES)
+@each_case("key", SAMPLES)
 def test_each_level_beats_the_ones_below_it_for_every_setting(key: str) -> None:
     setting = setting_of(key)
     assert setting is not None
@@ -170,8 +177,8 @@ def test_the_samples_cover_every_setting() -> None:
     assert set(SAMPLES) - {"agents.claude.binary"} == set(settings())
 
 
-@pytest.mark.parametrize("level", [Level.PROJECT, Level.LOOP, Level.PLAN])
-@pytest.mark.parametrize("key", [key for key, setting in settings().items() if setting.machine])
+@each_case("level", [Level.PROJECT, Level.LOOP, Level.PLAN])
+@each_case("key", [key for key, setting in settings().items() if setting.machine])
 def test_a_setting_of_the_machine_cannot_come_from_a_project(key: str, level: Level) -> None:
     value = SAMPLES[key][0]
     layer = {
@@ -183,7 +190,7 @@ def test_a_setting_of_the_machine_cannot_come_from_a_project(key: str, level: Le
         resolve([layer])
 
 
-@pytest.mark.parametrize("path", ["relative", "/a/../b", "~someone/x", ""])
+@each_case("path", ["relative", "/a/../b", "~someone/x", ""])
 def test_what_a_sandbox_lets_through_is_a_whole_path(path: str) -> None:
     with pytest.raises(BadConfig, match="paths that are absolute or start with ~/"):
         resolve([from_toml(as_toml("sandbox.write", [path]), "config.toml", Level.USER)])
@@ -218,6 +225,8 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         finish_sign=True,
         remote="r1",
         max_unreviewed=1,
+        dependencies="d1",
+        dependency_files=("a",),
         setup="s1",
         setup_timeout_s=60,
         copy_files=("a",),
@@ -225,12 +234,14 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
         red_proof="logic",
         qa_mode="lite",
+        business_docs=True,
         unseen_proof=True,
         review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
         rounds=RoundsPolicy(max=1, sleep_s=1, until="green", unchanged=1, stop_after_s=3600),
         allowed_commands=("a *",),
         answer_within_s=60.0,
         environment=("A",),
+        environment_plain=("A",),
         limits=Limits(hard_s=60, idle_s=60, done_grace_s=1, output_bytes=1024 * 1024, term_grace_s=1),
         max_cost_micros=1_500_000,
         max_run_cost_micros=1_500_000,
@@ -269,7 +280,7 @@ def test_the_gates_of_a_plan_replace_those_of_the_project() -> None:
     assert settled.origin("gates") == "plan plan.yaml"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("project", "commands", "origin"),
     [
         (None, ["make check"], "the baseline checks of orchestrator"),
@@ -325,6 +336,13 @@ def test_an_empty_variable_counts_as_not_set() -> None:
     assert resolve([from_environment({"LOOPWRIGHT_AGENT": " "})]).origin("agent") == "default"
 
 
+def test_no_variable_that_runs_are_given_is_taken_for_a_setting() -> None:
+    """A gate may run Loopwright itself."""
+    names = ("PLAN", "TASK", "TASK_NAME", "ATTEMPT", "RUN", "PORT_BASE", "PORT_COUNT")
+    layer = from_environment(dict.fromkeys((READY, *(f"LOOPWRIGHT_{name}" for name in names)), "1"))
+    assert (layer.values, layer.problems) == ({}, ())
+
+
 def test_a_flag_that_was_not_given_counts_as_not_set() -> None:
     assert resolve([from_flags({"agent": None})]).origin("agent") == "default"
 
@@ -343,14 +361,14 @@ def test_a_loop_and_a_flag_are_part_of_what_is_loaded(tmp_path: Path) -> None:
     assert (other.values.model, other.origin("model")) == ("plain", "loopwright.toml:2")
 
 
-@pytest.mark.parametrize("name", ["thoughts", "./thoughts", "thoughts/"])
+@each_case("name", ["thoughts", "./thoughts", "thoughts/"])
 def test_a_loop_is_known_however_its_source_is_spelt(name: str) -> None:
     text = f'[loops."{name}"]\nmodel = "m"\n'
     settled = load({"HOME": "/nowhere"}, platform="linux", loop="thoughts", project_text=text)
     assert (settled.values.model, settled.origin("model")) == ("m", "loopwright.toml:2")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "told"),
     [
         (

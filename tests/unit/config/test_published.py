@@ -9,6 +9,7 @@ from typing import get_args, get_type_hints
 
 import jsonschema
 import pytest
+from tests.cases import each_case
 from tests.unit.config.published import ROOT, published
 from tests.unit.config.test_precedence import SAMPLES, as_tree
 
@@ -22,7 +23,7 @@ from loopwright.core.document_schemas import document_schemas
 
 
 @pytest.mark.capability("C006")
-@pytest.mark.parametrize("path", published(), ids=lambda path: path.name)
+@each_case("path", published(), ids=lambda path: path.name)
 def test_a_published_file_says_what_the_code_says(path: Path) -> None:
     command = "python -m tests.unit.config.published"
     assert path.read_text(encoding="utf-8") == published()[path], (
@@ -31,7 +32,7 @@ def test_a_published_file_says_what_the_code_says(path: Path) -> None:
 
 
 @pytest.mark.capability("C006")
-@pytest.mark.parametrize("name", ["project", "user", *source_schemas(), *document_schemas()])
+@each_case("name", ["project", "user", *source_schemas(), *document_schemas()])
 def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -42,7 +43,7 @@ def test_every_published_schema_can_be_printed() -> None:
     assert sorted(get_args(choices)) == sorted(["config", "user", *source_schemas(), *document_schemas()])
 
 
-@pytest.mark.parametrize("key", SAMPLES)
+@each_case("key", SAMPLES)
 def test_the_schema_accepts_what_the_program_accepts(key: str) -> None:
     validator = jsonschema.Draft202012Validator(configuration_schema(machine=True))
     for value in SAMPLES[key]:
@@ -52,7 +53,7 @@ def test_the_schema_accepts_what_the_program_accepts(key: str) -> None:
 
 
 @pytest.mark.capability("C003")
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         'agnt = "x"', 'home = "/x"', "parallel = 0", '[limits]\nhard = "soon"', '[limits]\nhrd = 1', 'caches = "red"',
@@ -98,9 +99,7 @@ def test_chosen_settings_stand_uncommented_in_the_commented_file() -> None:
     assert tomllib.loads(text) == {"setup": "npm ci", "limits": {"hard": "5m"}}
 
 
-@pytest.mark.parametrize(
-    "value", ['a"b\\c\nd\t\x7f\x1b é 🙂', 3, 2.5, True, ["a", "b"], {"a b": 1, "c": ["x"], "": False}]
-)
+@each_case("value", ['a"b\\c\nd\t\x7f\x1b é 🙂', 3, 2.5, True, ["a", "b"], {"a b": 1, "c": ["x"], "": False}])
 def test_values_written_as_toml_read_back_as_themselves(value: object) -> None:
     assert tomllib.loads(f"x = {toml_value(value)}") == {"x": value}
 

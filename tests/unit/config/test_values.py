@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import settings as trying
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.config.home import default_home, user_file
 from loopwright.config.kinds import DOLLARS, SIZE, duration, read_duration, show_duration
@@ -15,7 +16,7 @@ from loopwright.config.settings import settings
 from loopwright.core.errors import BadConfig, UserError
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "seconds"),
     [("90s", 90), ("30m", 1800), ("1h30m", 5400), ("1h 30m", 5400), ("2d", 172800), ("250ms", 0.25), (7, 7)],
 )
@@ -29,12 +30,12 @@ def test_a_shown_duration_reads_back_as_itself(milliseconds: int) -> None:
     assert read_duration(show_duration(milliseconds / 1000)) == pytest.approx(milliseconds / 1000)
 
 
-@pytest.mark.parametrize("off", ["off", "OFF", False])
+@each_case("off", ["off", "OFF", False])
 def test_a_limit_can_be_switched_off(off: object) -> None:
     assert duration(off=True).read(off) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("given", "word"),
     [
         ("fixes", "fixes"),
@@ -59,9 +60,7 @@ def test_a_shown_size_reads_back_as_itself(size: int) -> None:
     assert SIZE.read(SIZE.show(size)) == size
 
 
-@pytest.mark.parametrize(
-    ("text", "size"), [("64MB", 64 * 2**20), ("1GiB", 2**30), ("2.5 kb", 2560), (4096, 4096)]
-)
+@each_case(("text", "size"), [("64MB", 64 * 2**20), ("1GiB", 2**30), ("2.5 kb", 2560), (4096, 4096)])
 def test_sizes_are_read_as_people_write_them(text: object, size: int) -> None:
     assert SIZE.read(text) == size
 
@@ -106,7 +105,7 @@ def test_without_a_home_folder_the_message_says_what_to_set() -> None:
         _ = resolve([]).home
 
 
-@pytest.mark.parametrize("platform", ["win32", "cygwin", "msys"])
+@each_case("platform", ["win32", "cygwin", "msys"])
 def test_windows_is_refused_with_the_way_out(platform: str) -> None:
     with pytest.raises(UserError, match="does not run on Windows") as caught:
         load({"HOME": "/u"}, platform=platform)
@@ -126,7 +125,7 @@ def test_showing_the_settings_names_value_origin_and_meaning() -> None:
     assert all(each.description for each in shown.values())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("url", "shown"),
     [
         ("postgresql://u:secret@h:5432/d", "postgresql://u:***@h:5432/d"),

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.accounts import Account, account_named, called, usual
@@ -50,7 +51,7 @@ def admission(*envelopes: Envelope, names: tuple[str, ...] = ("work", "home")) -
     return Admission({one.id: one for one in envelopes}, NOW, {"claude": names})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after", "is_news"),
     [
         ((), (), False),
@@ -75,7 +76,7 @@ def test_what_matters_of_a_quota_is_told_at_once(
     assert noticeable(before, after) is is_news
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("windows", "left"),
     [
         ((), UNKNOWN),
@@ -97,7 +98,7 @@ def test_what_is_left_is_what_the_fullest_window_leaves(
     assert remaining(account("work", *windows), NOW) == left
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("envelopes", "chosen"),
     [
         ((), "work"),

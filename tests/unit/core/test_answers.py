@@ -1,6 +1,6 @@
 """An answer that becomes a file: where it is taken from."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.answers import LONGEST, answer_in
 from loopwright.core.policy import Answering
@@ -14,7 +14,7 @@ def test_a_structured_result_counts_whatever_else_was_said() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "answer"),
     [
         ("Look:\n```loopwright-plan\na: 1\n```\nBetter:\n```loopwright-plan\na: 2\n```\n", "a: 2\n"),
@@ -30,7 +30,7 @@ def test_without_one_the_last_block_is_the_answer_and_else_all_that_was_said(sai
     assert answer_in(PLAN, None, said) == answer
 
 
-@pytest.mark.parametrize("form", ["{}", "```loopwright-plan\n{}\n```\n"])
+@each_case("form", ["{}", "```loopwright-plan\n{}\n```\n"])
 def test_an_answer_without_end_is_cut(form: str) -> None:
     assert len(answer_in(PLAN, None, form.format("x" * LONGEST * 2))) in (LONGEST, LONGEST + 1)
     assert len(answer_in(PLAN, {"a": "x" * LONGEST * 2}, "")) == LONGEST + 1

@@ -1,6 +1,6 @@
 """What a changed test no longer asks for."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.asserts import weakened
 
@@ -27,7 +27,7 @@ class SumTest(unittest.TestCase):
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new"),
     [
         ("import pytest", "import pytest, os"),
@@ -43,7 +43,7 @@ def test_a_change_that_asks_for_as_much_as_before_is_none(old: str, new: str) ->
     assert weakened(BEFORE, BEFORE.replace(old, new)) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new", "found"),
     [
         ("== 4", "== 5", ["no longer checked: assert add(2, 2) == 4"]),

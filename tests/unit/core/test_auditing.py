@@ -1,6 +1,6 @@
 """How well a mark of completion stands: what contradicts it comes first."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.auditing import Checked, Named, Proof, proof_of
 
@@ -16,7 +16,7 @@ GOOD, BAD, BROKEN = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("named", "checks", "checked", "proof"),
     [
         (THERE, 1, GOOD, Proof.PROVEN),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.budget import (
     Cap,
@@ -56,7 +56,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
     assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 33, 36, 40]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("setting", "spent", "reason"),
     [
         (
@@ -122,7 +122,7 @@ def test_what_is_only_estimated_is_marked() -> None:
     assert over.why == "the budget is used up: ~$0.00003 of $0.00003"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("limit", "spent", "proposed"),
     [(1_000_000, 1_200_000, 2_200_000), (50_000, 50_001, 110_000), (30, 31, 61)],
 )
@@ -130,7 +130,7 @@ def test_as_much_again_is_proposed_to_the_cent(limit: int, spent: int, proposed:
     assert Cap(setting="max_cost", limit=limit, spent=spent).over.raise_to == proposed
 
 
-@pytest.mark.parametrize(("spent", "is_near"), [(7, False), (8, True), (9, True), (10, False)])
+@each_case(("spent", "is_near"), [(7, False), (8, True), (9, True), (10, False)])
 def test_a_cap_is_near_from_four_fifths_on_until_it_is_used_up(spent: int, *, is_near: bool) -> None:
     assert Cap(setting="max_cost", limit=10, spent=spent).is_near is is_near
 
@@ -165,7 +165,7 @@ def test_a_plan_is_over_its_budget_when_that_is_spent_or_cannot_be_counted() -> 
     unknown = over_budget(plan(Policy(max_task_cost_micros=1), unknown_costs=1))
     assert unknown is not None
     assert "nobody knows what a run has cost" in unknown.why
-    assert "`loopwright resume plan_1 --max-cost-per-task …`" in unknown.reason("plan_1")
+    assert "`loopwright resume plan_1 --max-cost-per-task AMOUNT`" in unknown.reason("plan_1")
     assert over_budget(plan(Policy(), spent_micros=10**9, unknown_costs=3)) is None
 
 

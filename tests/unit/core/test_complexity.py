@@ -1,6 +1,7 @@
 """How hard a task is: a person's word, else rules as data."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.complexity import complexity_of
 
@@ -8,7 +9,7 @@ LONG = "A text that is long enough to say what is meant by it."
 
 
 @pytest.mark.capability("C031")
-@pytest.mark.parametrize(
+@each_case(
     ("title", "description", "dependencies", "checks", "said", "level"),
     [
         ("Add login", f"Passwords for the api. {LONG}", 0, 1, None, "high"),

@@ -1,6 +1,6 @@
 """What programs say when a sandbox refuses them something."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.containment import Refused, refusals
 
@@ -26,7 +26,7 @@ SAID = {
 }
 
 
-@pytest.mark.parametrize("line", SAID)
+@each_case("line", SAID)
 def test_a_refusal_is_read_with_its_path(line: str) -> None:
     kind, path = SAID[line]
     assert list(refusals([line])) == [Refused(kind=kind, path=path)]  # type: ignore[arg-type]

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.coverage import Covered, Facts, Kind, Looked, Ran, Standing, Wanted, covered
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
@@ -42,7 +42,7 @@ def judged(wanted: Wanted, *verdicts: Ran) -> Covered:
     return covered(wanted, Facts(ran=verdicts))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verdicts", "standing"),
     [
         ((), Standing.NO_EVIDENCE),

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.decide import (
@@ -64,13 +65,13 @@ def test_nothing_to_do_is_nothing_decided() -> None:
     assert decided() == Decided(decisions=(), look_again_at=None)
 
 
-@pytest.mark.parametrize("status", [PlanState.DRAFT, PlanState.DISPATCHING])
+@each_case("status", [PlanState.DRAFT, PlanState.DISPATCHING])
 def test_a_plan_that_was_accepted_or_half_dispatched_is_dispatched(status: PlanState) -> None:
     accepted = front(status=status)
     assert decided(accepted).decisions == (Dispatch(plan_id=accepted.plan.id),)
 
 
-@pytest.mark.parametrize("status", [PlanState.VERIFYING, *sorted(ENDED_PLAN)])
+@each_case("status", [PlanState.VERIFYING, *sorted(ENDED_PLAN)])
 def test_a_plan_that_is_verifying_or_over_is_left_alone(status: PlanState) -> None:
     assert decided(front(status=status, ready=(task(),))).decisions == ()
 
@@ -87,7 +88,7 @@ def test_running_tasks_count_against_the_plans_limit() -> None:
     assert decided(scene, busy=1).decisions == (StartAttempt(task_id=ready[0].id),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("slots", "working", "judged", "left"),
     [
         (2, 0, 0, 4),
@@ -184,7 +185,7 @@ def test_a_parked_attempt_wakes_when_its_time_has_come_and_goes_before_new_work(
     assert made.look_again_at == LATER
 
 
-@pytest.mark.parametrize("kind", ["task", "attempt", "plan"])
+@each_case("kind", ["task", "attempt", "plan"])
 def test_a_pause_of_ours_is_over_when_the_clock_was_set_back_but_a_time_that_was_named_is_not(
     kind: str,
 ) -> None:
@@ -235,7 +236,7 @@ def test_a_verification_whose_gate_was_broken_waits_its_turn() -> None:
     assert decided(front(open_tasks=0, not_before=NOW)).decisions != ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("failed", "held_up", "reason"),
     [
         (1, 0, "1 task needs you"),
@@ -254,11 +255,11 @@ def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
     assert decided(scene).decisions == (FailPlan(plan_id=scene.plan.id, reason="1 task needs you"),)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "reason"),
     [
-        (["a"], "a is with a person: `loopwright hand-back` goes on"),
-        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright hand-back` goes on"),
+        (["a"], "a is with a person: `loopwright hand-back a` goes on"),
+        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright hand-back a` goes on"),
     ],
 )
 def test_a_plan_of_which_only_what_people_took_over_is_left_waits_for_them(
@@ -275,13 +276,13 @@ def test_open_tasks_of_which_none_can_ever_start_are_said_and_not_waited_for() -
     )
 
 
-@pytest.mark.parametrize("state", sorted(set(LoopState) - {LoopState.RUNNING}))
+@each_case("state", sorted(set(LoopState) - {LoopState.RUNNING}))
 def test_nothing_happens_in_a_loop_that_does_not_run(state: LoopState) -> None:
     busy = front(ready=(task(not_before=LATER),), waiting=(parked(wake_at=LATER),), state=state)
     assert decided(busy, front(status=PlanState.DRAFT, state=state)) == Decided(decisions=())
 
 
-@pytest.mark.parametrize("state", sorted(set(LoopState) - {LoopState.RUNNING}))
+@each_case("state", sorted(set(LoopState) - {LoopState.RUNNING}))
 def test_a_pause_with_an_end_is_over_then_and_not_before(state: LoopState) -> None:
     def at(moment: datetime) -> Decided:
         paused = front(ready=(task(),), state=state)

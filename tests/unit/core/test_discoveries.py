@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.discoveries import (
     MOST_DISCOVERED,
@@ -30,7 +31,7 @@ def test_each_fenced_block_of_the_last_words_is_work_that_was_left_to_others() -
 
 
 @pytest.mark.trap("quoted success")
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         block({"title": "...", "reason": "...", "recommendation": "current"}),
@@ -65,7 +66,7 @@ def test_the_same_title_in_the_same_task_is_the_same_work() -> None:
     assert discovery_id("ptask_1", "Mend the clocks") != one
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "taken", "key"),
     [
         ("Mend the clock!", set(), "mend-the-clock"),

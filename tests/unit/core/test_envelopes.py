@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
@@ -90,7 +91,7 @@ def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
 
 
 @pytest.mark.trap("breaker by hand")
-@pytest.mark.parametrize("until", [None, NOW, NOW - timedelta(seconds=1)])
+@each_case("until", [None, NOW, NOW - timedelta(seconds=1)])
 def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:
     half_open = envelope(until=until)
     door = admission(half_open)
@@ -128,14 +129,14 @@ def of_opus(**changes: Any) -> Envelope:
     return envelope(**{"id": "claude/default:opus", "models": ("opus", "")} | changes)
 
 
-@pytest.mark.parametrize("model", ["opus", "claude-opus-5-5", "Claude-Opus-5", None])
+@each_case("model", ["opus", "claude-opus-5-5", "Claude-Opus-5", None])
 def test_a_limit_of_one_model_keeps_that_model_back_and_whoever_was_refused(model: str | None) -> None:
     door = admission(envelope(state=EnvelopeState.OPEN), of_opus())
     assert door.choose("claude", model) == Held(envelope=of_opus(), look_again_at=LATER)
     assert door.account("claude", "att_1", model=model) is None
 
 
-@pytest.mark.parametrize("model", ["haiku", "claude-sonnet-5", "opusplan"])
+@each_case("model", ["haiku", "claude-sonnet-5", "opusplan"])
 def test_other_models_of_the_account_go_on_and_may_stand_in(model: str) -> None:
     door = admission(of_opus())
     assert door.choose("claude", model) == Choice(agent="claude", model=model)
@@ -164,7 +165,7 @@ def test_who_finds_out_about_a_model_of_a_closed_account_finds_out_about_both() 
     assert probing.account("claude", "att_2", model="opus") is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("windows", "model"),
     [
         ((), ""),
@@ -195,7 +196,7 @@ def test_an_envelope_that_nothing_is_known_of_lets_nobody_take_over() -> None:
     assert isinstance(admission(envelope(failure=None)).choose("claude", None, ("codex",)), Held)
 
 
-@pytest.mark.parametrize(("entry", "agent", "model"), [("codex", "codex", None), ("a:b:c", "a", "b:c")])
+@each_case(("entry", "agent", "model"), [("codex", "codex", None), ("a:b:c", "a", "b:c")])
 def test_an_entry_of_the_list_is_an_agent_and_perhaps_a_model(
     entry: str, agent: str, model: str | None
 ) -> None:
@@ -260,7 +261,7 @@ def test_an_attempt_that_waits_for_its_reviewer_goes_on_when_the_reviewers_envel
     assert decided(plan(fallback=("claude",)), its_own, **at_work).decisions == (), "nobody stands in for it"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("policy", "words"),
     [
         ({"wait_for_limits": False}, "claude is closed until 2031-05-06"),

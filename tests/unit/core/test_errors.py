@@ -1,7 +1,7 @@
 """Errors carry what a handler needs as data, and say it in one line."""
 
-import pytest
 from scripts.render_docs import error_classes
+from tests.cases import each_case
 
 from loopwright.core.errors import (
     Ambiguous,
@@ -64,7 +64,7 @@ def test_a_defect_is_not_shown_as_the_users_mistake() -> None:
     assert not isinstance(IllegalTransition("plan", "plan_1", "DRAFT", "VERIFIED"), UserError)
 
 
-@pytest.mark.parametrize("cls", error_classes(), ids=lambda cls: cls.code)
+@each_case("cls", error_classes(), ids=lambda cls: cls.code)
 def test_every_error_has_a_code_of_its_own_and_a_meaning(cls: type[LoopwrightError]) -> None:
     assert "code" in vars(cls)
     assert (cls.__doc__ or "").strip()

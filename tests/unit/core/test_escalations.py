@@ -1,11 +1,11 @@
 """What a person's answer about a task that was given up means."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.escalations import CANCEL, GIVEN_UP, KIND, LEAVE, RETRY, is_given_up, meaning, words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "option", "hint"),
     [
         ("retry", RETRY, ""),
@@ -23,9 +23,7 @@ def test_an_option_its_number_or_another_try_with_a_hint(answer: str, option: st
     assert meaning(answer) == (option, hint)
 
 
-@pytest.mark.parametrize(
-    "answer", ["", "0", "4", "²", "yes", "retrying", "retry:", "cancel: all of it", "01"]
-)
+@each_case("answer", ["", "0", "4", "²", "yes", "retrying", "retry:", "cancel: all of it", "01"])
 def test_anything_else_is_no_answer(answer: str) -> None:
     assert meaning(answer) is None
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.evaluating import MOST_TASKS, Weight, cannot_fail, findings, impossible
 from loopwright.core.policy import GateCommand
@@ -43,7 +44,7 @@ def test_what_cannot_run_is_impossible() -> None:
     assert ("size", Weight.IMPOSSIBLE) in found(*many)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command",
     ["true", ":", " exit 0 ", "echo it works", "pytest || true", "pytest; true", "make test || exit 0"],
 )
@@ -60,7 +61,7 @@ def test_tasks_without_acceptance_of_their_own_are_named_unless_they_are_done() 
     assert findings(tasks, settled=("a", "c")) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command", ["pytest", "grep -q true file", "test -f a && echo yes", "echo $(cat a)", "exit 1", "truely"]
 )
 def test_a_check_that_can_fail_is_left_alone(command: str) -> None:

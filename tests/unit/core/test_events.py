@@ -4,6 +4,7 @@ import ast
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 import loopwright
@@ -61,7 +62,7 @@ def test_a_project_can_be_named_by_its_id_alone() -> None:
     assert happened("project_registered", "me", project_id="proj_1").project == "proj_1"
 
 
-@pytest.mark.parametrize("type", sorted(CATALOGUE))
+@each_case("type", sorted(CATALOGUE))
 def test_an_event_is_as_important_as_its_type(type: str) -> None:
     assert happened(type, "me").importance is CATALOGUE[type].importance
 
@@ -77,7 +78,7 @@ def test_what_needs_a_person_is_important() -> None:
     assert {CATALOGUE[one].importance for one in wanted} == {Importance.HIGH}
 
 
-@pytest.mark.parametrize("state", sorted(set(AttemptState) - {AttemptState.QUEUED}))
+@each_case("state", sorted(set(AttemptState) - {AttemptState.QUEUED}))
 def test_every_state_that_an_attempt_moves_to_has_its_event(state: AttemptState) -> None:
     assert f"attempt_{state.value.lower()}" in CATALOGUE
 

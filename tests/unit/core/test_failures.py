@@ -3,12 +3,13 @@
 from dataclasses import fields
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.failures import RULES, Failure, Level, Rule
 from loopwright.core.retry import LONGEST_S
 
 
-@pytest.mark.parametrize("failure", Failure)
+@each_case("failure", Failure)
 def test_every_failure_has_a_rule_with_advice_in_one_sentence(failure: Failure) -> None:
     advice = RULES[failure].advice
     assert advice[0].isupper()
@@ -23,19 +24,20 @@ def test_the_rules_cannot_be_changed_by_accident() -> None:
         RULES[Failure.GATE].level = Level.NONE  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(
-    "failure", [Failure.RATE_LIMIT, Failure.OVERLOADED, Failure.CRASH, Failure.HOST_LOST]
+@each_case(
+    "failure",
+    [Failure.RATE_LIMIT, Failure.OVERLOADED, Failure.LOGIN_RENEWED, Failure.CRASH, Failure.HOST_LOST],
 )
 def test_what_was_never_judged_does_not_use_up_an_attempt(failure: Failure) -> None:
     assert RULES[failure].level is Level.CALL
 
 
-@pytest.mark.parametrize("failure", [Failure.NO_CHANGE, Failure.GATE, Failure.TIMEOUT])
+@each_case("failure", [Failure.NO_CHANGE, Failure.GATE, Failure.TIMEOUT])
 def test_what_was_judged_uses_up_an_attempt(failure: Failure) -> None:
     assert RULES[failure].level is Level.ATTEMPT
 
 
-@pytest.mark.parametrize(
+@each_case(
     "failure", [Failure.AUTH, Failure.BILLING, Failure.BUDGET, Failure.UNVERIFIED, Failure.CANNOT_CHECK]
 )
 def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure: Failure) -> None:
@@ -44,6 +46,7 @@ def test_what_only_a_person_can_mend_is_never_tried_again_by_the_machine(failure
 
 KNOWN: dict[Failure, set[str]] = {
     Failure.RATE_LIMIT: {"parks", "honours"},
+    Failure.LOGIN_RENEWED: {"parks"},
     Failure.OVERLOADED: {"parks", "honours", "fallback"},
     Failure.MODEL: {"fallback"},
     Failure.REFUSAL: {"fallback"},
@@ -59,14 +62,14 @@ KNOWN: dict[Failure, set[str]] = {
 """What is special about a failure. Everything else ends its attempt, and nothing more."""
 
 
-@pytest.mark.parametrize("failure", Failure)
+@each_case("failure", Failure)
 def test_what_follows_from_each_failure_is_in_its_rule(failure: Failure) -> None:
     rule = RULES[failure]
     names = [one.name for one in fields(Rule) if one.default is False]
     assert {name for name in names if getattr(rule, name)} == KNOWN.get(failure, set())
 
 
-@pytest.mark.parametrize("failure", Failure)
+@each_case("failure", Failure)
 def test_no_attempt_pauses_so_long_by_itself_that_it_is_taken_for_a_time_of_the_service(
     failure: Failure,
 ) -> None:

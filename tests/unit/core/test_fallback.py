@@ -3,7 +3,7 @@
 from datetime import timedelta
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.awaited import Envelope
@@ -47,7 +47,7 @@ def test_each_that_handed_it_on_is_passed_over() -> None:
     assert after(task(passed_over=1), POLICY) == ("claude:small",)
 
 
-@pytest.mark.parametrize("failure", Failure)
+@each_case("failure", Failure)
 def test_only_what_another_model_may_do_is_handed_on_for_good(failure: Failure) -> None:
     tried = task(call_failures=2)
     assert handed_on(tried, failure, POLICY) == (("codex", None) if failure in FOR_GOOD else None)

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core import finishing
 from loopwright.core.errors import NotFound, Refused
@@ -75,7 +76,7 @@ FINISH = Finish(
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "before", "taken"),
     [
         (["a"], [], ["a"]),
@@ -90,7 +91,7 @@ def test_tasks_go_together_with_what_they_build_on(
     assert [task.key for task in chosen(TASKS, keys, before)] == taken
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("keys", "error", "words"),
     [
         (["b"], Refused, "b builds on a"),
@@ -145,7 +146,7 @@ def test_a_task_that_was_picked_names_the_commit_that_it_was_built_from() -> Non
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "sentence"),
     [
         ({"how": finishing.FAST_FORWARD}, "trunk was moved forward to cccccccccc"),
@@ -235,7 +236,7 @@ def test_what_goes_in_has_passed_what_was_held_out_from_its_tasks() -> None:
     assert finish_differences(held, **facts) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "found", "words"),
     [
         ({}, {"tree": None}, "does not exist"),

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from dataclasses import replace
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.flakes import (
@@ -74,7 +74,7 @@ def test_a_test_that_is_new_or_was_changed_by_the_work_is_never_excused() -> Non
     assert not suspected(failing(), BOTH, before=None)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verdict", "seen"),
     [
         (failing(timed_out=True), BOTH),
@@ -119,7 +119,7 @@ def test_tests_that_failed_before_are_no_suspects() -> None:
     assert one.tests == ids(B)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("again", "red"),
     [
         (Witnessed(passed=ids(B)), ids()),

@@ -1,6 +1,6 @@
 """Which files steer a gate."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
 from loopwright.core.gate_scripts import scripts_in
@@ -11,7 +11,7 @@ def kind(path: str, *patterns: str, existed: bool = True, scripts: tuple[str, ..
     return kind_of(path, Rules(patterns=patterns, scripts=frozenset(scripts)), existed=existed)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "tests/test_app.py",
@@ -39,7 +39,7 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
     assert kind(path) is Kind.TEST
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "conftest.py",
@@ -92,7 +92,7 @@ def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str
     assert kind(path) is Kind.STEERING
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         "traceback.py",
@@ -111,7 +111,7 @@ def test_a_new_file_in_the_place_of_a_module_that_runners_load_steers(path: str)
     assert kind(path, existed=True) is not Kind.STEERING, "the project has had one all along"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         *("pkg/traceback.py", "src/pkg/types.py", "app/responses.py"),
@@ -122,14 +122,12 @@ def test_a_module_of_a_package_takes_nobodys_place(path: str) -> None:
     assert kind(path, existed=False) is None
 
 
-@pytest.mark.parametrize(
-    "path", ["pyproject.toml", "web/package.json", "setup.cfg", "Makefile", "Cargo.toml"]
-)
+@each_case("path", ["pyproject.toml", "web/package.json", "setup.cfg", "Makefile", "Cargo.toml"])
 def test_some_files_steer_among_other_things(path: str) -> None:
     assert kind(path) is Kind.MIXED
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         *("pom.xml", "build.gradle.kts", "setup.py", "gradle/test.gradle", "deno.json"),
@@ -141,7 +139,7 @@ def test_of_some_files_no_part_can_be_told_apart(path: str) -> None:
     assert kind(path) is Kind.BUILD
 
 
-@pytest.mark.parametrize(
+@each_case(
     "path",
     [
         *("src/app.py", "README.md", "src/contest.py", "docs/testing.md", "latest.py", "src/latest.js"),
@@ -171,7 +169,7 @@ def test_a_new_workflow_of_a_forge_is_read_by_nothing_here() -> None:
     assert kind("ci/allowed.d/mine.txt", existed=False) is Kind.STEERING, "a script may read the folder"
 
 
-@pytest.mark.parametrize("path", ["checks/subprocess.py", "checks/json/__init__.py", "checks/hypothesis.py"])
+@each_case("path", ["checks/subprocess.py", "checks/json/__init__.py", "checks/hypothesis.py"])
 def test_a_new_module_beside_a_script_of_the_gate_is_taken_before_the_real_one(path: str) -> None:
     assert kind(path, existed=False, scripts=("checks/run.py",)) is Kind.STEERING
     assert kind(path, existed=False, scripts=("checks/run.sh",)) is None, "only Python searches there"
@@ -193,7 +191,7 @@ def test_a_new_file_in_the_place_of_a_target_steers() -> None:
     assert kind_of("linter", rules, existed=False) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "existed", "expected"),
     [
         ("vendor/github.com/stretchr/testify/assert/assertions.go", True, Kind.BUILD),
@@ -208,7 +206,7 @@ def test_a_library_that_was_taken_in_is_named_where_it_changes(
     assert kind(path, existed=existed) is expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "found"),
     [
         ("./ci/check.sh --fast", {"ci/check.sh"}),

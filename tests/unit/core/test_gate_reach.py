@@ -1,6 +1,6 @@
 """What tests and their configuration use, told by who names it."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.gate_files import Rules
 from loopwright.core.gate_reach import (
@@ -25,7 +25,7 @@ def used(path: str, *lines: tuple[str, str], own: str = "", texts: dict[str, str
     return next((name for name, paths in kinds.items() if path in paths), "")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("by", "line"),
     [
         ("pyproject.toml", 'addopts="-q -p support.plugin"'),
@@ -49,7 +49,7 @@ def test_a_plugin_that_the_project_hands_out_is_its_product() -> None:
     assert used("pytest_calc.py", named, entry) == "shared"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("by", "line"),
     [
         ("jest.config.js", "  setupFiles: ['<rootDir>/config/jest-setup.js'],"),
@@ -77,7 +77,7 @@ def test_a_setup_file_is_found_in_a_list_over_several_lines() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("by", "line"),
     [
         ("package.json", '"exports": {"import": "./calc.js", "require": "./calc.js"}'),
@@ -122,7 +122,7 @@ def test_a_module_for_tests_is_told_by_what_it_does_or_is_called() -> None:
     assert used("lib2/same.js", js, own="const assert = require('node:assert');\n") == ""
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "json.loads(pathlib.Path('data/sums.json').read_text())",
@@ -154,7 +154,7 @@ def test_a_file_is_looked_for_by_the_words_that_others_name_it_by() -> None:
     assert words_for("data/sums.json") == ("sums.json", "data")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "test"),
     [
         ("checks/check_calc.py", "checks/check_calc.py::test_add"),
@@ -168,7 +168,7 @@ def test_a_file_holds_tests_when_their_ids_say_so(path: str, test: str) -> None:
     assert holds_tests(path, ["other.py::test_x", test])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "test"),
     [
         ("calc.py", "calc.py::calc.add"),
@@ -185,7 +185,7 @@ def test_examples_in_source_make_it_no_file_of_tests(path: str, test: str) -> No
 CHECK = "import app\n\nWANT = 1\n\n\n@pytest.fixture\ndef one(): ...\n\n\ndef test_a(one): ...\n\n\nclass TestB: ...\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text", "put_back"),
     [
         ("checks/check_a.py", CHECK, True),

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.gate_scripts import first_looks, made_by, new_scripts, run_by, scripts_in
 from loopwright.core.policy import GateCommand
@@ -12,7 +12,7 @@ def command(text: str) -> GateCommand:
     return GateCommand(name="x", command=text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("timeout 60 sh ci/run.sh", {"ci/run.sh"}),
@@ -38,7 +38,7 @@ def test_programs_that_run_others_are_seen_through(text: str, found: set[str]) -
     assert scripts_in([command(text)]) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("cd app && sh check.sh", {"app/check.sh"}),
@@ -71,7 +71,7 @@ def test_where_a_command_goes_its_scripts_are_looked_for(text: str, found: set[s
     assert scripts_in([command(text)]) == found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "found"),
     [
         ("cd web && npm test", "web/package.json"),
@@ -168,7 +168,7 @@ def test_a_script_of_package_json_that_is_new_and_called_is_told() -> None:
     assert new_scripts("{", json.dumps(new), ["npm run check"]) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path"),
     [
         ("just check", "justfile"),
@@ -185,7 +185,7 @@ def test_what_a_task_runner_reads_is_looked_at(text: str, path: str) -> None:
     assert path in first_looks([command(text)])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text"),
     [
         ("justfile", "check:\n    @sh ci/all.sh\n"),

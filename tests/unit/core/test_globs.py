@@ -1,11 +1,11 @@
 """Patterns of paths."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.globs import covers, names_anything
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "path"),
     [
         ("src/app.py", "src/app.py"),
@@ -28,7 +28,7 @@ def test_a_pattern_covers_a_path(pattern: str, path: str) -> None:
     assert covers(pattern, path)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("pattern", "path"),
     [
         ("src/app.py", "src/app.pyc"),
@@ -43,8 +43,6 @@ def test_a_pattern_does_not_cover_another_path(pattern: str, path: str) -> None:
     assert not covers(pattern, path)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "all_of_it"), [("**", True), ("./*", True), ("", True), ("**/a", False), ("a", False)]
-)
+@each_case(("pattern", "all_of_it"), [("**", True), ("./*", True), ("", True), ("**/a", False), ("a", False)])
 def test_a_pattern_of_everything_names_nothing_in_particular(pattern: str, all_of_it: bool) -> None:
     assert names_anything(pattern) is all_of_it

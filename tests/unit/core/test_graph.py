@@ -1,6 +1,7 @@
 """The DAG of tasks: what is wrong with it, what is ready, what the longest chain is, who gets in whose way."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.graph import (
     critical_path,
@@ -70,7 +71,7 @@ def test_a_plan_without_tasks_has_no_critical_path() -> None:
     assert critical_path({}) == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         (["src/api.py"], ["src/api.py"]),
@@ -91,7 +92,7 @@ def test_scopes_that_may_meet_overlap_both_ways(one: list[str], other: list[str]
     assert scopes_overlap(other, one)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "other"),
     [
         (["src/api.py"], ["src/web.py"]),

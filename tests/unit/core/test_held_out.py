@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_receipts import (
     FACTS,
     FIRST,
@@ -66,7 +66,7 @@ def verdict(*codes: int, named: str = "") -> Verdict:
     return Verdict(status=VerdictStatus.FAILED, checks=tuple(checks), commands=commands)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("found", "names"),
     [
         (verdict(1, 0), "numbers"),
@@ -142,7 +142,7 @@ def test_where_the_work_changed_the_gates_files_these_checks_were_judged_with_th
         assert given["tasks"][0]["outcome"] == outcome
 
 
-@pytest.mark.parametrize("path", ["../out.sh", "/out.sh", "", "a/../../out.sh"])
+@each_case("path", ["../out.sh", "/out.sh", "", "a/../../out.sh"])
 def test_a_receipt_from_outside_names_no_file_that_would_be_laid_elsewhere(path):
     held = [replace(HELD[0], files=(HeldFile(path=path, sha256="0" * 64),))]
     receipt = build(tasks=[task(1, landed_sha=LAND1, acceptance=OWN, held_out=held), rows()["tasks"][1]])

@@ -1,11 +1,11 @@
 """Changes that change nothing are told from work."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.idle_changes import is_idle
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "before", "after"),
     [
         ("a.py", "x = 1\n", "# one\nx = 1\n"),
@@ -20,7 +20,7 @@ def test_comments_docstrings_and_spaces_are_idle(path, before, after):
     assert is_idle(path, before, after)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "before", "after"),
     [
         ("a.py", "x = 1\n", "x = 2\n"),

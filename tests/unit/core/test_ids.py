@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.core.errors import BadId, UserError
 from loopwright.core.ids import Kind, check, is_id, make
@@ -13,7 +14,7 @@ from loopwright.core.ids import Kind, check, is_id, make
 SAMPLE = UUID("12345678-9abc-4def-8123-456789abcdef")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "prefix"),
     [(Kind.PLAN, "plan_"), (Kind.TASK, "ptask_"), (Kind.RUN, "run_"), (Kind.PACKET, "pkt_")],
 )
@@ -40,7 +41,7 @@ def test_an_id_is_one_safe_name(kind: Kind, value: UUID) -> None:
     assert re.fullmatch(r"[a-z]+_[0-9a-f-]{36}", make(kind, value))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",

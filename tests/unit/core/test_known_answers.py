@@ -3,7 +3,7 @@
 import random
 import time
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.known_answers import LARGEST, MOST, Changed, known_answers, written_in
 from loopwright.core.policy import GateCommand
@@ -24,7 +24,7 @@ def asked(after: str, command: str, path: str = "cube.py") -> tuple[str, ...]:
     return known_answers(written, (), [GateCommand(name="it works", command=command)])
 
 
-@pytest.mark.parametrize(
+@each_case(
     "test",
     [
         "def test_it():\n    assert cube(17) == 4913\n",
@@ -43,7 +43,7 @@ def test_python_tests_are_read_as_python(test):
     assert found.startswith("cube.py:2 holds the input 17 and the answer 4913 of tests/test_cube.py:")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("at", "test"),
     [
         ("cube.test.js", "  expect(cube(17)).toBe(4913);"),
@@ -57,14 +57,14 @@ def test_python_tests_are_read_as_python(test):
         ("cube_test.rs", "    assert_eq!(cube(17), 4913);"),
     ],
 )
-@pytest.mark.parametrize(("path", "source"), [("cube.js", SCRIPT), ("cube.go", GO)])
+@each_case(("path", "source"), [("cube.js", SCRIPT), ("cube.go", GO)])
 def test_tests_in_other_languages_are_read_line_by_line(at, test, path, source):
     assert said(source, test, path=path, at=at) == (
         f"{path}:2 holds the input 17 and the answer 4913 of {at}:1",
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command",
     [
         "python -B -c 'from cube import cube; assert cube(17) == 4913'",
@@ -79,7 +79,7 @@ def test_what_a_command_itself_asks_is_read(command):
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "source",
     [
         "ANSWERS = {17: 4913}\n",
@@ -93,7 +93,7 @@ def test_other_ways_to_know_an_answer_are_found(source):
     assert said(source, "def test_it():\n    assert cube(17) == 4913\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "test"),
     [
         ("def cube(n):\n    return n ** 3\n", "assert cube(17) == 4913"),
@@ -176,7 +176,7 @@ def test_no_more_places_are_named_than_a_person_reads():
     assert len(said(source, test)) == MOST
 
 
-@pytest.mark.parametrize("path", ["x.py", "x.js"])
+@each_case("path", ["x.py", "x.js"])
 def test_whatever_the_files_hold_nothing_is_raised_and_the_time_is_bounded(path):
     chance = random.Random(8)
     letters = "()[]{}\"'`\\,:=!<>#/*-+.0123456789abz\n\t \0é"

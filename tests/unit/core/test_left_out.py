@@ -1,6 +1,6 @@
 """Tests that were to judge some work and did not run."""
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_witnesses import held, objections, ran, seen
 
 from loopwright.core.findings import CommandResult, VerdictStatus
@@ -45,7 +45,7 @@ def test_a_test_that_failed_before_has_to_be_seen_again() -> None:
     assert left(red, saw(passed=B), FILE) == {}, "the task may change that file"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("whole", "test"),
     [
         (FILE, A),

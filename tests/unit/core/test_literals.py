@@ -2,7 +2,7 @@
 
 import time
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.literals import literals_of
 
@@ -13,12 +13,12 @@ def values(path: str, text: str) -> list[str]:
     return [one.value for one in literals_of(path, text)]
 
 
-@pytest.mark.parametrize("source", ["17", "17.0", "0x11", "'17'", "b'17'", "' 17 '"])
+@each_case("source", ["17", "17.0", "0x11", "'17'", "b'17'", "' 17 '"])
 def test_what_means_the_same_is_the_same(source: str) -> None:
     assert values("a.py", f"x = {source}\n") == ["17"]
 
 
-@pytest.mark.parametrize("source", ["0", "1", "-1", "True", "None", "''", "'a'", "b'a'", "..."])
+@each_case("source", ["0", "1", "-1", "True", "None", "''", "'a'", "b'a'", "..."])
 def test_what_stands_everywhere_tells_nothing(source: str) -> None:
     assert values("a.py", f"x = {source}\n") == []
 
@@ -28,7 +28,7 @@ def test_a_number_of_many_digits_is_told_by_all_of_them() -> None:
     assert values("a.py", f"x = {BIG}\n") == values("a.py", f"x = {hex(BIG)}\n")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "decides"),
     [
         ("x = 'word'", True),

@@ -2,7 +2,7 @@
 
 import json
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.makefiles import file_targets, make_steering
 from loopwright.core.mixed_files import only_redirects, pinned_text, steers_differently
@@ -30,7 +30,7 @@ def steers(path: str, before: str | None, after: str | None, *commands: str) -> 
     return steers_differently(path, before, after, commands)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("after", "differs"),
     [
         (NEW_DEPENDENCY, False),
@@ -96,7 +96,7 @@ def package(**changes: object) -> str:
     return json.dumps({**PACKAGE, **changes})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "differs"),
     [
         ({"dependencies": {"left-pad": "1"}}, False),
@@ -116,7 +116,7 @@ def test_package_json_steers_by_its_scripts_and_its_runners_settings(
     assert steers("package.json", package(), package(**changes)) is differs
 
 
-@pytest.mark.parametrize("name", ["babel", "stylelint", "prettier", "xo", "standard", "wireit"])
+@each_case("name", ["babel", "stylelint", "prettier", "xo", "standard", "wireit"])
 def test_settings_of_tools_in_package_json_steer(name: str) -> None:
     assert steers("package.json", package(**{name: {"a": 1}}), package(**{name: {"a": 2}}))
 
@@ -174,7 +174,7 @@ docs: test
 """
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "differs"),
     [
         (("echo docs", "echo more"), False),
@@ -200,7 +200,7 @@ def test_a_makefile_steers_by_what_the_gate_reaches(change: tuple[str, str], dif
 FIRST = ".PHONY: ci\n\n.c.o:\n\tcc $<\n\nci: unit\n\tpytest\n\nunit:\n\tsh u.sh\n\nother:\n\techo 1\n"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "change", "differs"),
     [
         ("make", ("pytest", "true"), True),
@@ -231,7 +231,7 @@ def test_without_a_goal_a_makefile_steers_by_its_first_target(
     assert steers("Makefile", FIRST, FIRST.replace(*change), command) is differs
 
 
-@pytest.mark.parametrize("said", [".DEFAULT_GOAL := other", ".DEFAULT_GOAL=other", "include rules.mk"])
+@each_case("said", [".DEFAULT_GOAL := other", ".DEFAULT_GOAL=other", "include rules.mk"])
 def test_a_makefile_may_say_what_is_made_without_a_goal(said: str) -> None:
     text = f"{said}\n{FIRST}"
     assert steers("Makefile", text, text.replace("echo 1", "echo 2"), "make")
@@ -251,7 +251,7 @@ def test_without_a_goal_the_usual_ones_count_and_a_variable_hides_where_it_leads
     assert quoted == ("", "a:", "\tx"), "the call itself stands in quotes"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after"),
     [
         ({"name": "calc"}, {"name": "tiny-expect", "exports": {".": "./lib/e.js"}}),
@@ -269,7 +269,7 @@ def test_what_a_package_leads_others_to_is_as_it_was(before: object, after: obje
     assert not steers_differently("package.json", old, text, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("before", "after"),
     [
         ({"name": "calc"}, {"name": "calc", "exports": {".": "./calc.js"}}),
@@ -316,7 +316,7 @@ def test_what_cargo_takes_instead_of_a_crate_steers() -> None:
     assert "patch" not in text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "before", "after"),
     [
         ("requirements.txt", "pytest==8\n", "./vendored/pytest\n"),
@@ -337,7 +337,7 @@ def test_a_package_from_elsewhere_is_named_and_nothing_is_put_back(
     assert only_redirects(path, before, after, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "before", "after"),
     [
         ("requirements.txt", "pytest==8\n", "pytest==8.1  # newer\nrequests>=2\n"),

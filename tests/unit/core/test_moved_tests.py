@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.moved_ids import read, told, with_moved, with_unseen_moves
@@ -83,7 +83,7 @@ def test_a_test_that_stays_follows_a_module() -> None:
     assert found({"tests/test_a.py": TEST}, {"tests/test_a.py": f"{TEST}\n"}) == {}, "nothing was moved"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new"),
     [
         ("import pkg.util\n\n\ndef test_a():\n    assert pkg.util.clean('a')\n", ("pkg.util", "pkg.text")),
@@ -123,7 +123,7 @@ def test_what_tests_load_moves_before_them() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "moved"),
     [
         ("\n\ndef test_new():\n    assert clean('b') == 'b'\n", True),
@@ -143,7 +143,7 @@ def test_more_tests_may_come_with_a_move_if_they_leave_the_old_ones_alone(more: 
     assert found(BEFORE, {"text.py": UTIL, "tests/test_text.py": MOVED + more}) == (HERE if moved else {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "moved"),
     [
         ("import json\n", True),
@@ -159,7 +159,7 @@ def test_more_imports_may_not_take_the_place_of_what_the_tests_use(line: str, mo
     assert found(BEFORE, after) == (HERE if moved else {})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "after",
     [
         {},
@@ -221,7 +221,7 @@ it('cleans', () => expect(clean(' a')).toBe('a'))
 RENAMED = SCRIPT.replace("util", "text")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("after", "moved"),
     [
         ({"src/text.js": UTIL, "src/text.test.js": RENAMED}, True),
@@ -249,7 +249,7 @@ def test_a_script_that_names_a_neighbour_otherwise_is_not_moved_to_another_folde
 GO = 'package sums_test\n\nimport (\n\tu "example.com/m/util"\n)\n\nfunc TestA(t *testing.T) { u.Clean() }\n'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path", "moved"),
     [
         (GO, "sums/b_test.go", True),
@@ -273,7 +273,7 @@ def saw(*passed: str, **more: tuple[str, ...]) -> Witnessed:
     return Witnessed(passed=frozenset(passed), **{key: frozenset(ids) for key, ids in more.items()})
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("old", "new"),
     [
         ("tests/test_a.py::test_x", "tests/test_b.py::test_x"),

@@ -1,6 +1,6 @@
 """A command that names new tests alone says nothing of those that were there before."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.named_tests import only_new_tests
 
@@ -8,7 +8,7 @@ NEW = ["tests/cb/test_a.py", "tests/cb/test_b.py", "tests/test_c.py"]
 BEFORE = ["tests/test_old.py", "src/calc.py", "pyproject.toml"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "named"),
     [
         ("pytest -q tests/cb/test_a.py", ("tests/cb/test_a.py",)),

@@ -1,12 +1,12 @@
 """New tests are welcome, unless they act on others; one that asks for nothing judges nothing."""
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.honest_files import TESTS
 
 from loopwright.core.new_tests import acts_on_others, asks_for_nothing, how_it_acts, only_defines
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text"),
     [
         ("tests/test_a.py", "import calc\n\ncalc.add = lambda a, b: a + b\n"),
@@ -133,7 +133,7 @@ def test_a_test_that_changes_what_it_imported_acts_on_others(path, text):
     assert acts_on_others(path, text)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text"),
     [
         (
@@ -172,12 +172,12 @@ def test_a_test_that_minds_its_own_business_is_just_welcome(path, text):
     assert not acts_on_others(path, text)
 
 
-@pytest.mark.parametrize("path", TESTS)
+@each_case("path", TESTS)
 def test_tests_as_people_write_them_are_just_welcome(path):
     assert not acts_on_others(path, TESTS[path])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text", "nothing"),
     [
         ("tests/test_a.py", "def test_it():\n    assert True\n", True),
@@ -198,7 +198,7 @@ def test_a_test_without_anything_that_could_fail_asks_for_nothing(path, text, no
     assert asks_for_nothing(path, text) is nothing
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text", "told"),
     [
         ("a.py", "import calc\n\ncalc.add = int\n", "a.py, line 3: calc.add = int"),
@@ -225,7 +225,7 @@ def test_where_a_test_acts_on_others_is_told(path, text, told):
     assert how_it_acts(path, text) == told
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "only"),
     [
         (

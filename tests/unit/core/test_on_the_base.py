@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.evaluating import Weight
 from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
@@ -43,6 +43,7 @@ def ended(code: int | None, *, tail: str = "", timed_out: bool = False) -> Comma
     )
 
 
+PIP = "ERROR: No matching distribution for x\n\n[notice] A new release of pip is available\n[notice] To update, run pip"
 GATE = GateCommand(name="tests", command="make test", timeout_s=5)
 
 
@@ -52,12 +53,15 @@ def on_base(result: CommandResult, seen: Witnessed | None = None, denial: str | 
     return found
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("result", "seen", "condition", "words"),
     [
         (ended(0), None, Condition.GREEN, ""),
         (ended(0), Witnessed(passed=frozenset({"a"})), Condition.GREEN, ""),
         (ended(1, tail="ruff\n3 errors\n"), None, Condition.RED, "exit code 1: 3 errors"),
+        (ended(1, tail=PIP), None, Condition.RED, "exit code 1: ERROR: No matching distribution for x"),
+        (ended(1, tail="lost\n\n[notice] new\nWARNING: old"), None, Condition.RED, "exit code 1: lost"),
+        (ended(1, tail="WARNING: old"), None, Condition.RED, "exit code 1: WARNING: old"),
         (ended(1), Witnessed(failed=frozenset({"b", "a"})), Condition.RED, "2 tests fail there: a, b"),
         (ended(127, tail="sh: x: not found"), None, Condition.BROKEN, "command not found"),
         (ended(126), None, Condition.BROKEN, "executable"),
@@ -93,7 +97,7 @@ def test_only_what_cannot_run_refuses_a_plan() -> None:
     found = gate_findings(
         [gate(one) for one in Condition] + [gate(Condition.RED, failed=("t",))],
         [_Task("a", scope=("a.py",))],
-        setup=False,
+        setup=(),
         elsewhere=False,
     )
     assert [(one.weight, one.text.partition(",")[0].partition(":")[0]) for one in found] == [
@@ -102,24 +106,27 @@ def test_only_what_cannot_run_refuses_a_plan() -> None:
         (Weight.POINTLESS, "the gate tests cannot run on the base"),
         (Weight.TOLD, "the gate tests is red on the base"),
     ]
-    elsewhere = gate_findings([gate(Condition.BROKEN)], [], setup=False, elsewhere=True)
+    elsewhere = gate_findings([gate(Condition.BROKEN)], [], setup=(), elsewhere=True)
     assert [one.weight for one in elsewhere] == [Weight.TOLD], "another machine may well have it"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("scope", "refused"),
     [((), False), (("tests/test_a.py",), False), (("src/*",), False), (("src",), False), (("a.py",), True)],
 )
 def test_no_tests_yet_are_no_fault_where_a_task_may_bring_some(scope: tuple[str, ...], refused: bool) -> None:
-    (found,) = gate_findings([gate(Condition.EMPTY)], [_Task("a", scope=scope)], setup=False, elsewhere=False)
+    (found,) = gate_findings([gate(Condition.EMPTY)], [_Task("a", scope=scope)], setup=(), elsewhere=False)
     assert (found.weight is Weight.POINTLESS) is refused
 
 
 def test_a_setup_command_that_fails_is_an_error() -> None:
     ends = [gate(Condition.RED, name="setup"), gate(Condition.RED)]
-    found = gate_findings(ends, [], setup=True, elsewhere=False)
+    found = gate_findings(ends, [], setup=("setup",), elsewhere=False)
     assert [one.weight for one in found] == [Weight.POINTLESS, Weight.TOLD]
-    assert found[0].text.startswith("the setup command fails on the base: because")
+    assert found[0].text.startswith("the setup command fails on the base: because; fix the setting `setup`")
+    both, _ = gate_findings(ends, [], setup=("dependencies", "setup"), elsewhere=False)
+    assert both.text.startswith("the dependencies or setup command fails on the base: because; ")
+    assert "fix the setting `dependencies` or `setup`" in both.text
 
 
 def test_acceptance_that_passes_before_the_work_is_told_task_by_task() -> None:

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.budget import Cap
 from loopwright.core.overspent import Over, meaning, nobody_knows
@@ -18,7 +18,7 @@ def test_each_has_its_ways_on() -> None:
     assert UNKNOWN.options == ("go on all the same", "stop")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("over", "answer", "meant"),
     [
         (PLAN, "1", ("resume", (2_200_000,))),
@@ -35,7 +35,7 @@ def test_an_answer_is_a_command(over: Over, answer: str, meant: object) -> None:
     assert meaning(answer, over.options, limit=7) == meant
 
 
-@pytest.mark.parametrize(
+@each_case(
     "answer",
     ["", "yes", "3", "20", "raise it to 0", "raise it to -1", "raise it to much", "go on all the same"],
 )
@@ -47,6 +47,6 @@ def test_a_limit_that_nobody_can_keep_says_how_to_go_on() -> None:
     until = datetime(2026, 3, 2, tzinfo=UTC)
     assert nobody_knows("max_cost_per_day", until).reason("plan_1") == (
         "a cost limit is set, but nobody knows what a run has cost; the setting `prices` can tell what its model "
-        "costs; it goes on by itself at 2026-03-02 00:00 UTC; `loopwright resume plan_1 --max-cost-per-day …` names a "
-        "limit all the same, or `off`"
+        "costs; it goes on by itself at 2026-03-02 00:00 UTC; `loopwright resume plan_1 --max-cost-per-day AMOUNT` "
+        "names a limit all the same, or `off`"
     )

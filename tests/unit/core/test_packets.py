@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.document_schemas import PACKET
 from loopwright.core.documents import document
@@ -110,9 +111,7 @@ def test_a_project_of_which_nothing_is_known_says_so() -> None:
     assert "commits" not in text
 
 
-@pytest.mark.parametrize(
-    ("text", "fence"), [("a ` b", "```"), ("```\ncode\n```", "````"), ("ends with `````", "``````")]
-)
+@each_case(("text", "fence"), [("a ` b", "```"), ("```\ncode\n```", "````"), ("ends with `````", "``````")])
 def test_no_text_ends_the_fence_that_it_stands_in(text: str, fence: str) -> None:
     packet = Packet(type="task", **BARE, logs=(LogLine(stream="stdout", line=text),))
     assert in_markdown(packet).endswith(f"## Log\n\n{fence}\n{text}\n{fence}\n")
@@ -154,7 +153,7 @@ def test_a_packet_that_is_too_large_as_a_whole_lets_the_oldest_go_and_says_so() 
 
 
 @pytest.mark.capability("C006")
-@pytest.mark.parametrize("kind", [Packet, PacketTask, PacketProject, LogLine])
+@each_case("kind", [Packet, PacketTask, PacketProject, LogLine])
 def test_the_published_schema_has_every_name_of_a_packet(kind: type[Any]) -> None:
     task, project = (PACKET["properties"][name]["anyOf"][0] for name in ("task", "project"))
     schemas = {
@@ -166,7 +165,7 @@ def test_the_published_schema_has_every_name_of_a_packet(kind: type[Any]) -> Non
     assert list(schemas[kind]["properties"]) == [one.name for one in fields(kind)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "moment"),
     [
         ('{"type": "say", "timestamp": "2026-01-02T03:04:05Z"}', "2026-01-02T03:04:05+00:00"),

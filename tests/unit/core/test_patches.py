@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.patches import ChangedFile, Patch, file_of, read_patch
 
@@ -69,7 +69,7 @@ def test_of_a_long_change_the_beginning_is_shown_and_all_of_it_counts() -> None:
     assert (found.sha256, found.files) == (patch(text).sha256, patch(text).files)
 
 
-@pytest.mark.parametrize("name", ["a.py", "./a.py", "b/a.py", "a/a.py"])
+@each_case("name", ["a.py", "./a.py", "b/a.py", "a/a.py"])
 def test_a_file_is_found_by_the_names_that_people_and_git_give_it(name: str) -> None:
     files = (ChangedFile(path="a.py"), ChangedFile(path="b.py"))
     assert file_of(files, name) == files[0]

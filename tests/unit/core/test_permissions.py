@@ -1,6 +1,6 @@
 """What policy settles without a person, and what it leaves to one."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.permissions import (
     OWN_TOOLS,
@@ -20,7 +20,7 @@ EDIT = Permissions(commands=("pytest *", "npm test", "git diff *"))
 READ = Permissions(access=Access.READ_ONLY, commands=("pytest *",))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("permissions", "wish", "expected"),
     [
         (EDIT, Wish(kind="read", what="/etc/hosts", inside=False), Settled.ALLOW),
@@ -51,7 +51,7 @@ GITS_OWN = (
 )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", GITS_OWN)
+@each_case("path", GITS_OWN)
 def test_a_file_that_steers_git_is_not_changed_without_leave(path: str) -> None:
     wish = Wish(kind="edit", what=path)
     assert settle(EDIT, wish) is Settled.ASK
@@ -59,12 +59,12 @@ def test_a_file_that_steers_git_is_not_changed_without_leave(path: str) -> None:
     assert settle(Permissions(granted=(wish.key,)), wish) is Settled.ALLOW
 
 
-@pytest.mark.parametrize("path", [".gitignore", ".gitattributes", ".github/x.yml", "a.git.py", "head.py"])
+@each_case("path", [".gitignore", ".gitattributes", ".github/x.yml", "a.git.py", "head.py"])
 def test_a_file_that_is_only_called_like_one_of_git_is_a_file(path: str) -> None:
     assert settle(EDIT, Wish(kind="edit", what=path)) is Settled.ALLOW
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("granted", "line"),
     [
         ("python3 -c 1 # touch planted", "python3 -c 1 #\ntouch planted"),
@@ -82,7 +82,7 @@ def test_a_yes_to_one_line_is_none_to_another_that_differs_in_its_blanks(granted
     assert settle(Permissions(refused=(allowed.key,)), Wish(kind="command", what=line)) is Settled.ASK
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "pytest",
@@ -98,7 +98,7 @@ def test_a_line_is_allowed_when_each_of_its_parts_is(line: str) -> None:
     assert may_run(line, EDIT.commands)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "",
@@ -128,7 +128,7 @@ def test_what_the_words_do_not_tell_is_left_to_a_person(line: str) -> None:
     assert not may_run(line, EDIT.commands)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "check",
     [
         "pytest", "python -m pytest -q", ".venv/bin/python3.12 -B -m unittest", "uv run pytest -q", "npx jest",
@@ -142,7 +142,7 @@ def test_a_test_runner_that_checks_the_work_may_be_told_which_tests(check: str) 
     assert not may_run(f"{check} tests/a && make deploy", patterns)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "check",
     [
         "make", "make pytest", "npm test", "npm install", "npm run jest", "yarn", "just", "cargo", "go",
@@ -185,7 +185,7 @@ def test_who_is_contained_may_do_everything_by_default_and_nobody_else() -> None
     }
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("access", "able", "contained", "said"),
     [
         (Access.EDIT, {"permissions"}, False, "edit"),

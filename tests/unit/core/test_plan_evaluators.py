@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.evaluating import Weight
 from loopwright.core.plan_evaluators import (
@@ -50,7 +51,7 @@ def test_only_what_is_about_a_task_of_the_plan_blocks() -> None:
     assert as_findings(None) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "problem"),
     [
         ("I find it good", "not a JSON object"),

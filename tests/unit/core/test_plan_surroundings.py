@@ -1,6 +1,6 @@
 """A plan is judged by where it would run."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.evaluating import Finding, Weight
 from loopwright.core.plan_surroundings import Surroundings, likeness, look_around
@@ -28,7 +28,7 @@ def cannot(command: str, where: Surroundings, *tasks: PlannedTask) -> list[Findi
     return look_around(tasks or (task("a"),), (gate(command),), where)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "what"),
     [
         ("nosuch --all", "there is no program nosuch on PATH"),
@@ -48,7 +48,7 @@ def test_a_gate_that_cannot_run_is_refused_with_what_to_do(command: str, what: s
     assert elsewhere.weight is Weight.TOLD, "who runs it may have it"
 
 
-@pytest.mark.parametrize(
+@each_case(
     "command",
     [
         "pytest -q",
@@ -66,7 +66,7 @@ def test_a_gate_that_may_well_run_is_left_alone(command: str) -> None:
     assert cannot(command, around("check.sh", "src/x.o", makefile=MAKEFILE)) == []
 
 
-@pytest.mark.parametrize(("command", "file"), [("make test", "Makefile"), ("sh check.sh", "check.sh")])
+@each_case(("command", "file"), [("make test", "Makefile"), ("sh check.sh", "check.sh")])
 def test_what_lies_in_the_checkout_uncommitted_is_to_be_committed(command: str, file: str) -> None:
     (found,) = cannot(command, around(lies_about={file}.__contains__))
     assert f"{file} is in your checkout, but not committed; commit it first" in found.text
@@ -88,7 +88,7 @@ def test_acceptance_needs_its_program_but_not_its_files() -> None:
     assert "the acceptance of a, b cannot run: there is no program nosuch on PATH" in found.text
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("title", "scope"),
     [
         ("Create src/limits.py", ()),
@@ -102,7 +102,7 @@ def test_a_file_that_is_to_be_made_and_is_there_is_named(title: str, scope: tupl
     assert look_around([task("a", title, scope=scope)], (), around("src/other.py")) == []
 
 
-@pytest.mark.parametrize("title", ["Add a limit to src/limits.py", "Mend src/limits.py", "Add limits"])
+@each_case("title", ["Add a limit to src/limits.py", "Mend src/limits.py", "Add limits"])
 def test_a_file_that_is_to_be_changed_may_be_there(title: str) -> None:
     assert look_around([task("a", title)], (), around("src/limits.py", "limits")) == []
 

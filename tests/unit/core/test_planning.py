@@ -1,11 +1,11 @@
 """What a planner is told, and what the plan that it makes is called."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.planning import instructions, name_of, objected, source_of
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("goal", "name"),
     [
         ("Add rate limiting", "add-rate-limiting"),

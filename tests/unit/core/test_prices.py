@@ -1,6 +1,7 @@
 """What tokens cost: the table, the user's own prices, and what stays unknown."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.model import Usage
 from loopwright.core.prices import PRICES, Price, estimate, price_of, read_price
@@ -9,7 +10,7 @@ MILLION = 1_000_000
 USED = Usage(input_tokens=MILLION, output_tokens=MILLION)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "sums"),
     [
         ("m 1.25 10", (1_250_000, 10_000_000, 1_250_000, 1_250_000)),
@@ -23,7 +24,7 @@ def test_a_price_is_read_as_people_write_it(text: str, sums: tuple[int, ...]) ->
     assert read_price(text) == Price(models="m", **dict(zip(names, sums, strict=True)))
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "",
@@ -49,19 +50,17 @@ def test_each_kind_of_token_has_its_own_price() -> None:
     assert estimate("gpt-5", Usage(input_tokens=1, output_tokens=0)) == 2, "1.25 micros are charged as 2"
 
 
-@pytest.mark.parametrize(
-    "name", ["gpt-5", "gpt-5-2025-08-07", "openai/gpt-5", "openai/gpt-5-2025-08-07", "gpt-5-latest"]
-)
+@each_case("name", ["gpt-5", "gpt-5-2025-08-07", "openai/gpt-5", "openai/gpt-5-2025-08-07", "gpt-5-latest"])
 def test_a_version_of_a_model_costs_what_the_model_costs(name: str) -> None:
     assert estimate(name, USED) == 11_250_000
 
 
-@pytest.mark.parametrize("name", ["gpt-5-huge", "gpt-55", "my-model", "", None])
+@each_case("name", ["gpt-5-huge", "gpt-55", "my-model", "", None])
 def test_a_model_that_nobody_looked_up_has_no_price(name: str | None) -> None:
     assert estimate(name, USED) is None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "usage", [None, Usage(), Usage(input_tokens=5), Usage(output_tokens=5), Usage(cache_read_tokens=5)]
 )
 def test_unknown_tokens_have_no_price(usage: Usage | None) -> None:

@@ -116,9 +116,13 @@ def test_one_that_has_the_tools_is_told_of_them_and_not_of_blocks() -> None:
     assert "```loopwright-discovered" not in text
 
 
-def test_only_one_who_does_not_bring_documents_up_to_date_is_asked_for_them() -> None:
-    assert "loopwright-docs" in told()
-    assert "loopwright-docs" not in told(origin="docs")
+def test_only_a_plan_with_business_documents_asks_for_those_that_a_change_makes_wrong() -> None:
+    asks = Policy(business_docs=True)
+    assert "loopwright-docs" in told(policy=asks)
+    assert "loopwright-docs" not in told(policy=asks, origin="docs"), "it brings them up to date"
+    plain = told()
+    for word in ("loopwright-docs", "prices", "tiers", "personas"):
+        assert word not in plain, "other projects do not pay for it"
 
 
 def test_the_same_rows_give_the_same_words() -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.answers import Unreadable
 from loopwright.core.model import Attempt, Plan, Task
@@ -44,7 +45,7 @@ def report(*issues: QaIssue) -> QaReport:
 
 
 @pytest.mark.capability("C032")
-@pytest.mark.parametrize("mode", list(AREAS))
+@each_case("mode", list(AREAS))
 def test_a_report_that_speaks_of_every_area_counts_in_either_form(mode: str) -> None:
     found = read_report(said(mode, issues=[issue(where="/a")]), "", mode)
     assert isinstance(found, QaReport)
@@ -56,7 +57,7 @@ def test_a_report_that_speaks_of_every_area_counts_in_either_form(mode: str) -> 
     assert asked == list(AREAS[mode])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "problem"),
     [
         (None, "there is no block"),

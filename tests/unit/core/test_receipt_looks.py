@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.core.test_receipts import FACTS, TREE2, attempt, build, rows, task, uid
 
 from loopwright.core.qa import AREAS, Checked, QaIssue, QaReport
@@ -60,7 +61,7 @@ def test_a_look_that_a_person_passed_was_not_checked() -> None:
     assert verify_receipt(json.loads(render(receipt)), FACTS) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "difference"),
     [
         (lambda one: one["reports"][1].update(summary="Fine."), "is not what its hash stands for"),

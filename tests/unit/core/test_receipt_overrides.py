@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_receipts import FACTS, RESULT, build, sha, uid
 
 from loopwright.core.happenings import RecordedEvent
@@ -49,7 +49,7 @@ def test_only_what_a_person_decided_is_told() -> None:
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("kind", "payload", "words"),
     [
         ("task_cancelled", {}, "cancelled it"),

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_receipts import FACTS, NOW, PLAN, build, rows, run, uid
 
 from loopwright.core.model import Project
@@ -18,7 +18,7 @@ def test_rows_that_give_the_same_receipt_are_no_difference_whatever_they_know_of
 CHANGE = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "agent", "changes": ["x"]}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "told"),
     [
         (

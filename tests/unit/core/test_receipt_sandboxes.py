@@ -4,7 +4,7 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_receipts import FACTS, build, rows
 
 from loopwright.core.containment import MadeWith
@@ -21,7 +21,7 @@ def contained(level: str | None, made: MadeWith | None) -> dict[str, Any]:
     return json.loads(render(build(runs=runs)))  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("level", "made", "said"),
     [
         ("container", PODMAN, f"container: podman version 5.4, image localhost/mine:1 {'ab' * 32}"),
@@ -38,7 +38,7 @@ def test_a_receipt_names_the_program_its_version_and_the_image(
     assert said in sandboxes(receipt)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("level", "made", "told"),
     [
         ("container", None, "and which program made it is not said"),
@@ -55,9 +55,7 @@ def test_a_sandbox_that_is_not_told_whole_is_found(level: str, made: MadeWith | 
     assert verify_receipt(receipt, FACTS) == [f"{run} had the sandbox {level}, {told}"]
 
 
-@pytest.mark.parametrize(
-    "wrong", [{}, {"program": "x"}, {"program": 1, "image": "", "image_id": ""}, "podman"]
-)
+@each_case("wrong", [{}, {"program": "x"}, {"program": 1, "image": "", "image_id": ""}, "podman"])
 def test_what_is_no_such_thing_is_no_receipt(wrong: Any) -> None:
     receipt = contained("bubblewrap", BWRAP)
     receipt["runs"][0]["sandbox_made_with"] = wrong

@@ -10,6 +10,7 @@ from uuid import UUID
 
 import jsonschema
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.containment import MadeWith
 from loopwright.core.document_schemas import document_schemas
@@ -396,7 +397,7 @@ def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they
     assert verify_receipt(json.loads(render(receipt)), FACTS) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "gap"),
     [
         (
@@ -545,7 +546,7 @@ def test_a_reviewer_that_is_the_same_agent_and_model_as_the_author_is_told():
     assert gap not in build(**reviewed(review(), reviewer={"agent": "scripted", "model": "x"}))["not_checked"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "told"),
     [
         (lambda r: r["claims"][0]["findings"].clear(), "another number of blocking findings than it says"),
@@ -643,14 +644,14 @@ def test_the_tree_that_a_plan_started_from_had_to_pass_setup_and_gates_and_no_ta
     assert gates_asked(build()["plan"]) == GATE
 
 
-@pytest.mark.parametrize("folder", ["../../etc", "again", None])
+@each_case("folder", ["../../etc", "again", None])
 def test_a_second_run_is_recorded_in_no_other_folder(folder):
     receipt = json.loads(render(build()))
     receipt["verdicts"][0]["reruns"] = [{"folder": folder, "alone": True, "commands": []}]
     assert shape_problems(receipt) == [f"receipt.verdicts[0].reruns[0].folder: {folder!r} cannot stand here"]
 
 
-@pytest.mark.parametrize("facts", ["x", {}, {"pinned": [1]}])
+@each_case("facts", ["x", {}, {"pinned": [1]}])
 def test_gate_files_of_another_shape_are_no_receipt(facts):
     receipt = json.loads(render(build()))
     receipt["tasks"][0]["attempts"][0]["gate_files"] = facts
@@ -717,7 +718,7 @@ ERRORED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     "lying",
     [
         verdict_record(6, TREE2, WHOLE, exit_code=1),
@@ -742,7 +743,7 @@ def waiting(**changes):
     return attempt(1, state=AttemptState.WAITING, **changes)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("one", "tries", "outcome"),
     [
         (task(1, status=TaskState.QUEUED), [], "not_verified"),
@@ -801,7 +802,7 @@ FORGERIES = [
 ]
 
 
-@pytest.mark.parametrize(("path", "new", "words"), FORGERIES)
+@each_case(("path", "new", "words"), FORGERIES)
 def test_a_forged_receipt_is_found_out_although_its_hash_was_made_anew(path, new, words):
     receipt = copy.deepcopy(build())
     set_path(receipt, path, new)
@@ -814,7 +815,7 @@ def test_a_changed_receipt_no_longer_matches_its_own_hash():
     assert verify_receipt(receipt, FACTS) == ["the receipt was changed: its own hash does not match"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("changes", "words"),
     [
         ({"contains_base": False}, "the result does not contain the base commit"),
@@ -866,7 +867,7 @@ def test_a_receipt_without_a_whole_diff_is_not_compared_in_that():
     assert verify_receipt(receipt, FACTS) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "new"),
     [
         (("schema",), "loopwright.receipt/2"),
@@ -899,7 +900,7 @@ def test_a_value_of_another_shape_is_named_with_its_place_and_nothing_of_it_is_u
     assert all(problem.startswith(place) for problem in problems)
 
 
-@pytest.mark.parametrize("value", [None, [], "x", {}, {"schema": "loopwright.receipt/1"}])
+@each_case("value", [None, [], "x", {}, {"schema": "loopwright.receipt/1"}])
 def test_something_that_is_no_receipt_at_all_is_refused(value):
     assert shape_problems(value)
     assert verify_receipt(value, FACTS) == shape_problems(value)

@@ -1,6 +1,7 @@
 """What a person says about a line of the work."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.errors import Refused
 from loopwright.core.rejections import Comment, comments_in, objections, parse_comment
@@ -10,7 +11,7 @@ def test_a_place_is_a_file_and_a_line_and_a_file_may_have_colons() -> None:
     assert parse_comment("a:b.py:12", " no ") == {"file": "a:b.py", "line": 12, "text": "no"}
 
 
-@pytest.mark.parametrize("place", ["app.py", "app.py:", ":3", "app.py:0", "app.py:x", "app.py:-1"])
+@each_case("place", ["app.py", "app.py:", ":3", "app.py:0", "app.py:x", "app.py:-1"])
 def test_a_place_without_a_line_is_refused_with_an_example(place: str) -> None:
     with pytest.raises(Refused, match="is no FILE:LINE") as refused:
         parse_comment(place, "no")

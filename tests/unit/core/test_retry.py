@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.failures import RULES, Failure, Level
@@ -39,7 +40,7 @@ def of_level(level: Level) -> list[Failure]:
 
 
 @pytest.mark.capability("C083")
-@pytest.mark.parametrize("failure", of_level(Level.ATTEMPT))
+@each_case("failure", of_level(Level.ATTEMPT))
 def test_work_that_was_found_wanting_is_tried_again_at_once_until_its_limit(failure: Failure) -> None:
     assert after(failure, task(attempts=1)) == Again(at=rows.AT, attempts=2, call_failures=0)
     last = after(failure, task(attempts=2, max_attempts=3))
@@ -48,7 +49,7 @@ def test_work_that_was_found_wanting_is_tried_again_at_once_until_its_limit(fail
     )
 
 
-@pytest.mark.parametrize("failure", of_level(Level.RACE))
+@each_case("failure", of_level(Level.RACE))
 def test_what_others_landed_first_uses_up_no_attempt_and_still_has_an_end(failure: Failure) -> None:
     lost = after(failure, task(attempts=2, max_attempts=3, races=1))
     assert lost == Again(at=rows.AT, attempts=2, call_failures=0, races=2)
@@ -57,7 +58,7 @@ def test_what_others_landed_first_uses_up_no_attempt_and_still_has_an_end(failur
     assert over.reason == f"{RULES[failure].advice} That was the 10th time."
 
 
-@pytest.mark.parametrize("failure", of_level(Level.CALL))
+@each_case("failure", of_level(Level.CALL))
 def test_a_failed_service_or_machine_uses_up_no_attempt(failure: Failure) -> None:
     again = after(failure, task(attempts=2, call_failures=1))
     assert isinstance(again, Again)
@@ -65,7 +66,7 @@ def test_a_failed_service_or_machine_uses_up_no_attempt(failure: Failure) -> Non
     assert again.at > rows.AT
 
 
-@pytest.mark.parametrize("failure", of_level(Level.CALL))
+@each_case("failure", of_level(Level.CALL))
 def test_calls_have_a_limit_of_their_own(failure: Failure) -> None:
     over = after(failure, task(call_failures=2))
     assert over == GiveUp(
@@ -73,7 +74,7 @@ def test_calls_have_a_limit_of_their_own(failure: Failure) -> None:
     )
 
 
-@pytest.mark.parametrize("failure", of_level(Level.NONE))
+@each_case("failure", of_level(Level.NONE))
 def test_what_no_second_try_can_mend_is_given_up_with_the_advice(failure: Failure) -> None:
     given_up = after(failure, task(attempts=1, call_failures=2))
     assert given_up == GiveUp(reason=RULES[failure].advice, attempts=1, call_failures=0)
@@ -93,7 +94,7 @@ def test_a_service_that_names_a_time_is_asked_again_then() -> None:
     assert again.at == later
 
 
-@pytest.mark.parametrize("failure", [Failure.RATE_LIMIT, Failure.OVERLOADED])
+@each_case("failure", [Failure.RATE_LIMIT, Failure.OVERLOADED])
 def test_a_service_that_asks_for_a_second_each_time_is_left_alone_for_longer_and_longer(
     failure: Failure,
 ) -> None:
@@ -107,7 +108,7 @@ def test_a_limit_ends_when_it_ends_however_soon() -> None:
     assert pause_until(RULES[Failure.USAGE_LIMIT], 1, now=rows.AT, retry_at=soon) == soon
 
 
-@pytest.mark.parametrize("failure", [Failure.AGENT_ERROR, Failure.CRASH])
+@each_case("failure", [Failure.AGENT_ERROR, Failure.CRASH])
 def test_the_same_failure_at_once_twice_is_hopeless(failure: Failure) -> None:
     first = Failed(failure=failure, detail="no such model", lasted=AT_ONCE)
     assert isinstance(after_failure(task(), first, POLICY, now=rows.AT), Again)
@@ -116,7 +117,7 @@ def test_the_same_failure_at_once_twice_is_hopeless(failure: Failure) -> None:
     assert "twice in exactly the same way" in second.reason
 
 
-@pytest.mark.parametrize(
+@each_case(
     "known",
     [
         {"detail": "another message", "lasted": AT_ONCE},
@@ -152,7 +153,7 @@ def test_the_pause_doubles_up_to_its_bound_and_is_spread_by_a_fifth() -> None:
     assert backoff(2, first_s=5.0, limit_s=300.0).total_seconds() == 10
 
 
-@pytest.mark.parametrize("failure", [failure for failure, rule in RULES.items() if rule.honours])
+@each_case("failure", [failure for failure, rule in RULES.items() if rule.honours])
 def test_the_time_of_a_service_is_kept_and_one_in_the_past_is_none(failure: Failure) -> None:
     rule = RULES[failure]
     later, gone = rows.AT + timedelta(hours=1), rows.AT - timedelta(seconds=1)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.answers import Unreadable
 from loopwright.core.gate_files import GateFiles
@@ -60,7 +61,7 @@ def test_a_small_change_of_an_ordinary_file_is_not_risky() -> None:
 
 
 @pytest.mark.capability("C031")
-@pytest.mark.parametrize(
+@each_case(
     ("facts", "why"),
     [
         ({"pinned": ("tests/t.py",)}, "it changed files of the gate without leave: tests/t.py"),
@@ -84,7 +85,7 @@ def test_a_complex_task_is_a_reason() -> None:
 
 
 @pytest.mark.capability("C031")
-@pytest.mark.parametrize(
+@each_case(
     ("complexity", "asked"),
     [
         ("high", {"complex", "size", "place", "gate"}),
@@ -117,7 +118,7 @@ def test_size_and_place_are_reasons() -> None:
     )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "risky"),
     [
         ("src/auth.py", True),
@@ -155,14 +156,14 @@ def test_a_finding_on_a_line_of_the_change_blocks() -> None:
     )
 
 
-@pytest.mark.parametrize("elsewhere", [{"line": 10}, {"line": None}, {"line": -3}, {"file": "src/b.py"}])
+@each_case("elsewhere", [{"line": 10}, {"line": None}, {"line": -3}, {"file": "src/b.py"}])
 def test_a_finding_elsewhere_is_kept_as_an_opinion(elsewhere: dict[str, Any]) -> None:
     (finding,) = found(one(**elsewhere))
     assert (finding.severity, finding.in_diff) == (Severity.OPINION, False)
     assert finding.text == "It breaks."
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("value", "problem"),
     [
         ({"findings": "none"}, "`findings` is not a list"),
@@ -179,16 +180,14 @@ def test_what_cannot_be_read_is_never_a_pass(value: dict[str, Any], problem: str
     assert read_answer(value, "", PATCH) == Unreadable(problem=problem)
 
 
-@pytest.mark.parametrize(
-    "text", ["", "LGTM, ship it", "```json\n{half\n```", "[]", "```loopwright-review\n7\n```"]
-)
+@each_case("text", ["", "LGTM, ship it", "```json\n{half\n```", "[]", "```loopwright-review\n7\n```"])
 def test_words_without_an_answer_in_them_are_no_answer(text: str) -> None:
     answer = read_answer(None, text, PATCH)
     assert isinstance(answer, Unreadable)
     assert "there is no block ```loopwright-review" in answer.problem
 
 
-@pytest.mark.parametrize(
+@each_case(
     "form",
     [
         "Well.\n```loopwright-review\n{}\n```\n",

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
-import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.decide import BeginVerify, Decision, Front, Frontier, NextRound, decide
@@ -53,7 +53,7 @@ RED, BROKEN, CANCELLED, LANDED = (
 )
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("attempts", "found"),
     [
         ([(RED, "a")], 0),

@@ -1,6 +1,6 @@
 """A test may have the project's own folders searched for modules; any other is somebody else's concern."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.new_tests import acts_on_others
 from loopwright.core.search_paths import own_folders
@@ -9,7 +9,7 @@ HEAD = "import os\nimport os.path as p\nimport sys\nfrom pathlib import Path\n\n
 FOLDERS = frozenset({"", "src", "lib", "app", "tests"})
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         'sys.path.insert(0, os.path.join(os.path.dirname(__file__), "..", "src"))',
@@ -28,7 +28,7 @@ def test_the_projects_own_folders_may_be_searched(text):
     assert not acts_on_others("tests/test_a.py", f"{HEAD}{text}\n", FOLDERS)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "sys.path.insert(0, 'src')",

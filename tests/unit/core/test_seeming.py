@@ -1,6 +1,6 @@
 """Work that may only look right to its tests is named; honest work is not."""
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.honest_files import SOURCES
 
 from loopwright.core.new_tests import how_it_acts
@@ -12,7 +12,7 @@ def said(source: str, path: str = "calc.py", before: str = "") -> list[str]:
     return [words for _, words in seeming(path, before, source)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("source", "words"),
     [
         ("import sys\nX = 'pytest' in sys.modules\n", ASKS),
@@ -90,7 +90,7 @@ def test_what_work_does_about_its_tests_is_found_in_python(source, words):
     assert said(source) == [words]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "source", "words"),
     [
         ("a.js", "const x = process.env.JEST_WORKER_ID;", ASKS),
@@ -136,7 +136,7 @@ def test_what_work_does_about_its_tests_is_found_line_by_line_elsewhere(path, so
     assert said(source, path) == [words]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "source"),
     [
         ("a.py", "class A:\n    def __eq__(self, other):\n        return self.n == other.n\n"),
@@ -161,12 +161,12 @@ def test_honest_work_is_not_named(path, source):
     assert said(source, path) == []
 
 
-@pytest.mark.parametrize("path", SOURCES)
+@each_case("path", SOURCES)
 def test_sources_as_people_write_them_are_not_named(path):
     assert list(seeming(path, "", SOURCES[path])) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "line", "command", "words"),
     [
         ("a.py", "x: int = f()  # type: ignore[assignment]", "mypy .", ["silences mypy"]),
@@ -210,7 +210,7 @@ def test_only_lines_that_the_work_added_are_looked_at():
     assert list(seeming("calc.py", before, "import unittest\nimport os\nos._exit(0)\n")) == [(3, ENDS)]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "command", "words"),
     [
         ("calc.pyi", "python -m mypy .", "stands in the place of the source that it is beside, for mypy"),
@@ -239,7 +239,7 @@ def test_python_that_cannot_be_read_is_read_line_by_line():
     assert said("def f(:\n  os.environ['PYTEST_CURRENT_TEST']\n") == [ASKS]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "text"),
     [
         ("src/wasm.js", f"export const WASM = '{'ab12' * 60_000}'\n"),

@@ -3,6 +3,7 @@
 from enum import StrEnum
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.errors import IllegalTransition
 from loopwright.core.states import (
@@ -28,7 +29,7 @@ PAIRS = [(name, source, target) for name, table in MACHINES.items() for source i
 
 
 @pytest.mark.capability("C045")
-@pytest.mark.parametrize(("machine", "source", "target"), PAIRS, ids=str)
+@each_case(("machine", "source", "target"), PAIRS, ids=str)
 def test_a_step_is_taken_exactly_when_the_table_has_it(
     machine: str, source: StrEnum, target: StrEnum
 ) -> None:
@@ -50,12 +51,12 @@ def test_a_table_cannot_be_changed_by_accident() -> None:
         MACHINES["loop"] = LOOP  # type: ignore[index]
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_case("machine", MACHINES)
 def test_no_state_leads_to_itself(machine: str) -> None:
     assert [state for state, targets in MACHINES[machine].items() if state in targets] == []
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@each_case("machine", MACHINES)
 def test_every_state_can_be_reached_from_the_first(machine: str) -> None:
     table = MACHINES[machine]
     seen, todo = set(), [next(iter(table))]
@@ -77,7 +78,7 @@ def test_an_attempt_lands_only_from_landing_and_gets_there_only_by_being_checked
     assert [s for s, targets in ATTEMPT.items() if AttemptState.LANDING in targets] == [AttemptState.CHECKING]
 
 
-@pytest.mark.parametrize("state", sorted(LIVE_ATTEMPT))
+@each_case("state", sorted(LIVE_ATTEMPT))
 def test_every_live_attempt_can_be_rejected_broken_or_cancelled(state: AttemptState) -> None:
     assert {AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED} <= ATTEMPT[state]
 
@@ -92,7 +93,7 @@ def test_a_plan_is_verified_only_by_verifying() -> None:
     assert {PlanState.VERIFIED, PlanState.FAILED, PlanState.CANCELLED} == ENDED_PLAN
 
 
-@pytest.mark.parametrize("state", sorted(set(PlanState) - {PlanState.VERIFIED, PlanState.CANCELLED}))
+@each_case("state", sorted(set(PlanState) - {PlanState.VERIFIED, PlanState.CANCELLED}))
 def test_a_plan_can_be_cancelled_until_it_is_verified(state: PlanState) -> None:
     assert PlanState.CANCELLED in PLAN[state]
 
@@ -103,8 +104,6 @@ def test_a_settled_task_needs_a_person_to_move_again() -> None:
     assert all(TaskState.RUNNING not in TASK[state] for state in SETTLED_TASK)
 
 
-@pytest.mark.parametrize(
-    "state", [LoopState.STOPPED, LoopState.COMPLETED, LoopState.FAILED, LoopState.PAUSED]
-)
+@each_case("state", [LoopState.STOPPED, LoopState.COMPLETED, LoopState.FAILED, LoopState.PAUSED])
 def test_a_loop_that_rests_can_be_run_again(state: LoopState) -> None:
     assert LoopState.RUNNING in LOOP[state]

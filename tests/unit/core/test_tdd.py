@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.model import Plan, Task
@@ -29,7 +30,7 @@ def asked(red_proof: str = Policy().red_proof, **about: Any) -> tuple[Plan, Task
 
 
 @pytest.mark.capability("C038")
-@pytest.mark.parametrize(
+@each_case(
     ("type", "title", "why"),
     [
         ("code", "Style the form with CSS", ""),
@@ -61,7 +62,7 @@ def test_who_may_write_no_code_has_no_logic_to_show() -> None:
 
 
 @pytest.mark.capability("C038")
-@pytest.mark.parametrize(
+@each_case(
     ("about", "mends"),
     [
         ({"type": "fix", "title": "Prices"}, True),
@@ -93,7 +94,7 @@ def test_acceptance_has_to_fail_and_without_it_the_gates_where_they_can_show_it(
     assert red_commands(plan, task, with_gates=False) == (), "nothing of its own could have failed before"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "codes", "red"),
     [
         ("failed", (1,), True),

@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-import pytest
+from tests.cases import each_case
 from tests.unit.core.test_held_out import HELD
 from tests.unit.core.test_receipts import (
     FACTS,
@@ -49,7 +49,7 @@ def test_work_that_may_know_its_answers_is_verified_with_gaps_and_the_receipt_sa
     assert verify_receipt(json.loads(render(receipt)), FACTS) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "given",
     [
         reviewed(review(), answers=HOLDS),

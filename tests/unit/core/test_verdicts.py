@@ -4,6 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.model import Outcome
@@ -55,7 +56,7 @@ NOTHING = judge([], [])
 
 
 @pytest.mark.capability("C081")
-@pytest.mark.parametrize(
+@each_case(
     ("given", "found", "expected"),
     [
         (result(), [], [("test", P, "")]),
@@ -74,7 +75,7 @@ def test_the_exit_code_and_the_checks_are_held_against_each_other(given, found, 
     assert [(c.name, c.status, c.message) for c in got] == expected
 
 
-@pytest.mark.parametrize(("code", "words"), [(127, "command not found"), (126, "cannot execute")])
+@each_case(("code", "words"), [(127, "command not found"), (126, "cannot execute")])
 def test_a_command_that_could_not_be_run_is_a_failed_check_that_says_so(code, words):
     (own,) = command_checks(1, result(exit_code=code), [], timeout_s=1)
     assert own.status is F
@@ -102,7 +103,7 @@ def test_one_failed_check_fails_the_verdict_although_every_exit_code_is_0():
     assert verdict.reason == "1 of 2 checks failed"
 
 
-@pytest.mark.parametrize("bad", [result(exit_code=1), result(timed_out=True)])
+@each_case("bad", [result(exit_code=1), result(timed_out=True)])
 def test_a_bad_command_fails_the_verdict_although_every_check_passed(bad):
     assert judge([check()], [result(), bad]).status is VerdictStatus.FAILED
 
@@ -114,7 +115,7 @@ def test_the_ids_of_checks_are_unique_within_a_verdict():
     assert len(set(ids)) == 4
 
 
-@pytest.mark.parametrize(
+@each_case(
     "verdict",
     [
         None,
@@ -133,7 +134,7 @@ def test_a_verdict_passes_only_when_its_own_facts_agree(verdict):
     assert not passed(verdict)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verdicts", "status"),
     [
         ([], VerdictStatus.UNVERIFIED),
@@ -220,7 +221,7 @@ def test_evidence_counts_failed_checks_that_it_does_not_list():
     assert "- and 10 more" in text
 
 
-@pytest.mark.parametrize("verdict", [BROKEN, NOTHING])
+@each_case("verdict", [BROKEN, NOTHING])
 def test_evidence_of_a_gate_that_learned_nothing_is_its_reason(verdict):
     assert evidence(verdict) == verdict.reason
 
@@ -229,7 +230,7 @@ V = VerdictStatus
 
 
 @pytest.mark.capability("C037")
-@pytest.mark.parametrize(
+@each_case(
     ("status", "landed", "verdict", "outcome"),
     [
         (TaskState.COMPLETE, True, V.PASSED, Outcome.VERIFIED),
@@ -262,7 +263,7 @@ O = Outcome  # noqa: E741
 
 
 @pytest.mark.capability("C078")
-@pytest.mark.parametrize(
+@each_case(
     ("tasks", "final", "outcome"),
     [
         ([O.VERIFIED, O.NO_CHANGE_PROVEN], V.PASSED, O.VERIFIED),
@@ -292,7 +293,7 @@ TEST = GateCommand(name="test", command="make test", junit="r.xml")
 
 
 @pytest.mark.capability("C079")
-@pytest.mark.parametrize(
+@each_case(
     "other",
     [
         (TEST, LINT),
@@ -309,7 +310,7 @@ def test_the_gate_key_is_the_same_only_for_the_same_commands_in_the_same_order(o
     assert gate_key((LINT, TEST)) != gate_key(other)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("cut", "text", "limit", "expected"),
     [
         (keep_start, "abc", 3, "abc"),
@@ -328,7 +329,7 @@ def test_a_cut_text_shows_where_it_was_cut(cut, text, limit, expected):
     assert len(expected) <= limit
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "code", "tail", "missing"),
     [
         ("nosuch --all", 127, "/bin/sh: 1: nosuch: not found", "nosuch"),

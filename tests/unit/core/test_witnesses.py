@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.policy import GateCommand
@@ -73,7 +73,7 @@ def test_a_run_that_agrees_with_what_was_seen_stays_as_it_is() -> None:
     assert held(seen("a", "b"), seen("ab"), exit_code=1).status is FAILED
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("now", "words"),
     [
         (seen("a"), f"1 test that passed before is missing: {B}"),
@@ -226,7 +226,7 @@ def test_a_gate_without_visible_tests_that_was_red_before_is_not_held_against_th
     assert verdict.checks[0].message == "it failed before this work too\nF401"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("now", "before"),
     [
         (lint(), Baseline()),
@@ -283,7 +283,7 @@ def test_many_tests_are_counted_and_some_named() -> None:
     assert words.endswith("test_09 and 4 more")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "named"),
     [
         ("python -m pytest -q", True),
@@ -299,7 +299,7 @@ def test_a_test_runner_is_known_by_its_command(command: str, named: bool) -> Non
     assert is_test_runner(command) is named
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gates", "seen_in", "compared"),
     [
         (["make test"], [], False),
@@ -322,7 +322,7 @@ def test_only_tests_of_the_projects_gates_are_compared_with_how_it_was_before(
 OWN = GateCommand(name="tests", command="pytest")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("gates", "found", "before", "names"),
     [
         ([], [seen("a"), None], None, ["tests"]),

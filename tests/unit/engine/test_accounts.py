@@ -15,7 +15,6 @@ from loopwright.core.awaited import Envelope, QuotaWindow
 from loopwright.core.envelopes import SPREAD
 from loopwright.core.errors import BadConfig
 from loopwright.core.failures import Failure
-from loopwright.core.homes import HomePath
 from loopwright.core.model import Attempt, Leg, Run
 from loopwright.core.policy import Policy
 from loopwright.core.states import AttemptState, EnvelopeState, RunState
@@ -149,7 +148,6 @@ def test_an_account_with_a_home_has_that_and_none_of_the_users_own_credentials()
     assert env["CLAUDE_CONFIG_DIR"] == "/home/me/.claude-work"
     assert "ANTHROPIC_API_KEY" not in env, "it would win over the login in that home"
     assert env["ANTHROPIC_BASE_URL"] == "http://x"
-    assert HomePath(path="/home/me/.claude-work/", writable=True) in drawn.home
 
 
 def test_an_account_takes_a_variable_from_another_name() -> None:

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.awaited import Question
@@ -57,6 +58,39 @@ async def test_independent_tasks_start_side_by_side_and_dependents_wait() -> Non
     home.hand.land(legs[1])
     [leg] = await home.turn()
     assert leg.subject == home.attempt("c").id
+
+
+async def test_what_is_parked_or_restarted_goes_on_in_the_order_of_its_tasks_not_of_its_ids() -> None:
+    home = await Home(slots=3).launch()
+    ranks = {"c": 90, "a": 10, "b": 50}
+    home.submit(*(planned(key, priority=n) for key, n in ranks.items()), policy=Policy(parallel=3))
+    legs = {leg.subject: leg for leg in await home.turn()}
+    assert list(legs) == [home.attempt(key).id for key in "abc"]
+    turns = [leg.turn for leg in legs.values() if leg.turn]
+    assert turns == sorted(turns, key=lambda one: one.rank)
+    for leg in legs.values():
+        home.hand.park(leg, home.clock.now())
+        await home.ended(leg)
+    woken = await home.turn()
+    assert [leg.subject for leg in woken] == list(legs)
+    assert [leg.turn for leg in woken] == turns
+    for leg in woken:
+        await home.ended(leg)
+    assert {leg.subject: leg.turn for leg in await home.reconcile()} == dict(zip(legs, turns, strict=True))
+
+
+async def test_of_two_tasks_with_one_position_the_older_starts_first() -> None:
+    """The machine adds a task behind the last one, and a person then adds an item there."""
+    home = await Home(slots=1).launch()
+    home.submit(planned("a"), planned("b"), policy=Policy(parallel=1))
+    older = home.task("b")
+    home.store.transact_sync(
+        "moved",
+        lambda tx: tx.update(
+            Task, home.task("a").id, position=older.position, created_at=older.created_at + timedelta(1)
+        ),
+    )
+    assert [leg.subject for leg in await home.turn()][:1] == [home.attempt("b").id]
 
 
 @pytest.mark.capability("C072")
@@ -113,7 +147,7 @@ class Killed(Exception):
 
 
 @pytest.mark.capability("C051")
-@pytest.mark.parametrize("nth", range(1, 13))
+@each_case("nth", range(1, 13))
 async def test_a_dispatch_that_is_killed_at_any_commit_is_carried_on_from_there(nth: int) -> None:
     """More than one batch, and a kill right before and right after each transaction."""
     reached = 0

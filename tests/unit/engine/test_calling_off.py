@@ -3,12 +3,13 @@
 import asyncio
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.engine.calling_off import call_off
 from loopwright.engine.landing_line import Line
 
 
-@pytest.mark.parametrize("later", range(8))
+@each_case("later", range(8))
 async def test_whoever_waits_in_a_line_ends_when_asked_to_at_any_moment(later: int) -> None:
     line = Line()
 

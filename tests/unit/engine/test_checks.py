@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import NoReturn
 
 import pytest
-from tests.doubles import FAILED, GATE, PASSED, Home, planned
+from tests.cases import each_case
+from tests.doubles import FAILED, GATE, PASSED, Home, Oracle, planned
 
 from loopwright.core.containment import Containment, MadeWith
 from loopwright.core.errors import GitFailed, TookTooMuch
@@ -22,8 +23,9 @@ from loopwright.core.witnesses import without_baseline
 from loopwright.engine.baselines import baseline_of
 from loopwright.engine.checks import Judging, judge
 from loopwright.engine.collisions import by_itself
+from loopwright.engine.gate_turns import GateTurns
 from loopwright.engine.world import HomePaths
-from loopwright.ports import NoSandbox
+from loopwright.ports import Exit, GateRequest, NoSandbox
 
 PYTEST = GateCommand(name="all", command="python -m pytest")
 
@@ -93,8 +95,8 @@ async def planned_home() -> Home:
     return home
 
 
-@pytest.mark.parametrize("role", [Role.FINISH, Role.GATE])
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+@each_case("role", [Role.FINISH, Role.GATE])
+@each_case("order", [(0, 1), (1, 0)])
 async def test_of_several_words_on_one_tree_the_latest_counts(role: Role, order: tuple[int, int]) -> None:
     home = await planned_home()
     verdicts = (PASSED, FAILED)
@@ -155,7 +157,7 @@ async def test_what_was_before_is_run_when_it_is_asked_for() -> None:
     assert (await judged(home, Role.BASELINE)).reason == "asked anew"
 
 
-@pytest.mark.parametrize(("status", "left"), [("passed", "passed"), ("failed", "inconclusive")])
+@each_case(("status", "left"), [("passed", "passed"), ("failed", "inconclusive")])
 async def test_work_is_not_at_fault_for_a_gate_that_filled_the_disk_before_it(status: str, left: str) -> None:
     home = await planned_home()
     ran = Verdict(
@@ -238,3 +240,100 @@ async def test_a_gate_that_never_started_is_begun_anew_where_its_sandbox_is_anot
     assert verdict.status is VerdictStatus.PASSED
     first, second = home.all(Run, role=Role.GATE, order_by=("created_at",))
     assert (first.state, second.state) == (RunState.CANCELLED, RunState.COMPLETE)
+
+
+# --- commands that something outside killed ----------------------------------------------------------
+
+
+def ended(exit_code: int) -> Verdict:
+    result = CommandResult(
+        name="tests",
+        command=GATE.command,
+        exit_code=exit_code,
+        duration_s=1.0,
+        output_sha256="0" * 64,
+        output_bytes=0,
+    )
+    return replace(FAILED if exit_code else PASSED, commands=(result,))
+
+
+@each_case(
+    ("work", "base", "status", "reason", "runs"),
+    [
+        ((-9, 0), (), "passed", "", 2),
+        ((137, 1), (0,), "failed", "1 of 1 checks failed", 2),
+        (
+            (-9, -9),
+            (1,),
+            "failed",
+            "tests: killed by signal 9, probably out of memory; again when it ran alone, and not on the base",
+            3,
+        ),
+        ((-9, -9), (-9, 0), "failed", None, 4),
+        ((-15, -15), (-9, -9), "inconclusive", "tests: killed by signal 15", 4),
+        ((-9, -9), (-9, -9), "inconclusive", "tests: killed by signal 9, probably out of memory", 4),
+        ((-11,), (0,), "failed", "1 of 1 checks failed", 1),
+    ],
+)
+async def test_what_was_killed_is_run_once_more_alone_and_then_on_the_base(
+    work: tuple[int, ...], base: tuple[int, ...], status: str, reason: str | None, runs: int
+) -> None:
+    home = await planned_home()
+    left = {Role.GATE: list(work), Role.BASELINE: list(base)}
+    ran: list[Role] = []
+
+    class Played(Oracle):
+        def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
+            role = home.get(Run, request.run_id).role
+            ran.append(role)
+            return ended(left[role].pop(0) if left[role] else 0)
+
+    ask = Judging(
+        project=home.project(),
+        plan=home.plan(),
+        attempt=None,
+        role=Role.GATE,
+        sha="1" * 40,
+        tree="2" * 40,
+        commands=(GATE,),
+        still_mine=lambda _: None,
+        before="3" * 40,
+    )
+    world = replace(home.world, gate=Played())
+    record, verdict = await judge(world, home.repository, ask, asyncio.Event())  # type: ignore[arg-type]
+    assert verdict.status.value == status
+    assert reason is None or verdict.reason == reason
+    assert (record is None) == (status == "inconclusive"), "what was not judged is no word on the tree"
+    assert verdict.lasting == (status == "inconclusive")
+    is_killed_again = work[-1] in (-9, -15)
+    # Else the base is asked how its tests were, as for any work.
+    assert len([one for one in ran if one is Role.GATE or is_killed_again]) == runs
+
+
+async def test_a_gate_that_has_to_run_alone_waits_for_the_others_and_they_for_it() -> None:
+    turns, stop, order = GateTurns(), asyncio.Event(), list[str]()
+    gates = {name: asyncio.Event() for name in ("first", "second", "alone", "later")}
+
+    async def gate(name: str) -> None:
+        async with turns.turn(alone=name == "alone", unless=stop):
+            order.append(name)
+            await gates[name].wait()
+
+    tasks = []
+    for name in gates:
+        tasks.append(asyncio.ensure_future(gate(name)))
+        await asyncio.sleep(0)
+    assert order == ["first", "second"]
+    for name, seen in (("first", 2), ("second", 3), ("alone", 4)):
+        gates[name].set()
+        for _ in range(20):
+            await asyncio.sleep(0)
+        assert len(order) == seen
+    assert order[2:] == ["alone", "later"]
+    gates["later"].set()
+    await asyncio.gather(*tasks)
+    held = asyncio.ensure_future(gate("first"))
+    stop.set()
+    async with asyncio.timeout(5), turns.turn(alone=True, unless=stop):
+        pass
+    await held

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
 from tests.waiting import eventually_async
 
@@ -100,7 +101,7 @@ async def test_an_unknown_command_is_not_even_written_down() -> None:
     assert home.all(Command) == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verb", "words"),
     [(verb, _MISSING.get(verb, "no plan")) for verb in commands.VERBS],
 )
@@ -200,7 +201,7 @@ async def test_a_resume_does_not_wake_what_waits_for_its_quota() -> None:
     assert await home.turn() == []
 
 
-@pytest.mark.parametrize("verb", ["pause", "resume", "stop", "retry", "reverify"])
+@each_case("verb", ["pause", "resume", "stop", "retry", "reverify"])
 async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(verb: str) -> None:
     """What was asked of it would move its successor, or nothing."""
     home, verify = await at_verify()
@@ -217,7 +218,7 @@ async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(ve
 
 
 @pytest.mark.capability("C075")
-@pytest.mark.parametrize("limit", [100, None])
+@each_case("limit", [100, None])
 async def test_a_resume_may_bring_a_new_budget(limit: int | None) -> None:
     home, [leg] = await running(planned("a"), planned("b", "a"), policy=Policy(max_cost_micros=5))
     home.hand.land(leg)
@@ -286,7 +287,7 @@ async def test_a_loop_that_has_ended_cannot_be_paused() -> None:
         refused = await home.command(verb, home.plan().id, **more)
         assert (refused.state, refused.result) == (
             CommandState.REFUSED,
-            "the plan is VERIFIED\nthere is nothing left to do",
+            "the plan is VERIFIED WITH GAPS\nthere is nothing left to do",
         )
     assert home.loop().state is LoopState.COMPLETED
     assert [event.n for event in home.events() if event.plan] == known, "its receipt is still the whole story"
@@ -332,7 +333,7 @@ async def test_cancelling_a_plan_ends_everything_in_it_and_keeps_what_landed() -
 
 
 @pytest.mark.capability("C113")
-@pytest.mark.parametrize("dispatched", [False, True])
+@each_case("dispatched", [False, True])
 async def test_a_plan_can_be_cancelled_before_anything_ran(dispatched: bool) -> None:
     home = await Home(slots=0).launch()
     home.submit(planned("a"), planned("b", "a"))
@@ -440,7 +441,7 @@ async def test_a_cancelled_task_stops_at_once_while_the_others_go_on_and_the_pla
     assert balanced(home)
 
 
-@pytest.mark.parametrize("later", ["pause", "stop", "resume"])
+@each_case("later", ["pause", "stop", "resume"])
 async def test_no_later_command_takes_a_cancel_back(later: str) -> None:
     """All of them may be carried out before the agent has noticed the first."""
     home, [leg] = await running(planned("a"))
@@ -539,7 +540,7 @@ async def test_it_may_be_left_or_cancelled_and_nothing_else_is_taken_for_an_answ
     assert balanced(home)
 
 
-@pytest.mark.parametrize("verb", ["retry", "cancel", "take_over"])
+@each_case("verb", ["retry", "cancel", "take_over"])
 async def test_what_a_person_does_with_the_task_otherwise_withdraws_the_question(verb: str) -> None:
     home, question = await given_up()
     assert (await home.command(verb, home.task("a").id)).state is CommandState.APPLIED
@@ -656,7 +657,7 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled\n`loopwright run --new` starts the plan over"
+    assert refused.result == "its plan was cancelled\n`loopwright run plan.yaml --new` starts the plan over"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:

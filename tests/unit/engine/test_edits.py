@@ -6,8 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.doubles import Home, planned
+from tests.acceptance.control.test_every_source import EVERY
+from tests.cases import each_case
+from tests.doubles import FAILED, PASSED, Home, planned
 
+from loopwright.adapters import registry
 from loopwright.adapters.sources.beads import BeadsSource
 from loopwright.adapters.sources.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec import SpecSource
@@ -15,13 +18,21 @@ from loopwright.adapters.sources.writing import put_files
 from loopwright.core.discoveries import Discovery, Noticed
 from loopwright.core.errors import StoreUnavailable
 from loopwright.core.failures import Failure
-from loopwright.core.model import Command, Loop, Project, Run, Task
-from loopwright.core.states import TaskState
-from loopwright.engine.books import tell
+from loopwright.core.findings import Verdict
+from loopwright.core.ids import Kind, is_id
+from loopwright.core.model import Command, CommandState, Leg, Loop, Plan, Project, Run, Task
+from loopwright.core.states import LoopState, PlanState, TaskState
+from loopwright.engine.advance import advance
+from loopwright.engine.books import tell, writes
 from loopwright.engine.discoveries import note
 from loopwright.engine.edits import Edits
 from loopwright.engine.held_files import missing
-from loopwright.engine.world import HomePaths
+from loopwright.engine.later_edits import ended_plan, source_news
+from loopwright.engine.marks import SETTLED
+from loopwright.engine.runs import Interrupts
+from loopwright.engine.source_debts import SourceNews
+from loopwright.engine.verify import VerifyLeg
+from loopwright.engine.world import HomePaths, World
 from loopwright.ports import Files, Mark, PlannedWork
 from loopwright.testing import fake_bd
 
@@ -74,7 +85,7 @@ async def test_a_reader_with_a_defect_takes_no_worker_down(tmp_path: Path) -> No
 
 
 @pytest.mark.trap("lost resume")
-@pytest.mark.parametrize("said", [{"mark": Mark.RUNNING}, {"first": True}], ids=["running", "next"])
+@each_case("said", [{"mark": Mark.RUNNING}, {"first": True}], ids=["running", "next"])
 async def test_what_the_source_says_was_under_way_or_next_goes_on_first(
     tmp_path: Path, said: dict[str, Any]
 ) -> None:
@@ -113,7 +124,7 @@ async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
     assert home.task("bd-1").status is TaskState.QUEUED
 
 
-@pytest.mark.parametrize("sandbox", ["none", "bubblewrap", None])
+@each_case("sandbox", ["none", "bubblewrap", None])
 @pytest.mark.capability("C040")
 async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them(
     sandbox: str | None, tmp_path: Path
@@ -359,3 +370,130 @@ async def test_what_a_person_writes_just_before_the_source_is_told_is_taken_in_a
     ]
     told = await desk.told()
     assert [told[key].get("passes", False) for key in ("a", "b", "c", "old")] == [True, True, False, False]
+
+
+# --- at the end of a plan ----------------------------------------------------------------------------
+
+
+async def verified(desk: Desk, leg: Leg, verdict: Verdict = PASSED, *, world: World | None = None) -> Plan:
+    desk.home.gate.answer = verdict
+    await VerifyLeg(world or desk.world, leg, interrupts=Interrupts()).run()
+    await desk.home.ended(leg)
+    return desk.home.plan()
+
+
+async def at_verification(desk: Desk) -> Leg:
+    """Land what can be landed; return the leg of the verification."""
+    while True:
+        legs = await desk.home.turn()
+        for leg in legs:
+            if is_id(leg.subject, Kind.PLAN):
+                return leg
+            desk.home.hand.land(leg)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_is_added_before_a_plan_has_nothing_left_to_do_is_done_in_it(tmp_path: Path) -> None:
+    """Before the verification begins, and before the plan is held or failed because of another task."""
+    desk = await Desk.opened(tmp_path, feature("a"))
+    (leg,) = await desk.home.turn()
+    desk.home.hand.land(leg)
+    desk._write(feature("a", passes=True), feature("late"))
+    assert (await advance(desk.world, desk._edits.take_in)).dispatched
+    (leg,) = (await advance(desk.world, desk._edits.take_in)).legs
+    assert leg.subject == desk.home.attempt("late").id
+    for _ in range(3):
+        task = desk.home.hand.fail(leg, Failure.GATE)
+        if task.status is not TaskState.ERROR:
+            (leg,) = await desk.home.turn()
+    desk._write(feature("a", passes=True), feature("late"), feature("later"))
+    assert (await advance(desk.world, desk._edits.take_in)).dispatched
+    (leg,) = (await advance(desk.world, desk._edits.take_in)).legs
+    assert (leg.subject, desk.home.loop().state) == (desk.home.attempt("later").id, LoopState.RUNNING)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_is_changed_while_the_whole_is_verified_is_followed_before_the_plan_ends(
+    tmp_path: Path,
+) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("ticked"))
+    legs = await desk.home.turn()
+    assert await desk.saves(feature("a"), feature("ticked", passes=True)) == ["ticked was ticked by hand"]
+    desk.home.hand.land(next(one for one in legs if one.subject == desk.home.attempt("a").id))
+    leg = await at_verification(desk)
+    desk._write(feature("a", passes=True), feature("ticked", passes=True), feature("late"))
+    plan = await verified(desk, leg, FAILED)
+    assert plan.status is PlanState.RUNNING, "an end without what was added would be none"
+    leg = await at_verification(desk)
+    assert desk.home.task("late").status is TaskState.COMPLETE
+    desk._write(feature("a", passes=True), feature("ticked"), feature("late", passes=True))
+    assert (await verified(desk, leg)).status is PlanState.RUNNING
+    (asked,) = desk.home.all(Command, state=CommandState.PENDING)
+    assert (asked.verb, asked.target) == ("rollback", desk.home.task("ticked").id)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_gives_a_plan_nothing_to_do_does_not_keep_it_from_its_end(tmp_path: Path) -> None:
+    """Landed work that is unticked, words that change, a file that is broken: what is new after the end is told."""
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    for leg in await desk.home.turn():
+        desk.home.hand.land(leg)
+    done = (feature("a", passes=True), feature("b", passes=True))
+    assert all(one["passes"] for one in (await desk.told()).values())
+    leg = await at_verification(desk)
+    desk._write(feature("a", description="Other words."), done[1])
+    assert (await verified(desk, leg)).status is PlanState.VERIFIED
+    [refused] = desk.home.events("source_not_followed")
+    assert "a was opened again, but it is done" in refused.payload["reason"]
+
+    def news() -> SourceNews | None:
+        ended = desk.home.store.read_sync(lambda tx: ended_plan(tx, desk.home.plan().id))
+        assert ended is not None
+        return source_news(FeatureListSource(), ended)
+
+    assert all(one["passes"] for one in (await desk.told()).values())
+    assert news() is None
+    desk._write(*done, feature("after"))
+    assert news() == SourceNews(source="feature_list.json", changes=("after was added",))
+    desk._write(feature("a"), done[1])
+    assert news() == SourceNews(source="feature_list.json", changes=("a is marked as open",))
+    desk.file.write_text("{")
+    assert "it cannot be read any more" in str(news())
+    desk.file.unlink()
+    assert news() is None, "one that is away troubles nobody"
+
+
+@pytest.mark.trap("lost edit")
+async def test_an_item_that_is_added_at_the_end_is_found_in_every_form_of_source() -> None:
+    """Each sample has one item more than the plan that was made of it."""
+    for sample in EVERY:
+        source = registry.source(sample.kind)
+        if not writes(source) or sample.tracker:
+            continue
+        place = sample.folder / "given" / sample.place
+        work = source.parse(source.files(place), sample.place)
+        needed = {key for task in work.tasks for key in task.depends_on}
+        late = [task for task in work.tasks if task.mark not in SETTLED and task.key not in needed][-1]
+        home = await Home(slots=4).launch()
+        known = tuple(task for task in work.tasks if task.key != late.key)
+        home.submit(work=replace(work, tasks=known))
+        lies_at(home, place.parent / sample.place.rpartition("/")[2])
+        desk = Desk(home, place.parent)
+        desk.world = replace(desk.world, source=lambda _kind, source=source: source)
+        plan = await verified(desk, await at_verification(desk))
+        assert plan.status is PlanState.RUNNING, sample.kind
+        assert home.task(late.key).status is TaskState.QUEUED, sample.kind
+
+
+async def test_a_source_that_rests_with_a_change_of_a_persons_is_owed_its_status(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    legs = await desk.home.turn()
+    await desk.home.command("pause", desk.home.plan().id)
+    desk.home.hand.land(legs[0])
+    desk._write(feature("a"), feature("b"), feature("c"))
+    left = await tell(desk.world, desk.home.plan().id)
+    assert left is not None
+    assert (left.items, left.reason) == (
+        ("a",),
+        "you changed it, and the plan does not follow that while it rests",
+    )

@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.awaited import Envelope, QuotaKind, QuotaWindow
@@ -178,7 +179,7 @@ async def test_a_probe_that_fails_closes_it_for_longer_without_another_alert() -
     assert home.task("a").status is TaskState.RUNNING, "it waits, it has not failed"
 
 
-@pytest.mark.parametrize("failure", [Failure.AUTH, Failure.BILLING])
+@each_case("failure", [Failure.AUTH, Failure.BILLING])
 async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failure: Failure) -> None:
     home, legs = await working("abcd", slots=4)
     for leg in legs:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.adapters.sources.writing import put_files
@@ -229,7 +230,7 @@ async def test_a_debt_ends_where_a_person_has_another_plan_made_of_the_source(
     assert (said.plan, said.actor, moody.all(SourceDebt)) == (plan.id, "me", [])
 
 
-@pytest.mark.parametrize("trouble", [GitFailed, CannotRun, StaleVersion, LoopwrightError])
+@each_case("trouble", [GitFailed, CannotRun, StaleVersion, LoopwrightError])
 async def test_whatever_a_source_fails_with_is_owed_and_the_files_of_its_project_are_written(
     tmp_path: Path, trouble: type[LoopwrightError]
 ) -> None:

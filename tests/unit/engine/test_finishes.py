@@ -7,6 +7,7 @@ from functools import partial
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import BROKEN, FAILED, PASSED, Home, OneBranch, planned
 
 from loopwright.core.errors import Busy, GitFailed, MergeConflict, Refused
@@ -151,7 +152,7 @@ async def test_a_base_that_moved_is_gated_before_it_is_moved() -> None:
     assert run.state is RunState.COMPLETE
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("answer", "trouble", "words"),
     [
         (FAILED, None, "these checks fail: tests"),
@@ -251,7 +252,7 @@ class Counter:
 async def test_a_busy_forge_is_left_alone_for_as_long_as_it_says() -> None:
     home, base = await verified("pull-request")
     forge = Counter()
-    home.world = replace(home.world, forge=lambda _address: forge)
+    home.world = replace(home.world, forge=lambda _plan, _address: forge)
     waiting = await finish(home)
     assert waiting.state is FinishState.LANDING
     home.clock.advance(999)

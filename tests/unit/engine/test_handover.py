@@ -1,6 +1,6 @@
 """A person does a task by hand: what the machine leaves alone meanwhile, and what becomes of the work."""
 
-import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned, recount
 
 from loopwright.core.failures import Failure
@@ -52,7 +52,7 @@ async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_h
     assert await home.turn() == []
     home.hand.land(legs["free"])
     await home.turn()
-    assert home.plan().reason == "a is with a person: `loopwright hand-back` goes on"
+    assert home.plan().reason == "a is with a person: `loopwright hand-back a` goes on"
     assert home.loop().state is LoopState.FAILED
     assert balanced(home)
 
@@ -104,7 +104,7 @@ async def test_work_that_does_not_pass_stays_with_the_person_and_uses_up_no_atte
     assert balanced(home)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("verb", "key", "words"),
     [
         ("take_over", "b", "b waits for other tasks"),

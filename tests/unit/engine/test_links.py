@@ -1,11 +1,11 @@
 """Links that lead out of the project."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.engine.links import is_outside
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("path", "target", "outside"),
     [
         ("link", "/etc/passwd", True),

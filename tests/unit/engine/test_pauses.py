@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 from tests.unit.engine.test_spending import at_work, end, held_back
 
@@ -67,7 +68,7 @@ async def test_the_answer_can_name_another_amount_or_stop() -> None:
     assert "answered already" in again.result
 
 
-@pytest.mark.parametrize("limit", [None, 1, 50])
+@each_case("limit", [None, 1, 50])
 async def test_a_plan_that_would_pause_again_at_once_is_not_resumed(limit: int | None) -> None:
     home, _ = await paused(max_cost_micros=50)
     refused = await home.command("resume", home.plan().id, **({"max_cost_micros": limit} if limit else {}))
@@ -77,7 +78,7 @@ async def test_a_plan_that_would_pause_again_at_once_is_not_resumed(limit: int |
     assert (home.plan().policy.max_cost_micros, home.loop().state) == (50, LoopState.PAUSED)
 
 
-@pytest.mark.parametrize("verb", ["resume", "stop", "cancel"])
+@each_case("verb", ["resume", "stop", "cancel"])
 async def test_what_a_person_says_otherwise_settles_the_question(verb: str) -> None:
     home, _ = await paused(max_cost_micros=50)
     await home.command(verb, home.plan().id, **({"max_cost_micros": 500} if verb == "resume" else {}))
@@ -97,8 +98,8 @@ async def test_an_unknown_cost_can_be_lived_with() -> None:
 
 
 @pytest.mark.capability("C075")
-@pytest.mark.parametrize("setting", ["max_loop_cost_micros", "max_project_cost_micros"])
-@pytest.mark.parametrize(("cost", "why"), [(50, "$0.00005 of $0.00005"), (None, "nobody knows")])
+@each_case("setting", ["max_loop_cost_micros", "max_project_cost_micros"])
+@each_case(("cost", "why"), [(50, "$0.00005 of $0.00005"), (None, "nobody knows")])
 async def test_what_an_earlier_plan_cost_counts_for_the_loop_and_the_project(
     setting: str, cost: int | None, why: str
 ) -> None:
@@ -165,9 +166,7 @@ async def test_what_was_parked_when_the_day_was_used_up_goes_on_with_the_next() 
     assert [leg.subject for leg in await home.turn()] == [home.attempt("b").id]
 
 
-@pytest.mark.parametrize(
-    "policy", [{"wait_for_limits": False}, {"longest_wait_s": 60.0}, {"latest_resume": "23:59"}]
-)
+@each_case("policy", [{"wait_for_limits": False}, {"longest_wait_s": 60.0}, {"latest_resume": "23:59"}])
 async def test_who_does_not_wait_for_limits_does_not_wait_for_the_next_day(policy: dict[str, Any]) -> None:
     home, _ = await paused(max_day_cost_micros=50, **policy)
     assert home.loop().resume_at is None

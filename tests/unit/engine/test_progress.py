@@ -1,13 +1,16 @@
 """What a source is told of its plan, made from rows."""
 
-import pytest
+from functools import partial
+
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
 from loopwright.core.model import Outcome, Run
-from loopwright.core.states import TaskState
+from loopwright.core.policy import Policy
+from loopwright.core.states import AttemptState, TaskState
 from loopwright.engine.held import source_reason
-from loopwright.engine.moves import complete_task
+from loopwright.engine.moves import complete_task, move_attempt
 from loopwright.engine.progress import first_line, progress_of
 from loopwright.ports import Mark, Progress, Setback, Tx
 
@@ -30,7 +33,7 @@ async def test_a_plan_rests_when_all_that_is_left_waits_for_a_person_or_for_what
     assert not told(home).rests
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("said", "line"),
     [
         ("", ""),
@@ -83,6 +86,8 @@ async def test_attempts_of_the_source_count_on_and_the_next_setback_is_told() ->
     item = told(home).items["a"]
     assert (item.attempts, item.setback) == (1, None)
     [leg] = await home.turn()
+    assert told(home).items["a"] == item, "its agent has not started"
+    home.hand.work(leg)
     assert (told(home).items["a"].attempts, told(home).items["b"].attempts) == (2, 0)
     home.hand.fail(leg, Failure.OVERLOADED)
     assert told(home).items["a"].setback is Setback.BROKEN
@@ -92,10 +97,27 @@ async def test_attempts_of_the_source_count_on_and_the_next_setback_is_told() ->
     item = told(home).items["a"]
     assert (item.mark, item.attempts, item.setback) == (Mark.OPEN, 2, Setback.REJECTED)
     [leg] = await home.turn()
+    assert (told(home).items["a"].attempts, told(home).items["a"].setback) == (2, Setback.REJECTED)
+    home.hand.work(leg)
     assert (told(home).items["a"].attempts, told(home).items["a"].setback) == (3, None)
     task = home.hand.fail(leg, Failure.GATE)
     assert task.status is TaskState.ERROR, "one of its three attempts was made before"
     assert told(home).items["a"].attempts == 3
+
+
+async def test_nothing_is_in_progress_before_its_agent_has_started() -> None:
+    """Not while its workspace is made, nor while it waits for money or a service that it never drew from."""
+    home = await Home(slots=4).launch()
+    home.submit(planned("a"), planned("b"), planned("c"), policy=Policy(parallel=4))
+    a, b, _ = await home.turn()
+    assert {item.mark for item in told(home).items.values()} == {Mark.OPEN}
+    home.hand.work(a)
+    home.hand.park(a, None)
+    move = partial(move_attempt, attempt=home.attempt("b"), target=AttemptState.WAITING, fence=b.fence)
+    home.store.transact_sync("parked", move)
+    now = told(home).items
+    assert [now[key].mark for key in "abc"] == [Mark.RUNNING, Mark.OPEN, Mark.OPEN]
+    assert (now["a"].attempts, now["b"].attempts, now["b"].started_at) == (1, 0, None)
 
 
 async def test_what_its_source_says_was_tried_often_enough_is_tried_once_more_when_it_is_open() -> None:
@@ -106,7 +128,7 @@ async def test_what_its_source_says_was_tried_often_enough_is_tried_once_more_wh
     assert home.hand.fail(leg, Failure.GATE).status is TaskState.ERROR
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("reason", "said"),
     [
         (

@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.awaited import Question
@@ -101,7 +102,7 @@ async def test_the_same_permission_asked_by_twenty_is_one_question() -> None:
     assert allowed(home, "a").granted == ("command:make dist",)
 
 
-@pytest.mark.parametrize(("scope", "others"), [("run", ()), ("loop", ("command:make dist",))])
+@each_case(("scope", "others"), [("run", ()), ("loop", ("command:make dist",))])
 async def test_a_permission_holds_as_far_as_the_person_said(scope: str, others: tuple[str, ...]) -> None:
     home = await Home(slots=2).launch()
     home.submit(planned("a"), planned("b"), policy=Policy())
@@ -112,7 +113,7 @@ async def test_a_permission_holds_as_far_as_the_person_said(scope: str, others: 
     assert allowed(home, "b").granted == others
 
 
-@pytest.mark.parametrize(("scope", "answer"), [("loop", "yes"), ("project", "no"), ("run", "yes")])
+@each_case(("scope", "answer"), [("loop", "yes"), ("project", "no"), ("run", "yes")])
 async def test_what_was_settled_while_a_run_went_on_is_not_asked_again(scope: str, answer: str) -> None:
     home = await Home(slots=2).launch()
     home.submit(planned("a"), planned("b"), policy=Policy())
@@ -178,7 +179,7 @@ async def test_a_deadline_takes_the_default() -> None:
     assert (question(home).state, question(home).answer) == (QuestionState.EXPIRED, "80")
 
 
-@pytest.mark.parametrize("asked", [WHO, DIST, replace(DIST, default="yes")])
+@each_case("asked", [WHO, DIST, replace(DIST, default="yes")])
 async def test_a_deadline_without_a_default_blocks_the_task_and_says_why(asked: Asking) -> None:
     home, _ = await asking(asked, answer_within_s=60.0)
     home.clock.advance(60)
@@ -226,7 +227,7 @@ async def test_cancelling_a_task_takes_its_question_back_unless_others_wait_too(
     assert {run.state for run in home.all(Run)} == {RunState.CANCELLED}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "arguments", "words"),
     [
         (DIST, {"answer": "perhaps"}, "'perhaps' is no answer to this question\nanswer yes or no"),

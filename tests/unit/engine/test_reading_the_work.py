@@ -1,11 +1,11 @@
 """Which files of a change are read for what they know of their tests."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.engine.answers import _is_loaded
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "from testutils.core import mul",

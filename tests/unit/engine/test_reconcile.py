@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
 
 from loopwright.core.errors import FenceLost, StaleVersion
@@ -60,7 +61,7 @@ async def test_what_is_in_flight_is_left_alone() -> None:
 
 @pytest.mark.capability("C053")
 @pytest.mark.trap("lost resume")
-@pytest.mark.parametrize(
+@each_case(
     "state",
     [AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING],
 )
@@ -85,7 +86,7 @@ async def test_a_leg_that_was_committed_but_never_started_is_caught_up() -> None
     assert await home.reconcile() == []
 
 
-@pytest.mark.parametrize(
+@each_case(
     "act",
     [
         lambda home, leg: home.hand.go_on(leg),
@@ -94,7 +95,7 @@ async def test_a_leg_that_was_committed_but_never_started_is_caught_up() -> None
     ],
     ids=["go on", "fail", "judge"],
 )
-@pytest.mark.parametrize("state", [AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING])
+@each_case("state", [AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING])
 async def test_a_stale_fence_changes_nothing(state: AttemptState, act: Any) -> None:
     home, [stale] = await running()
     home.hand.until(stale, state)
@@ -299,7 +300,7 @@ async def test_in_a_paused_loop_work_waits_for_its_host() -> None:
     assert one.attempt("a").state is AttemptState.WORKING
 
 
-@pytest.mark.parametrize("target", ["plan", "task"])
+@each_case("target", ["plan", "task"])
 async def test_what_was_cancelled_on_a_lost_host_is_over_whether_or_not_the_loop_runs(target: str) -> None:
     one, other, leg = await two_hosts()
     await one.command("cancel", one.plan().id if target == "plan" else one.task("a").id)

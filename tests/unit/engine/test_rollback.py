@@ -1,17 +1,20 @@
 """What becomes of tasks, plan and loop when a person takes landed work back."""
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
 
 from loopwright.core.errors import GitFailed, MergeConflict
 from loopwright.core.failures import Failure
+from loopwright.core.finishing import PULL_REQUEST, SQUASH
 from loopwright.core.model import Attempt, Command, CommandState, Leg, Task
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.states import AttemptState, FinishState, LoopState, PlanState, TaskState
 from loopwright.engine.commands import refusal
+from loopwright.engine.finishes import begin, move_finish
 from loopwright.engine.landing_line import LandingLines
 from loopwright.engine.own_commits import foreign, own_commits
 from loopwright.engine.rollback import carry_out
-from loopwright.ports import Step
+from loopwright.ports import Step, Tx
 
 CHAIN = (planned("a"), planned("b", "a"), planned("c", "b"), planned("free"))
 
@@ -139,6 +142,33 @@ async def test_a_plan_that_was_verified_is_not_any_more_and_its_loop_waits_for_a
     assert balanced(home)
 
 
+@each_case(
+    ("how", "tasks", "told"),
+    [
+        (SQUASH, (), "; main has this work already and keeps it: revert it there yourself; "),
+        (SQUASH, ("free",), "; main has this work already and keeps it: revert it there yourself; "),
+        (
+            PULL_REQUEST,
+            (),
+            "; the pull request has this work already and keeps it: revert it there yourself; ",
+        ),
+        (SQUASH, ("a",), "taken back: free; `loopwright resume"),
+    ],
+)
+async def test_a_rollback_names_where_accepted_work_stays(
+    how: str, tasks: tuple[str, ...], told: str
+) -> None:
+    home = await verified()
+    plan, chosen = home.plan(), [home.task(key) for key in tasks]
+
+    def accepted(tx: Tx) -> None:
+        finish = begin(tx, home.world.ids, plan, how, "user:me", chosen)
+        move_finish(tx, finish, FinishState.FINISHED, fence=None)
+
+    await home.store.transact("accepted", accepted)
+    assert told in (await home.command("rollback", home.task("free").id)).result
+
+
 async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong() -> None:
     home = await verified()
     comments = [{"file": "app.py", "line": 2, "text": "no, three"}]
@@ -156,7 +186,7 @@ async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong() -> N
     assert "the rejected work has no file x" in missing.result
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("key", "words"),
     [("b", "is being worked on this very moment"), ("c", "nobody has worked on c yet")],
 )

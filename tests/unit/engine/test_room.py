@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.engine.room import Room
 
@@ -28,7 +28,7 @@ def room(left: int, each: int = 0, *, keep: int | None = GB, most: int | None = 
     return Room(disk=Disk(left, each), min_free=keep, max_workspace=most)
 
 
-@pytest.mark.parametrize(("left", "keep", "lacks"), [(GB, GB, False), (GB - 1, GB, True), (0, None, False)])
+@each_case(("left", "keep", "lacks"), [(GB, GB, False), (GB - 1, GB, True), (0, None, False)])
 def test_another_agent_needs_what_has_to_stay_free(left: int, keep: int | None, lacks: bool) -> None:
     assert bool(room(left, keep=keep).lacking()) is lacks
 
@@ -37,7 +37,7 @@ def test_what_is_lacking_names_the_setting() -> None:
     assert room(300 << 20).lacking() == "300.0 MB are free on the disk, and disk.min_free asks for 1.0 GB"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("left", "each", "words"),
     [
         (9 * GB, GB, ""),

@@ -1,20 +1,45 @@
-"""Who may run an agent now."""
+"""Which agent may run now."""
 
 import asyncio
+from datetime import UTC, datetime
+from itertools import count
 
+from loopwright.core.model import Leg, Turn
 from loopwright.engine.slots import AgentSlots, Slot
 
+NUMBERS = count(1)
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
-async def taken(slots: AgentSlots, plan: str, *, parallel: int = 9, priority: int = 5) -> Slot:
+
+def turn(plan: str, *, parallel: int = 9, loop: int = 5, priority: int = 50, position: int = 0) -> Turn:
+    return Turn(plan_id=plan, parallel=parallel, rank=(loop, THEN, "", priority, position, THEN))
+
+
+def leg(plan: str = "a", subject: str = "", **more: int) -> Leg:
+    return Leg(subject=subject or f"new_{next(NUMBERS)}", n=1, fence=1, turn=turn(plan, **more))
+
+
+async def given(slots: AgentSlots, one: Leg) -> Slot:
     """Wait for a slot that is bound to come."""
+    assert one.turn is not None
     async with asyncio.timeout(5):
-        slot = await slots.take("new", plan, parallel=parallel, priority=priority, unless=asyncio.Event())
+        slot = await slots.take(one, one.turn, unless=asyncio.Event())
     assert slot is not None
     return slot
 
 
+async def taken(slots: AgentSlots, plan: str, **more: int) -> Slot:
+    return await given(slots, leg(plan, **more))
+
+
 def waiting(slots: AgentSlots, plan: str, **more: int) -> "asyncio.Task[Slot]":
     return asyncio.ensure_future(taken(slots, plan, **more))
+
+
+def event() -> asyncio.Event:
+    already = asyncio.Event()
+    already.set()
+    return already
 
 
 async def settle() -> None:
@@ -47,27 +72,64 @@ async def test_a_plan_has_no_more_than_it_may_and_others_go_past_it() -> None:
     second.cancel()
 
 
-async def test_the_more_urgent_loop_goes_first() -> None:
+async def test_agents_start_by_loop_then_by_task_priority_then_by_position() -> None:
     slots = AgentSlots(1)
     held = await taken(slots, "a")
+    places = {
+        "last loop": {"loop": 9, "priority": 0},
+        "third": {"priority": 60, "position": 1},
+        "fourth": {"priority": 60, "position": 2},
+        "first loop": {"loop": 1, "priority": 99},
+        "second": {"priority": 10, "position": 7},
+        "with the second, but later": {"priority": 10, "position": 7},
+    }
     order: list[str] = []
     tasks = []
-    for name, priority in (("late", 9), ("first", 1), ("second", 1)):
-        task = waiting(slots, name, priority=priority)
+    for name, place in places.items():
+        task = waiting(slots, "a", **place)
         task.add_done_callback(lambda done, name=name: (order.append(name), done.result().release()))
         tasks.append(task)
         await settle()
     held.release()
     await asyncio.gather(*tasks)
     await settle()
-    assert order == ["first", "second", "late"]
+    assert order == ["first loop", "second", "with the second, but later", "third", "fourth", "last loop"]
+
+
+async def test_a_slot_is_kept_for_the_first_in_line_while_its_workspace_is_made() -> None:
+    slots = AgentSlots(2)
+    slow, quick, last = (leg(position=place) for place in range(3))
+    for one in (slow, quick, last):
+        slots.line_up(one)
+    later = asyncio.ensure_future(given(slots, last))
+    await settle()
+    assert not later.done(), "two are before it"
+    (await given(slots, quick)).release()
+    await later
+    mine = await given(slots, slow)
+    mine.release()
+    mine.release()
+
+
+async def test_who_needs_no_agent_after_all_keeps_nobody_back() -> None:
+    slots = AgentSlots(1)
+    failed, full = leg("a"), leg("b", parallel=0)
+    slots.line_up(failed)
+    slots.line_up(full)
+    slots.line_up(Leg(subject="att_judged", n=1, fence=1))
+    next_one = waiting(slots, "c", position=9)
+    await settle()
+    assert not next_one.done()
+    slots.leave(failed)
+    await next_one
+    assert (await asyncio.wait_for(slots.take(full, turn("b"), unless=event()), 5)) is None
 
 
 async def test_who_is_stopped_or_dropped_while_waiting_takes_nothing() -> None:
     slots = AgentSlots(1)
     held = await taken(slots, "a")
     stop = asyncio.Event()
-    stopped = asyncio.ensure_future(slots.take("new", "a", parallel=9, priority=5, unless=stop))
+    stopped = asyncio.ensure_future(slots.take(leg(), turn("a"), unless=stop))
     dropped = waiting(slots, "a")
     await settle()
     stop.set()
@@ -126,7 +188,7 @@ async def test_a_slot_that_is_kept_for_an_attempt_is_given_to_nobody_else() -> N
     await settle()
     assert not other.done()
     async with asyncio.timeout(5):
-        mine = await slots.take("att_1", "a", parallel=1, priority=5, unless=asyncio.Event())
+        mine = await slots.take(leg("a", "att_1"), turn("a", parallel=1), unless=asyncio.Event())
     await settle()
     assert not other.done()
     assert mine is not None

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core import budget
@@ -235,7 +236,7 @@ async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_
     assert watch.over.why == "the budget is used up: ~$0.0001 of $0.0001", "marked as what it was"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("data", "cost"),
     [
         ({}, None),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 from tests.doubles import FAILED, Home, planned
 
@@ -17,7 +18,7 @@ from loopwright.core.plan_evaluators import Judgement, Remark
 from loopwright.core.policy import GateCommand, Policy
 from loopwright.core.reviews import Severity
 from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
-from loopwright.engine.naming import attempt_ref, commit_subject, plan_branch, trailers
+from loopwright.engine.naming import attempt_ref, commit_subject, hand_branch, plan_branch, trailers
 from loopwright.engine.submit import is_known, submit
 from loopwright.engine.surroundings import CACHES, attempt_values, free_port_base
 from loopwright.ports import Mark, PlannedTask, PlannedWork, Trailers
@@ -52,7 +53,7 @@ def test_a_plan_is_written_with_its_tasks_their_order_and_what_each_waits_for() 
     assert (plan.status, plan.open_tasks, plan.branch) == (
         PlanState.DRAFT,
         3,
-        f"loopwright/{plan.id}/main",
+        f"loopwright/{short_id(plan.id)}/main",
     )
     assert home.loop().state is LoopState.RUNNING
     assert home.told() == ["project_registered", "loop_created", "plan_created", "loop_started"]
@@ -88,7 +89,7 @@ def test_what_is_done_already_is_not_counted() -> None:
     assert (plan.open_tasks, plan.evaluation["without_acceptance"]) == (2, 2)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("tasks", "problem"),
     [
         ((), "the plan has no tasks"),
@@ -186,7 +187,10 @@ def test_refs_and_branches_hold_our_ids_only() -> None:
     task = rows.task(plan, key=EVIL)
     attempt = rows.attempt(task, n=3)
     assert attempt_ref(attempt) == f"refs/loopwright/attempts/{plan.id}/{task.id}/3"
-    assert plan_branch(plan.id) == f"loopwright/{plan.id}/main"
+    short = f"loopwright/{short_id(plan.id)}/main"
+    assert plan_branch(plan.id) == short
+    assert plan_branch(plan.id, [short]) == f"loopwright/{plan.id}/main", "another plan has the short one"
+    assert hand_branch(plan, task) == f"{plan.branch.removesuffix('/main')}/{task.id}"
 
 
 def test_the_first_line_of_a_commit_is_one_line_whatever_the_task_is_called() -> None:
@@ -211,7 +215,7 @@ async def test_a_commit_says_whose_it_is() -> None:
 # --- surroundings ------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("shared", sorted(CACHES))
+@each_case("shared", sorted(CACHES))
 def test_caches_are_shared_by_all_attempts_of_a_home(shared: str) -> None:
     home = Home()
     plan = home.submit(planned("a"))

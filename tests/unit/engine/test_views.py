@@ -1,8 +1,13 @@
 """What people see of a plan: time that was worked, why a task rests, and when something last changed."""
 
+from dataclasses import replace
+
 from tests.doubles import Home, planned
 
 from loopwright.core.failures import Failure
+from loopwright.core.model import Attempt, Plan, Role, Run
+from loopwright.core.states import RunState
+from loopwright.engine.moves import move_run
 from loopwright.engine.overview import plan_summaries
 from loopwright.engine.pauses import go_on
 from loopwright.engine.views import PlanView, is_busy, plan_view
@@ -73,3 +78,37 @@ async def test_how_long_ago_means_since_the_last_change() -> None:
     assert _changed(home) == 7
     await home.command("pause", home.plan().id)
     assert _changed(home) == 0
+
+
+async def test_what_holds_an_agent_up_before_it_starts_is_named() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    await home.turn()
+    assert _view(home).tasks[0].doing == "making the workspace, or waiting for a free slot"
+    policy = replace(home.plan().policy, setup="npm ci")
+    home.store.transact_sync("t", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
+    assert _view(home).tasks[0].doing == "making the workspace"
+    [attempt] = home.all(Attempt)
+    run = Run(
+        id="run_setup",
+        plan_id=attempt.plan_id,
+        task_id=attempt.task_id,
+        attempt_id=attempt.id,
+        role=Role.SETUP,
+        state=RunState.QUEUED,
+        label=f"setup_{attempt.base_sha}",
+        created_at=home.clock.now(),
+    )
+    home.store.transact_sync("t", lambda tx: tx.insert(run))
+    home.store.transact_sync("t", lambda tx: move_run(tx, run, RunState.RUNNING))
+    home.clock.advance(12)
+    assert _view(home).tasks[0].doing == "running setup for 12 s: npm ci"
+    home.store.transact_sync("t", lambda tx: move_run(tx, home.get(Run, run.id), RunState.COMPLETE))
+    assert _view(home).tasks[0].doing == "waits for a free slot"
+    policy = replace(home.plan().policy, dependencies="uv sync")
+    home.store.transact_sync("t", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
+    home.clock.advance(1)
+    again = replace(run, id="run_deps", label=f"dependencies_{attempt.base_sha}", created_at=home.clock.now())
+    home.store.transact_sync("t", lambda tx: tx.insert(again))
+    home.store.transact_sync("t", lambda tx: move_run(tx, again, RunState.RUNNING))
+    assert _view(home).tasks[0].doing == "installing dependencies for 0 s: uv sync"

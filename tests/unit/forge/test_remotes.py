@@ -1,12 +1,12 @@
 """Which repository the address of a git remote means."""
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.forge import github, gitlab
 from loopwright.adapters.forge.remotes import Remote, parse_remote
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("address", "host", "path"),
     [
         ("https://github.com/acme/app", "github.com", "acme/app"),
@@ -25,7 +25,7 @@ def test_every_form_of_an_address_is_read(address: str, host: str, path: str) ->
     assert parse_remote(address) == Remote(host=host, path=path)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "address",
     ["/srv/app.git", "../app", "file:///srv/app.git", "C:/app", "https://github.com/app", "ext::sh -c x", ""],
 )

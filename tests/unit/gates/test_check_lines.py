@@ -1,6 +1,7 @@
 """Checks that commands name in their output."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.gates.text import clean, clean_name, line_checks, seconds
 
@@ -10,7 +11,7 @@ def parsed(output):
 
 
 @pytest.mark.capability("C081")
-@pytest.mark.parametrize(
+@each_case(
     ("output", "expected"),
     [
         ("", []),
@@ -53,7 +54,7 @@ def test_the_id_of_a_check_names_its_command():
     assert [c.id for c in line_checks(2, "gate", "[PASS] x\n")] == ["2:gate/x"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("a\r\nb\rc\n", "a\nb\nc\n"),
@@ -71,7 +72,7 @@ def test_a_name_is_one_line():
     assert clean_name("  a\n b\tc  ") == "a b c"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("1.5", 1.5),

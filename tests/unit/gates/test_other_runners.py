@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.gates.inside import __file__ as inside
 from loopwright.adapters.gates.witnesses import read_witness
@@ -37,7 +38,7 @@ def session(lines: bytes) -> bytes:
     return b'{"e":"session"}\n' + lines
 
 
-@pytest.mark.parametrize("runner", ["jest", "vitest"])
+@each_case("runner", ["jest", "vitest"])
 def test_what_jest_and_vitest_wrote_down_is_read(runner: str) -> None:
     assert read_witness(session((RECORDED / f"{runner}.seen").read_bytes()), NAMES) == Witnessed(
         passed=frozenset({"a.test.js::good"}),
@@ -109,7 +110,7 @@ def test_a_runner_of_the_settings_is_read_and_shown_as_it_was_written() -> None:
     assert TEST_RUNNERS.read(json.dumps([RUNNER])) == (runner,)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "words"),
     [
         ({"run": None}, "run in each test runner"),

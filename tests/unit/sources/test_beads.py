@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, after, marks, refused, told
 
@@ -79,7 +80,7 @@ def test_the_place_is_the_folder_or_its_file(tmp_path: Path) -> None:
         assert list(SOURCE.files(place)) == ["issues.jsonl"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("status", "mark", "reason"),
     [
         ("open", Mark.OPEN, ""),
@@ -161,7 +162,7 @@ WRONG: list[tuple[bytes, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "words"), WRONG, ids=[words[-30:] for _, words in WRONG])
+@each_case(("content", "words"), WRONG, ids=[words[-30:] for _, words in WRONG])
 @pytest.mark.capability("C004", "C012")
 def test_what_is_wrong_is_refused_with_its_place(content: bytes, words: str) -> None:
     problems = refused(SOURCE, {"issues.jsonl": content}, "x")
@@ -443,7 +444,7 @@ def test_without_the_program_it_is_a_line_of_the_file() -> None:
     assert marks(SOURCE.parse(mine, "x"))[added["id"]] is Mark.OPEN, "without the label it is a task"
 
 
-@pytest.mark.parametrize("odd", [[], "words", 7, None, {"title": ["x"]}, {"id": ["bd-9"]}])
+@each_case("odd", [[], "words", 7, None, {"title": ["x"]}, {"id": ["bd-9"]}])
 def test_a_line_that_is_no_issue_keeps_nothing_from_being_told(odd: Any) -> None:
     before = files(odd, issue("bd-1"))
     made = after(SOURCE, before, discovered(FOUND))["issues.jsonl"]

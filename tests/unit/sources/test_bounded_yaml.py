@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources.located import Unreadable, read_yaml
 from loopwright.adapters.sources.plan_format import TASK_KEYS
@@ -22,7 +23,7 @@ def test_a_plan_of_a_thousand_tasks_with_all_keys_fits() -> None:
     assert len(YamlSource().parse({"plan.yaml": text.encode()}, "plan.yaml").tasks) == 1000
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "line", "told"),
     [
         ("a: 1\n" * 60_000, 50_000, "more than 50000 lines"),

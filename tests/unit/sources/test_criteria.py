@@ -1,12 +1,13 @@
 """Which criteria are commands, and which only mention a name."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources.criteria import acceptance, lines_of
 from loopwright.core.criteria import commands_in, in_words
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("entry", "commands"),
     [
         ("`make test`", ("make test",)),

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
@@ -145,7 +146,7 @@ WRONG: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("document", "words"), WRONG, ids=[words[-40:] for _, words in WRONG])
+@each_case(("document", "words"), WRONG, ids=[words[-40:] for _, words in WRONG])
 @pytest.mark.capability("C004", "C011")
 def test_what_is_wrong_is_refused_with_its_place(document: Any, words: str) -> None:
     problems = refused(SOURCE, {"feature_list.json": json.dumps(document).encode()})
@@ -167,7 +168,7 @@ def test_what_has_the_wrong_shape_hides_nothing_else_that_is_wrong() -> None:
     assert len(problems) == 5
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "words"),
     [
         (b'{"features": [}', "here:1: this is not JSON"),
@@ -207,7 +208,7 @@ def test_a_missing_file_and_one_that_is_too_large_are_said_so(tmp_path: Path) ->
         SOURCE.files(tmp_path / "feature_list.json")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "mark", "reason"),
     [
         ({}, Mark.OPEN, ""),

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.folders import meant
@@ -29,7 +30,7 @@ def filled(folder: Path, *names: str) -> Path:
     return folder
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("names", "kind", "found"),
     [
         (("plan.md", "README.md"), None, "."),
@@ -71,7 +72,7 @@ def test_tracks_and_phase_plans_are_among_several(tmp_path: Path) -> None:
     assert "conductor/tracks/t18 (plan_md), and 11 more" in str(several.value)
 
 
-@pytest.mark.parametrize("folder", ["conductor", "conductor/tracks"])
+@each_case("folder", ["conductor", "conductor/tracks"])
 def test_the_folders_around_a_track_mean_the_tracks_as_well(folder: str, tmp_path: Path) -> None:
     track = (filled(tmp_path, TRACK) / TRACK).parent
     assert meant(tmp_path / folder, registry.sources()) == track
@@ -86,4 +87,6 @@ def test_a_misspelt_path_gets_the_name_that_was_probably_meant(tmp_path: Path) -
         check_there(tmp_path / "paln.yaml")
     with pytest.raises(BadPlan, match=r"there is no such file$"):
         check_there(tmp_path / "nowhere" / "paln.yaml")
+    with pytest.raises(BadPlan, match=r"^/nowhere/plan.yaml: there is no such file$"):
+        check_there(Path("/nowhere/plan.yaml"))
     check_there(tmp_path / "plan.yaml")

@@ -4,6 +4,7 @@ import json
 
 import jsonschema
 import pytest
+from tests.cases import each_case
 from tests.unit.sources.golden import CASES, DATA, files_in, source_of, steps_of, told
 
 from loopwright.adapters.sources.plan_md_schema import TRACK
@@ -18,7 +19,7 @@ NO_WORD = {"orchestrator": {Mark.BLOCKED}, "feature_list": {Mark.RUNNING}, "test
 @pytest.mark.capability(
     "C011", "C012", "C021", "C035", "C036", "C040", "C041", "C043", "C047", "C048", "C049"
 )
-@pytest.mark.parametrize("case", CASES)
+@each_case("case", CASES)
 def test_a_source_tells_its_progress_as_its_format_does(case: str) -> None:
     source = source_of(case)
     now = files_in(DATA / case / "given")

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources import reading
 from loopwright.adapters.sources.plan_format import plan_schema
@@ -54,7 +55,7 @@ def test_another_content_of_a_file_is_another_check_and_another_plan(tmp_path: P
     assert {name.partition(" [")[0] for name in names} == {"x"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("held_out", "more", "words"),
     [
         ({"run": "x", "files": "unseen/none.py"}, {}, "unseen/none.py cannot be read beside the plan file"),

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-import pytest
+from tests.cases import each_case
 from tests.unit.sources.golden import DATA
 
 from loopwright.adapters import registry
@@ -53,8 +53,8 @@ def commands(task: PlannedTask) -> list[str]:
     return [one.command for one in task.acceptance]
 
 
-@pytest.mark.parametrize("name", KEYS)
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@each_case("name", KEYS)
+@each_case("newline", ["\n", "\r\n"])
 def test_honest_plans_are_read(name: str, newline: str, tmp_path: Path) -> None:
     shutil.copytree(HONEST, tmp_path / "honest")
     for path in (tmp_path / "honest").rglob("*.md"):

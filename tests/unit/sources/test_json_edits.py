@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.adapters.sources.json_edits import JsonEdits, same
 from loopwright.adapters.sources.located import MAX_NODES, Located, Unreadable
@@ -25,7 +26,7 @@ def put(text: str, path: tuple[str | int, ...], key: str, value: Any) -> str:
     return edits.bytes().decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "path", "key", "value", "expected"),
     [
         (PRETTY, (), "a", 2, PRETTY.replace("1.0", "2")),
@@ -49,7 +50,7 @@ def test_a_value_is_replaced_or_added_in_the_manner_of_its_neighbours(
     assert put(expected, path, key, value) == expected
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("dropped", "added", "expected"),
     [
         ("a", {}, '{\n  "b": 2,\n  "c": 3\n}'),
@@ -83,7 +84,7 @@ def test_the_last_word_about_a_key_counts() -> None:
     assert edits.bytes() == b'{"a": 1, "b": 2}'
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ('{"l": [{"i": 1}]}', '{"l": [{"i": 1}, {"i": 2}]}'),
@@ -108,7 +109,7 @@ def test_a_byte_order_mark_stays_and_what_no_reader_takes_is_not_written() -> No
     JsonEdits(edits.bytes())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "words"),
     [
         (b"[" + b"0," * MAX_NODES + b"0]", "too many values"),

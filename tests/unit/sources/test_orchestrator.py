@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources import golden, laws
-from tests.unit.sources.laws import after, marks, refused, told
+from tests.unit.sources.laws import AT, after, marks, refused, told
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.orchestrator import OrchestratorSource
@@ -23,7 +24,7 @@ from loopwright.adapters.sources.roadmap_closeout import (
 )
 from loopwright.core.errors import BadPlan
 from loopwright.core.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark
+from loopwright.ports import Files, ItemProgress, Judged, Mark, Progress
 
 SOURCE = OrchestratorSource()
 DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
@@ -52,6 +53,12 @@ def told_state(made: Files) -> Any:
     return json.loads(made["state.json"])
 
 
+def all_done(**more: Any) -> Progress:
+    """Return that every milestone is done, by default in the tree that the complete gate is about to judge."""
+    done = told({key: ItemProgress(mark=Mark.DONE) for key in KEYS})
+    return replace(done, **{"final": True, **more})
+
+
 @pytest.mark.capability("C022")
 def test_milestones_become_tasks_with_their_directions() -> None:
     work = SOURCE.parse(BUNDLE, "orchestrator")
@@ -67,7 +74,7 @@ def test_milestones_become_tasks_with_their_directions() -> None:
     assert "## Baseline Checks" in work.context
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "commands"),
     [
         ("- `make test` passes", ["make test"]),
@@ -106,7 +113,7 @@ def test_a_start_is_told_from_a_resume_and_an_end_from_both() -> None:
         }
     assert not read_bundle(fresh, "x").resumes
     assert read_bundle({**fresh, "state.json": state(controller_stage="blocked")["state.json"]}, "x").resumes
-    done = after(SOURCE, BUNDLE, told({key: ItemProgress(mark=Mark.DONE) for key in KEYS}))
+    done = after(SOURCE, BUNDLE, all_done())
     bundle = read_bundle(done, "x")
     assert bundle.is_terminal
     assert told_state(done)["controller_stage"] == "done"
@@ -226,7 +233,7 @@ WRONG: list[tuple[str, Files, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("files", "words"), [one[1:] for one in WRONG], ids=[one[0] for one in WRONG])
+@each_case(("files", "words"), [one[1:] for one in WRONG], ids=[one[0] for one in WRONG])
 @pytest.mark.capability("C022", "C057", "C006")
 def test_an_invalid_bundle_is_an_error_and_never_finished(files: Files, words: str) -> None:
     problems = refused(SOURCE, files, "x")
@@ -274,7 +281,7 @@ def test_a_closeout_changes_status_in_both_forms_and_adds_a_pointer() -> None:
     assert close_out(closed, read_bundle(closed, "x"), [], [pointer]) == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("asked", "words"),
     [
         ([change("milestone-3")], "there is no such milestone"),
@@ -297,7 +304,7 @@ def test_a_closeout_that_does_not_fit_is_refused_as_a_whole(asked: list[Any], wo
         close_out(BUNDLE, read_bundle(BUNDLE, "x"), [change("milestone-10", "pending"), *changes], pointers)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("file", "before", "new", "words"),
     [
         (PROSE, "- One after the other.", "- All at once.", "roadmap.md:19: "),
@@ -327,7 +334,7 @@ def test_a_closeout_that_touches_meaning_is_refused(file: str, before: str, new:
         refuse_other_meaning(was, read_bundle(touched, "x"))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("file", "before", "new"),
     [
         (PROSE, "- One after the other.", "- All at once."),
@@ -371,7 +378,7 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     assert told_state(free)["resume_errors"] == {"controller": "disk full", "round-1": "x"}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("errors", "stage"),
     [
         ({"controller": "planner failed"}, "dispatch-rounds"),
@@ -387,14 +394,68 @@ def test_no_controller_is_done_over_an_error_that_somebody_else_has_not_resolved
     errors: Any, stage: str
 ) -> None:
     held = state(controller_stage="blocked", resume_errors=errors)
-    done = after(SOURCE, held, told({key: ItemProgress(mark=Mark.DONE) for key in KEYS}))
+    done = after(SOURCE, held, all_done())
     assert told_state(done)["controller_stage"] == stage
     assert read_bundle(done, "x").is_terminal == (stage == "done")
 
 
-@pytest.mark.parametrize("mark", [Mark.OPEN, Mark.RUNNING])
+def test_a_controller_is_done_only_when_the_whole_is_verified_and_else_says_why_not() -> None:
+    """Whatever the milestones say, and also where the state said `done` before."""
+    passed, refused = Judged(passed=True, at=AT), Judged(passed=False, at=AT, failed=("greeting", "lint"))
+    blocked = {**all_done().items, "fix-1": ItemProgress(mark=Mark.BLOCKED, reason="3 of 3 attempts failed")}
+    unread = "the plan is not verified: gate:all could not run: no disk"
+    cases: list[tuple[Progress, str, str]] = [
+        (all_done(final=False, judged=passed), "done", ""),
+        (all_done(), "done", ""),
+        (all_done(final=False), "dispatch-rounds", ""),
+        (
+            all_done(final=False, failed=True, judged=refused, stopped="gate:all failed"),
+            "dispatch-rounds",
+            "the checks of the whole failed: greeting, lint",
+        ),
+        (
+            all_done(final=False, failed=True, stopped="gate:all could not run: no disk"),
+            "dispatch-rounds",
+            unread,
+        ),
+        (all_done(final=False, stopped="gate:all could not run: no disk"), "dispatch-rounds", unread),
+        (
+            all_done(final=False, items=blocked, rests=True, stopped="1 task needs you"),
+            "dispatch-rounds",
+            "fix-1 is blocked: 3 of 3 attempts failed",
+        ),
+    ]
+    for before in (state(), state(controller_stage="done")):
+        for progress, stage, error in cases:
+            now = told_state(after(SOURCE, before, progress))
+            said = (now.get("resume_errors") or {}).get("controller", "")
+            assert (now["controller_stage"], said) == (stage, f"Loopwright: {error}" if error else "")
+            assert (
+                told_state(after(SOURCE, after(SOURCE, before, progress), all_done()))["controller_stage"]
+                == "done"
+            )
+
+
+def test_what_another_controller_has_to_end_keeps_a_roadmap_open() -> None:
+    live = {"active_rounds": [{"round_id": "round-3", "stage": "review"}]}
+    ours = {"controller": "Loopwright: milestone-2 is blocked: why"}
+    for found, ends in (
+        (live, ("round round-3 is live",)),
+        ({"roadmap_update": {"reason": "split"}}, ("a roadmap update is under way",)),
+        ({"resume_errors": {"controller": "planner failed"}}, ("controller: planner failed",)),
+        ({"resume_errors": ours}, ()),
+        ({}, ()),
+    ):
+        assert SOURCE.parse(state(**found), "x").open_ends == ends
+    done = after(SOURCE, BUNDLE, all_done(final=False, failed=True, stopped="why"))
+    assert SOURCE.parse(done, "x").open_ends == ("controller: Loopwright: the plan is not verified: why",), (
+        "no milestone is left that would clear it"
+    )
+
+
+@each_case("mark", [Mark.OPEN, Mark.RUNNING])
 def test_a_controller_that_was_done_goes_on_when_a_milestone_is_opened_again(mark: Mark) -> None:
-    done = after(SOURCE, BUNDLE, told({key: ItemProgress(mark=Mark.DONE) for key in KEYS}))
+    done = after(SOURCE, BUNDLE, all_done())
     again = after(SOURCE, done, told({"milestone-2": ItemProgress(mark=mark)}))
     assert told_state(again)["controller_stage"] == "dispatch-rounds"
     assert read_bundle(again, "x").unfinished == ("milestone-2",)
@@ -462,7 +523,7 @@ def test_a_persons_edit_between_two_writes_survives(data: st.DataObject) -> None
     assert new in after(SOURCE, edited, told({"milestone-10": ItemProgress(mark=Mark.DONE)}))[PROSE].decode()
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("file", "content"),
     [
         ("state.json", b"[" * 4_000_000),

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.golden import DATA, files_in, progress
 
@@ -91,7 +92,7 @@ def test_phases_follow_each_other_and_tasks_in_a_phase_do_not() -> None:
     assert found == {"a": (), "b": (), "c": ("a", "b"), "d": ("a", "b"), "e": ("c", "d")}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "needs"),
     [
         ("- [ ] Task 2: c <!-- deps: none -->", ()),
@@ -107,7 +108,7 @@ def test_what_is_said_about_waiting_counts_instead_of_the_phase(line: str, needs
     assert waits(plan)["2"] == needs
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "key", "title"),
     [
         ("- [ ] Task 1.2: Build it", "1.2", "Build it"),
@@ -186,7 +187,7 @@ def test_marks_commits_and_reasons_are_read() -> None:
     assert (found["f"].reason, found["g"].reason) == ("no key", "no door")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "commands"),
     [
         ("`pytest -q`", ["pytest -q"]),
@@ -204,7 +205,7 @@ def test_acceptance_is_a_command_when_the_line_is_made_of_it(words: str, command
     assert task.criteria == (() if commands else (words,))
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "scope"),
     [
         ("src/a.py, tests/**", ("src/a.py", "tests/**")),
@@ -219,7 +220,7 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     assert (task.scope, task.complexity) == (scope, "high")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("below", "meant"),
     [
         ("- Acceptence: it renders", '"Acceptence" is read as text: did you mean "Acceptance"?'),
@@ -240,15 +241,13 @@ def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) ->
     assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
 
 
-@pytest.mark.parametrize(
-    "label", ["Note", "Found", "Tests", "Acc", "Accept", "Very", "Reasoning", "Example", "http"]
-)
+@each_case("label", ["Note", "Found", "Tests", "Acc", "Accept", "Very", "Reasoning", "Example", "http"])
 def test_other_words_before_a_colon_are_text(label: str) -> None:
     found = work(f"- [ ] a\n  - {label}: `make`\n")
     assert (found.notes, found.tasks[0].description) == ((), f"- {label}: `make`")
 
 
-@pytest.mark.parametrize(
+@each_case(
     "label",
     [
         "Verification",
@@ -264,7 +263,7 @@ def test_other_words_before_a_colon_are_text(label: str) -> None:
         "Success criteria",
     ],
 )
-@pytest.mark.parametrize(
+@each_case(
     "below",
     [": `make test`", ": run `make test`", ":\n    - `make test`", ":\n    ```sh\n    make test\n    ```"],
 )
@@ -285,7 +284,7 @@ def test_what_stands_beside_such_a_command_is_a_criterion_and_words_alone_are_te
     assert words.description == "- Criteria: it renders\n- Verification:\n  - look at it"
 
 
-@pytest.mark.parametrize("label", ["Verified by", "Verification mail", "Acceptance date", "Verify (manual)"])
+@each_case("label", ["Verified by", "Verification mail", "Acceptance date", "Verify (manual)"])
 def test_what_only_begins_like_acceptance_is_noted_where_it_has_a_command(label: str) -> None:
     found = work(f"- [ ] a\n  - {label}: `make`\n")
     assert found.notes == (
@@ -295,7 +294,7 @@ def test_what_only_begins_like_acceptance_is_noted_where_it_has_a_command(label:
     assert work(f"- [ ] a\n  - {label}: it is there\n- [x] b\n  - {label}: `make`\n").notes == ()
 
 
-@pytest.mark.parametrize(
+@each_case(
     "below",
     [": `make`", ": Run `make` and `make lint`", ":\n    - `make`", ":\n    ```sh\n    make\n    ```"],
 )
@@ -324,9 +323,7 @@ def test_what_was_found_on_the_way_and_reports_are_no_tasks() -> None:
     assert work("- [ ] a\n\n## Discovered Work\n\n- [ ] b <!-- loopwright -->\n").notes == ()
 
 
-@pytest.mark.parametrize(
-    "below", ["- [ ] Task 3.1: More", "Also:\n\n* [ ] Task 3.1: More", "### P\n- [ ] 3.1 More"]
-)
+@each_case("below", ["- [ ] Task 3.1: More", "Also:\n\n* [ ] Task 3.1: More", "### P\n- [ ] 3.1 More"])
 def test_what_is_appended_to_our_own_summary_is_a_task_and_stays_one(below: str) -> None:
     done = {"mark": "done", "commit": "a" * 40}
     going, over = progress({"items": {"1.1": done}}), {"completed_at": "2026-11-16T12:00:00+00:00"}
@@ -351,7 +348,7 @@ def test_what_is_appended_to_our_own_summary_is_a_task_and_stays_one(below: str)
     assert b"**Ready for**: your review" in files["plan.md"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("report", "metadata", "evaluated"),
     [
         ("", "", ""),
@@ -401,7 +398,7 @@ REPORT = """\
 """As the program writes it that these plans come from."""
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("overlap", "board", "verdict", "evaluated"),
     [
         ("PASS ✅", "APPROVED", "### Verdict: PASS ✅ → Proceed to Parallel Execution", "passed"),
@@ -491,12 +488,12 @@ LOCATED = [
 
 
 @pytest.mark.capability("C057")
-@pytest.mark.parametrize(("text", "problem"), LOCATED)
+@each_case(("text", "problem"), LOCATED)
 def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) -> None:
     assert problems(text)[0].startswith(problem)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("line", "problem"),
     [
         ("- [ ]Task", '"- [ ]Task" is no checkbox: write "- [ ] Task"'),
@@ -526,7 +523,7 @@ def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -
         assert found.startswith(f"plan.md:{before.count(chr(10)) + 1}: {problem}"), found
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "- [x](https://example.org) is a link",
@@ -558,10 +555,8 @@ def test_a_word_in_brackets_is_text_and_said_to_be() -> None:
     )
 
 
-@pytest.mark.parametrize(
-    "line", ["- [A] Postgres", "- [P] = parallel", "-[b] SQLite", "1. [s] said", "- [ö] another"]
-)
-@pytest.mark.parametrize("before", ["- [ ] a\n", "- [ ] a\n\n## Architecture\n\n"])
+@each_case("line", ["- [A] Postgres", "- [P] = parallel", "-[b] SQLite", "1. [s] said", "- [ö] another"])
+@each_case("before", ["- [ ] a\n", "- [ ] a\n\n## Architecture\n\n"])
 def test_a_letter_in_brackets_is_text_and_said_to_be(line: str, before: str) -> None:
     found = work(f"{before}{line}\n")
     known = "[ ], [~], [/], [x], [X], [!], [-]"
@@ -570,7 +565,7 @@ def test_a_letter_in_brackets_is_text_and_said_to_be(line: str, before: str) -> 
     assert found.notes == (f"plan.md:{before.count(chr(10)) + 1}: {said}",)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "line",
     [
         "- []string in go",
@@ -589,13 +584,13 @@ def test_where_no_box_stands_beside_it_what_is_no_box_is_a_note(line: str) -> No
     assert note.startswith(f'plan.md:5: "{line}" is read as text: ')
 
 
-@pytest.mark.parametrize("line", ["- [ ]Task", "-[ ] Task", "- [] Task", "- [x ] Task"])
+@each_case("line", ["- [ ]Task", "-[ ] Task", "- [] Task", "- [x ] Task"])
 def test_a_phase_of_nothing_but_broken_boxes_is_not_passed_over(line: str) -> None:
     (found,) = problems(f"- [ ] a\n\n## Phase 2\n\n{line}\n")
     assert found.startswith("plan.md:5: ")
 
 
-@pytest.mark.parametrize("line", ["*[x]* done, *[ ]* open", "- [s]he", "- []byte and []int"])
+@each_case("line", ["*[x]* done, *[ ]* open", "- [s]he", "- []byte and []int"])
 def test_brackets_inside_of_words_and_code_are_text_beside_boxes_too(line: str) -> None:
     found = work(f"- [ ] a\n\n{line}\n")
     assert [task.key for task in found.tasks] == ["a"]
@@ -629,7 +624,7 @@ def track(**state: object) -> str:
     return json.dumps({"version": 3, "track_id": "t", "loop_state": state}, indent=0)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("metadata", "problem"),
     [
         (
@@ -671,7 +666,7 @@ def test_words_that_the_metadata_does_not_know_are_told_with_what_was_meant() ->
     assert three.endswith(": an unknown step, it is ignored: did you mean EVALUATE_PLAN?")
 
 
-@pytest.mark.parametrize("names", [("metadata.json",), ("spec.md", "metadata.json")])
+@each_case("names", [("metadata.json",), ("spec.md", "metadata.json")])
 def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> None:
     files = dict.fromkeys(names, b'{"track_id": "t"}')
     with pytest.raises(BadPlan, match=r"there is no plan\.md here any more"):
@@ -700,7 +695,7 @@ def test_metadata_that_is_ahead_of_the_plan_is_told_and_the_plan_counts() -> Non
 
 
 @pytest.mark.capability("C054")
-@pytest.mark.parametrize(
+@each_case(
     ("last", "status", "first", "note"),
     [
         ("Task 3", "IN_PROGRESS", ["4"], ""),
@@ -722,9 +717,7 @@ def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
     assert found.sha256 == work(plan).sha256
 
 
-@pytest.mark.parametrize(
-    "odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None]
-)
+@each_case("odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None])
 def test_odd_entries_of_the_metadata_stay_and_hold_nothing_up(odd: object) -> None:
     held = {"EXECUTE": {"commits": [odd]}}
     state = {"version": 3, "track_id": "t", "discovered_work": [odd], "blockers": [odd]}
@@ -759,7 +752,7 @@ def test_a_box_or_a_commit_is_not_taken_for_the_reason_of_a_block() -> None:
     assert SOURCE.written(files, progress({"items": blocked})) == {}
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("report", "checkpoint"),
     [
         ("", {"status": "FAILED", "verdict": "FAIL", "agent": "loop-plan-evaluator"}),

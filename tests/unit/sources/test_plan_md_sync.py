@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources.plan_md import PlanMdSource
 from loopwright.core.doc_sync import DocSync
@@ -26,7 +27,7 @@ def problems(section: str, metadata: object = None) -> tuple[str, ...]:
 
 
 @pytest.mark.capability("C042")
-@pytest.mark.parametrize(
+@each_case(
     ("docs", "documents"),
     [
         ("docs/pricing.md, docs/tiers", ("docs/pricing.md", "docs/tiers")),
@@ -40,7 +41,7 @@ def test_documents_stand_between_commas(docs: str, documents: tuple[str, ...]) -
     assert read(f"- Required: yes, as they sell it\n- Affected Docs: {docs}").doc_sync is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "below",
     [
         "\n- docs/prices.md\n- `docs/Price list.md`",
@@ -73,12 +74,12 @@ def test_a_list_that_cannot_be_followed_is_an_error_with_the_line_of_its_item() 
     assert none.startswith("plan.md:6: affected docs: documents have to follow, but none is named")
 
 
-@pytest.mark.parametrize("value", ["Yes", "true", "True", "**TRUE** (prices)", "[Yes]"])
+@each_case("value", ["Yes", "true", "True", "**TRUE** (prices)", "[Yes]"])
 def test_yes_is_yes(value: str) -> None:
     assert read(f"Required: {value}\nAffected Docs: docs/a.md").doc_sync is not None
 
 
-@pytest.mark.parametrize(
+@each_case(
     "value",
     [
         "No",
@@ -98,7 +99,7 @@ def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
     assert (found.doc_sync, found.notes) == (None, ())
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("section", "problem"),
     [
         ("Required: yse\nAffected Docs: docs/a.md", '5: required: expected Yes or No, not "yse"'),
@@ -157,3 +158,14 @@ def test_a_flag_in_the_metadata_without_documents_is_an_error_unless_the_plan_na
     there = read(no, track(affected_docs=["docs/a.md"], reason="x"))
     assert there.doc_sync == DocSync(reason="x", documents=("docs/a.md",))
     assert read(no, track(status="PASSED")).doc_sync is None
+
+
+def test_tracks_and_plans_that_name_documents_ask_their_agents_for_more() -> None:
+    flagged = "Required: Yes\nAffected Docs: docs/a.md"
+    asks = {"business_docs": True}
+    for section, track, expected in (
+        ("Required: No", {"version": 3, "track_id": "t"}, asks),
+        (flagged, None, asks),
+        ("Required: No", None, {}),
+    ):
+        assert (section, read(section, track).settings) == (section, expected)

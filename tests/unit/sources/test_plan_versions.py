@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources import reading
 from loopwright.adapters.sources.located import Located
@@ -21,12 +22,12 @@ def read(folder: Path, text: str) -> str:
 
 
 @pytest.mark.capability("C015")
-@pytest.mark.parametrize("first", ["", "version: 1\n", "version:\n"])
+@each_case("first", ["", "version: 1\n", "version:\n"])
 def test_a_plan_of_the_first_version_may_say_so(tmp_path: Path, first: str) -> None:
     assert read(tmp_path, f"{first}title: Numbers\n{TASKS}") == "Numbers"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("written", "told"),
     [
         ("2", "written in version 2 of the format, and this Loopwright knows up to 1: install a newer"),

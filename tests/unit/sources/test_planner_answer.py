@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 
 from loopwright.adapters.sources.planner_answer import TASK_SHAPES, as_written, planner_schema
 from loopwright.adapters.sources.yaml_plan import YamlSource
@@ -72,6 +72,6 @@ def test_the_schema_is_one_that_every_service_takes() -> None:
     assert "gates" not in planner_schema(gates=False)["properties"]
 
 
-@pytest.mark.parametrize("text", ["title: x # mine\n", "[1]", "no plan\n"])
+@each_case("text", ["title: x # mine\n", "[1]", "no plan\n"])
 def test_what_is_no_json_object_stays_as_it_is(text: str) -> None:
     assert as_written(text) == text

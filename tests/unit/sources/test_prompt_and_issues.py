@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.laws import after, marks, told
 
@@ -131,7 +132,7 @@ def test_the_sample_export_of_the_documentation_is_read(tmp_path: Path) -> None:
     assert twelve.criteria == ("the total is right", "a test shows it")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("body", "needs"),
     [
         ("Depends on #2", ("#2",)),
@@ -148,7 +149,7 @@ def test_who_an_issue_waits_for_stands_in_its_body(body: str, needs: tuple[str, 
     assert issues(issue(1, body=body), issue(2), issue(3), issue(20))["#1"].depends_on == needs
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("labels", "priority"),
     [(["P0"], 10), (["Priority: High"], 25), (["priority/low"], 75), (["high"], 50), (["bug"], 50), ([], 50)],
 )
@@ -167,7 +168,7 @@ def test_the_state_is_the_mark_and_not_a_part_of_the_meaning() -> None:
     assert len(hashes) == 1
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "problem"),
     [
         ("{}", "i.json:1: expected a list of issues, as `gh issue list --state all"),

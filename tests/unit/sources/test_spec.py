@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources.laws import after, items, marks, refused, told
 
 from loopwright.adapters import registry
@@ -66,8 +67,8 @@ def test_what_has_not_begun_gets_no_status_and_what_is_gone_is_left_out() -> Non
     assert SPEC.written(spec(GIVEN), progress) == {}
 
 
-@pytest.mark.parametrize("newline", ["\n", "\r\n"])
-@pytest.mark.parametrize("bom", ["", "\ufeff"])
+@each_case("newline", ["\n", "\r\n"])
+@each_case("bom", ["", "\ufeff"])
 def test_line_ends_and_a_byte_order_mark_stay(newline: str, bom: str) -> None:
     text = bom + GIVEN.replace("\n", newline).rstrip()
     made = after(SPEC, spec(text), told({"one": DONE, "four": DONE}))["work.yaml"].decode()

@@ -9,6 +9,7 @@ import jsonschema
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
@@ -101,7 +102,7 @@ def test_a_place_is_the_file_its_folder_or_the_configuration_that_names_it(tmp_p
     assert list(SOURCE.files(tmp_path)) == ["test-state.json"]
 
 
-@pytest.mark.parametrize("specs", ["coding-loops/path/specs", "specs"])
+@each_case("specs", ["coding-loops/path/specs", "specs"])
 @pytest.mark.capability("C003")
 def test_tests_in_the_folder_of_their_specifications_are_found_with_their_configuration(
     tmp_path: Path, specs: str
@@ -177,7 +178,7 @@ def test_a_configuration_is_used_with_its_defaults_and_what_is_not_used_is_said(
     ]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("change", "words"),
     [
         *(
@@ -226,7 +227,7 @@ def mutations() -> list[tuple[tuple[str | int, ...], Any]]:
     return found
 
 
-@pytest.mark.parametrize(("path", "value"), mutations(), ids=str)
+@each_case(("path", "value"), mutations(), ids=str)
 @pytest.mark.capability("C004")
 def test_any_field_that_is_wrong_is_refused_at_its_line(path: tuple[str | int, ...], value: Any) -> None:
     document = json.loads(json.dumps(STATE))
@@ -244,7 +245,7 @@ def test_any_field_that_is_wrong_is_refused_at_its_line(path: tuple[str | int, .
 
 
 @pytest.mark.trap("unknown dependency")
-@pytest.mark.parametrize(
+@each_case(
     ("tests", "words"),
     [
         ([test("A-B-1"), test("A-B-1")], '"A-B-1" stands here a second time'),
@@ -345,7 +346,7 @@ def test_counters_are_set_and_never_added_to() -> None:
     assert (one["status"], one["lastResult"], one["passedAt"]) == ("pending", None, None)
 
 
-@pytest.mark.parametrize(("setback", "result"), [(Setback.REJECTED, "continue"), (Setback.BROKEN, "error")])
+@each_case(("setback", "result"), [(Setback.REJECTED, "continue"), (Setback.BROKEN, "error")])
 def test_a_test_that_is_tried_again_has_failed(setback: Setback, result: str) -> None:
     assert SOURCE.parse(files(test("A-B-1", attempts=2)), "x").tasks[0].attempts == 2
     item = ItemProgress(mark=Mark.OPEN, attempts=2, setback=setback)
@@ -359,7 +360,7 @@ def test_a_test_that_is_tried_again_has_failed(setback: Setback, result: str) ->
     assert (one["status"], one["attempts"], one["lastResult"]) == ("failed", 3, result)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("more", "current", "pid", "status"),
     [
         ({}, None, 7, "starting"),
@@ -531,7 +532,7 @@ def test_a_persons_edit_between_two_writes_survives(
         assert task.mark is (TOLD.get(item.mark, item.mark) if item else marks(was)[task.key])
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("content", "words"),
     [
         (b"{", "test-state.json:1: this is not JSON"),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.cases import each_case
 from tests.unit.sources.golden import DATA, files_in, progress, told
 
 from loopwright.adapters import registry
@@ -322,8 +323,8 @@ def test_what_is_left_out_is_named_without_being_read(tmp_path: Path) -> None:
     assert note.startswith("2026-01-05-a-2-y.md is left out: ")
 
 
-@pytest.mark.parametrize("level", ["##", "###"])
-@pytest.mark.parametrize("more", ["Phase 1 rollback", "Phase 1 risks and notes", "**Phase 1** in production"])
+@each_case("level", ["##", "###"])
+@each_case("more", ["Phase 1 rollback", "Phase 1 risks and notes", "**Phase 1** in production"])
 def test_a_heading_that_goes_on_about_a_phase_is_its_text(tmp_path: Path, level: str, more: str) -> None:
     text = f"# T\n\n{level} Phase 1: A\n\na\n\n{level} {more}\n\nback\n\n{level} Phase 2 - B\n\nb\n"
     plans = filled(tmp_path, once=text)
@@ -348,7 +349,7 @@ def test_what_is_said_about_a_phase_elsewhere_is_told_to_all(tmp_path: Path) -> 
     assert work.context == "## Phase 1 rollback\n\nback"
 
 
-@pytest.mark.parametrize("again", ["Phase 1", "Phase 1:", "Phase 1: B", "Phase 1 - B", "Phase 1 — B"])
+@each_case("again", ["Phase 1", "Phase 1:", "Phase 1: B", "Phase 1 - B", "Phase 1 — B"])
 def test_a_phase_that_stands_twice_is_an_error(tmp_path: Path, again: str) -> None:
     plans = filled(tmp_path, twice=f"## Phase 1: A\n\na\n\n## {again}\n\nb\n")
     assert refused(plans / "twice.md") == (

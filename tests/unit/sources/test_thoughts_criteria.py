@@ -1,6 +1,7 @@
 """Which of a phase's criteria are run."""
 
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources.markdown_lines import read_markdown
 from loopwright.adapters.sources.thoughts_criteria import measured_by
@@ -45,7 +46,7 @@ def test_commands_below_automated_are_run_and_nothing_else_is() -> None:
     assert len(criteria) == 8
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "commands"),
     [
         ("## Success Criteria\n- [ ] It holds: `make test`\n- words\n", ["make test"]),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.sources import reading
 from loopwright.adapters.sources.plan_format import plan_schema
@@ -161,7 +162,7 @@ TASK = "tasks: [{id: a, title: A}]\n"
 
 
 @pytest.mark.capability("C004")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("", "plan.yaml: the file is empty"),
@@ -290,7 +291,7 @@ def test_a_wrong_plan_is_refused_with_the_place(tmp_path: Path, text: str | byte
 
 
 @pytest.mark.capability("C004")
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("", "plan.json:1: this is not JSON: a value is expected here"),
@@ -377,7 +378,7 @@ def test_the_example_in_the_documentation_is_a_plan_and_matches_the_schema(tmp_p
         jsonschema.validate(tree, plan_schema(), jsonschema.Draft202012Validator)
 
 
-@pytest.mark.parametrize(
+@each_case(
     "tree",
     [
         {"title": "t"},

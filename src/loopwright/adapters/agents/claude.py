@@ -10,7 +10,7 @@ from uuid import NAMESPACE_URL, uuid5
 from loopwright.adapters.agents import claude_control, claude_dialogue, claude_verdict, options
 from loopwright.adapters.agents.claude_dialogue import ClaudeState
 from loopwright.core.errors import BadConfig
-from loopwright.core.homes import HomePath
+from loopwright.core.homes import HomePath, Login
 from loopwright.core.permissions import OWN_TOOLS, Access
 from loopwright.ports import (
     CAPABILITIES,
@@ -56,11 +56,25 @@ _INHERITED: Final = (
 
 _CREDENTIALS: Final = ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN")
 
-_HOME: Final = (
-    # Login, settings, and the conversations that a later leg goes on with.
-    HomePath(path=".claude/", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
-    HomePath(path=".claude.json", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
-)
+HOME: Final = (
+    HomePath(
+        path=".claude/",
+        moved_by="CLAUDE_CONFIG_DIR",
+        left=(
+            "history.jsonl", "todos", "tasks", "sessions", "session-env", "shell-snapshots", "file-history", "statsig",
+            "telemetry", "debug", "logs", "ide", "backups", "cache", "paste-cache", "plans", "uploads", "usage-data",
+            "jobs", "daemon", "teams", "traces", "dump-prompts", ".claude.json", ".oauth_refresh.lock",
+        ),
+        sessions=("projects",),
+        transcript=r"projects/{cwd}/{id}\.jsonl",
+        logins=tuple(
+            Login(file=".credentials.json", at=at, expires="expiresAt", tokens=("accessToken", "refreshToken"))
+            for at in ("claudeAiOauth", "mcpOAuth.*")
+        ),
+    ),
+    HomePath(path=".claude.json", moved_by="CLAUDE_CONFIG_DIR", below=".claude.json"),
+)  # fmt: skip
+"""What Claude Code has in HOME, however it is spoken to."""
 
 _OURS: Final = frozenset(
     {
@@ -121,7 +135,7 @@ class ClaudeAgent:
             env=_environment(request),
             inherit=_INHERITED,
             credentials=_CREDENTIALS,
-            home=_HOME,
+            home=HOME,
             stdin="pipe",
             stdin_data=claude_control.opening(),
             files={_TOOLS_FILE: _servers(request)} if request.tools else {},

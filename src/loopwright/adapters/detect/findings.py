@@ -70,7 +70,10 @@ class Ecosystem:
 
     language: str
     why: str
+    dependencies: str | None = None
+    """The command that installs what the project needs."""
     setup: str | None = None
+    """The command that installs or builds the project itself, in every workspace."""
     setup_why: str = ""
     gates: tuple[ProposedGate, ...] = ()
     notes: tuple[str, ...] = ()
@@ -81,6 +84,7 @@ class Detected:
     """Everything that was found."""
 
     languages: tuple[str, ...]
+    dependencies: str | None
     setup: str | None
     setup_why: str
     env_files: tuple[str, ...]
@@ -88,6 +92,11 @@ class Detected:
     gates: tuple[ProposedGate, ...]
     notes: tuple[str, ...]
     """Sentences that a person should read."""
+
+    @property
+    def preparation(self) -> str:
+        """What a fresh workspace needs, in one command; empty when that is nothing."""
+        return " && ".join(filter(None, (self.dependencies, self.setup)))
 
     @property
     def has_tests(self) -> bool:

@@ -15,6 +15,8 @@ _SCRIPTS: Final[tuple[tuple[Purpose, tuple[str, ...]], ...]] = (
     ("build", ("build",)),
 )
 
+_LIFECYCLE: Final = ("preinstall", "install", "postinstall", "prepare", "prepublish")
+
 
 def survey(tree: Tree) -> Ecosystem | None:
     """Say what the Node part of a repository looks like, or None."""
@@ -28,7 +30,7 @@ def survey(tree: Tree) -> Ecosystem | None:
             why="package.json",
             notes=("package.json is not valid JSON; nothing was read from it.",),
         )
-    manager, setup, why = _manager(tree, package)
+    manager, install, why = _manager(tree, package)
     notes: list[str] = []
     gates: list[ProposedGate] = []
     scripts = {name: text for name, text in table(package, "scripts").items() if isinstance(text, str)}
@@ -53,14 +55,17 @@ def survey(tree: Tree) -> Ecosystem | None:
                 timeout_s=1200.0 if purpose == "test" else 600.0,
             )
         )
-    if setup is not None and not _ignores(tree, "node_modules"):
+    if install is not None and not _ignores(tree, "node_modules"):
         notes.append(
             "node_modules is not in .gitignore: add it, or installed packages become part of the work."
         )
+    # Managers run these scripts while they install: then installing builds the project as well.
+    builds = any(scripts.get(name) for name in _LIFECYCLE)
     return Ecosystem(
         language="node",
         why="package.json",
-        setup=setup,
+        dependencies=None if builds else install,
+        setup=install if builds else None,
         setup_why=why,
         gates=tuple(gates),
         notes=tuple(notes),

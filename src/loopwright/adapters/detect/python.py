@@ -18,20 +18,24 @@ _JUNIT: Final = ".pytest_cache/junit.xml"
 # Newer Pythons write this file themselves; without it a snapshot of the workspace would hold the environment.
 _VENV: Final = "python3 -m venv .venv && printf '*' > .venv/.gitignore && "
 
+_PIP: Final = ".venv/bin/python -m pip install -q"
+
 # An older pip, as Python may bring it, does not know dependency groups.
-_UPGRADE: Final = ".venv/bin/python -m pip install -q -U pip && "
+_UPGRADE: Final = f"{_PIP} -U pip && "
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Environment:
     """How dependencies are installed and tools are run."""
 
-    setup: str | None
     why: str
     prefix: str
     """Stands before a tool that the environment has."""
     python: str
     programs: tuple[str, ...]
+    dependencies: str | None = None
+    setup: str | None = None
+    """Installs the project itself."""
 
 
 def survey(tree: Tree) -> Ecosystem | None:
@@ -50,6 +54,7 @@ def survey(tree: Tree) -> Ecosystem | None:
     return Ecosystem(
         language="python",
         why=manifest or "*.py",
+        dependencies=environment.dependencies,
         setup=environment.setup,
         setup_why=environment.why,
         gates=tuple(gates),
@@ -128,8 +133,10 @@ def _texts(value: object) -> list[str]:
 def _environment(tree: Tree, project: dict[str, Any], runner: str | None) -> _Environment:
     extras = _test_extras(project)
     if "uv.lock" in tree.files:
+        named = "".join(f" --extra {name}" for name in extras)
         return _Environment(
-            setup="uv sync --frozen" + "".join(f" --extra {name}" for name in extras),
+            dependencies=f"uv sync --frozen --no-install-project{named}",
+            setup=f"uv sync --frozen{named}",
             why="uv.lock",
             prefix="uv run --frozen ",
             python="uv run --frozen python",
@@ -138,6 +145,7 @@ def _environment(tree: Tree, project: dict[str, Any], runner: str | None) -> _En
     if "poetry.lock" in tree.files:
         named = "".join(f" --extras {name}" for name in extras)
         return _Environment(
+            dependencies=f"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install --no-root{named}",
             setup=f"POETRY_VIRTUALENVS_IN_PROJECT=true poetry install{named}",
             why="poetry.lock",
             prefix="poetry run ",
@@ -151,9 +159,10 @@ def _environment(tree: Tree, project: dict[str, Any], runner: str | None) -> _En
             return _present_pytest(tree, present)
         wanted, why = f"{wanted} pytest".strip(), why or "the tests use pytest"
     if not wanted:
-        return _Environment(setup=None, why="", prefix="", python="python3", programs=("python3",))
+        return _Environment(why="", prefix="", python="python3", programs=("python3",))
     return _Environment(
-        setup=f"{_VENV}{_UPGRADE if '--group' in wanted else ''}.venv/bin/python -m pip install -q {wanted}",
+        dependencies=f"{_VENV}{_UPGRADE if '--group' in wanted else ''}{_PIP} {wanted}",
+        setup=f"{_PIP} --no-deps -e ." if wanted.startswith("-e ") else None,
         why=why,
         prefix=".venv/bin/",
         python=".venv/bin/python",
@@ -166,8 +175,8 @@ def _present_pytest(tree: Tree, pytest: str) -> _Environment:
     python = tree.which("python3")
     # `python3 -m pytest` finds the project's modules; it needs pytest to belong to that Python.
     if python is not None and Path(python).parent == Path(pytest).parent:
-        return _Environment(setup=None, why="", prefix="", python="python3", programs=("python3", "pytest"))
-    return _Environment(setup=None, why="", prefix="", python="", programs=("pytest",))
+        return _Environment(why="", prefix="", python="python3", programs=("python3", "pytest"))
+    return _Environment(why="", prefix="", python="", programs=("pytest",))
 
 
 def _pip_arguments(tree: Tree, project: dict[str, Any]) -> tuple[str, str]:

@@ -22,6 +22,8 @@ _MAX_REASON: Final = 300
 def render_toml(detected: Detected, results: Mapping[str, Trial]) -> str:
     """Return the text of a project file; gates that did not pass, by name, are commented out with the reason."""
     chosen: dict[str, Any] = {}
+    if detected.dependencies is not None:
+        chosen["dependencies"] = detected.dependencies
     if detected.setup is not None:
         chosen["setup"] = detected.setup
     if detected.env_files:

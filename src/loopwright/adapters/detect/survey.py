@@ -51,11 +51,12 @@ def detect(root: Path, *, tracked: Collection[str] | None = None, which: Which =
     if not any(gate.purpose == "test" for gate in gates):
         notes.append(NO_TESTS)
     notes += _elsewhere(tree, found)
-    setups = [each for each in found if each.setup is not None]
+    prepared = [each for each in found if each.dependencies or each.setup]
     return Detected(
         languages=tuple(each.language for each in found),
-        setup=" && ".join(each.setup for each in setups if each.setup is not None) or None,
-        setup_why=", ".join(each.setup_why for each in setups),
+        dependencies=" && ".join(filter(None, (each.dependencies for each in prepared))) or None,
+        setup=" && ".join(filter(None, (each.setup for each in prepared))) or None,
+        setup_why=", ".join(each.setup_why for each in prepared),
         env_files=_env_files(root, files if tracked is not None else frozenset()),
         gates=tuple(_with_missing(gate, which) for gate in gates),
         notes=tuple(notes),

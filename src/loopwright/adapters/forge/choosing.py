@@ -11,6 +11,8 @@ from loopwright.adapters.forge.remotes import Remote, parse_remote
 from loopwright.core.errors import Refused
 from loopwright.ports import Forge
 
+TOKENS: Final = (*github.TOKENS, *gitlab.TOKENS)
+"""Variables that may have a token."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _LARGEST: Final = 4096
 

@@ -428,12 +428,12 @@ def bears(options: str) -> bool:
     return done.returncode == 0
 
 
-def take_seen(folder: Path, target: Path, limit: int, redact: Redact, own: list[Any]) -> dict[str, Any]:
-    """Copy what the witness wrote, process by process, behind what we found ourselves, and delete its folder."""
+def take_seen(folder: int, target: Path, limit: int, redact: Redact, own: list[Any]) -> dict[str, Any]:
+    """Copy what the witness wrote behind what we found ourselves, from a folder opened before the command ran."""
     data = b"".join(b"\n" + json.dumps(line).encode() for line in own)
-    for path in sorted(folder.iterdir()) if folder.is_dir() else []:
+    for name in sorted(os.listdir(folder)):
         try:
-            fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError:
             continue  # a link, or gone: nobody wrote this as the witness does
         with os.fdopen(fd, "rb") as file:
@@ -441,7 +441,6 @@ def take_seen(folder: Path, target: Path, limit: int, redact: Redact, own: list[
                 data += b'\n{"e":"session"}\n' + file.read(max(0, limit - len(data)))
     data = redact(data)
     target.write_bytes(data)
-    shutil.rmtree(folder.parent, ignore_errors=True)
     return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest()}
 
 
@@ -524,11 +523,12 @@ def run_command(
     configured = how["configured"] if how is not None else None
     tests = configured["tests"] if configured else None
     output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo, tests)
-    text, env, seen = command["command"], dict(os.environ), None
+    text, env, seen, opened = command["command"], dict(os.environ), None, -1
     if how is not None:
         text, env, seen = witnessed(n, job["witness"])
+        opened = os.open(seen, os.O_RDONLY | os.O_DIRECTORY)
     began = time.monotonic()
-    record |= {"exit_code": None, "timed_out": False}
+    record |= {"exit_code": None, "timed_out": False, "seen": None}
     try:
         process = start(job, text, env)
     except (OSError, ValueError) as error:
@@ -540,13 +540,14 @@ def run_command(
         record["exit_code"] = process.returncode
     record["duration_s"] = round(time.monotonic() - began, 3)
     record |= output.finish()
-    record["seen"] = None
     if seen is not None:
         limit = job["limits"]["seen_bytes"]
         own: list[Any] = []
         if configured and not record["error"] and not record["timed_out"] and not Stop.asked:
             own = own_session(output, how, job, n, command["timeout_s"], redaction.fresh())
-        record["seen"] = take_seen(seen, folder / f"{n}.seen", limit, redaction.fresh(), own)
+        record["seen"] = take_seen(opened, folder / f"{n}.seen", limit, redaction.fresh(), own)
+        os.close(opened)
+        shutil.rmtree(seen.parent, ignore_errors=True)
     record["junit"] = None
     if report:
         limit = job["limits"]["junit_bytes"]

@@ -93,7 +93,7 @@ class Branches:
             f"`git branch -f {branch} {pin[:10]}` takes what landed back"
             + (f" (it is checked out in {where}: `git reset --keep {pin[:10]}` there)" if where else "")
             + f"; to keep your commits as well, merge {pin[:10]} into them. Then resume. "
-            "`loopwright rollback` takes landed work out of it in order.",
+            "`loopwright rollback TASK` takes landed work out of it in order.",
             found=tip,
             left=pin,
         )

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git import modules, snapshots
-from loopwright.adapters.git.agent_commits import adopt
+from loopwright.adapters.git.agent_commits import Tips, adopt, read_tips
+from loopwright.adapters.git.archives import WorkTree, archive
 from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.files import is_folder
+from loopwright.adapters.git.protection import Protection
 from loopwright.adapters.git.records import Module, Record, Records, check_present
 from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
@@ -37,6 +39,15 @@ class Label:
         return message_of(self.subject, self.trailers)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Taken:
+    """The tree of a workspace, with the submodules of it that could not be looked into."""
+
+    tree: snapshots.Tree
+    refused: tuple[str, ...] = ()
+    """What in the git dirs of submodules leads out of them, in words."""
+
+
 class Capture:
     """Takes snapshots of workspaces and pins them in the user's repository."""
 
@@ -55,11 +66,11 @@ class Capture:
         check_present(path)
         return record
 
-    async def tree(self, path: Path, *, base_sha: str, label: Label) -> snapshots.Tree:
+    async def tree(self, path: Path, *, base_sha: str, label: Label) -> Taken:
         """Write the tree of a workspace; submodules that moved are pinned in the user's clones of them."""
         record = self.record_of(path)
-        pointers = await self._pointers(path, record, label)
-        return await snapshots.write_tree(
+        pointers, refused = await self._pointers(path, record, label)
+        tree = await snapshots.write_tree(
             self._git,
             self._depot,
             path,
@@ -68,6 +79,12 @@ class Capture:
             copied=frozenset(map(os.fsencode, record.copied)),
             pointers=pointers.get(b"", {}),
         )
+        return Taken(tree=tree, refused=refused)
+
+    def tips(self, path: Path, *, base_sha: str) -> Tips:
+        """Return where the agent's own commits in a workspace end."""
+        borrows = _borrows(self.record_of(path), self._depot)
+        return read_tips(path, top=path, base_sha=base_sha, borrows=borrows)
 
     async def snapshot(self, path: Path, *, base_sha: str, label: Label) -> Snapshot:
         """Commit what a workspace holds on top of `base_sha`, and pin it."""
@@ -75,15 +92,23 @@ class Capture:
             path, await self.tree(path, base_sha=base_sha, label=label), base_sha=base_sha, label=label
         )
 
-    async def pinned(self, path: Path, tree: snapshots.Tree, *, base_sha: str, label: Label) -> Snapshot:
+    async def pinned(self, path: Path, taken: Taken, *, base_sha: str, label: Label) -> Snapshot:
         """Commit a tree of a workspace on top of `base_sha`, and pin it with the agent's own commits."""
+        tree = taken.tree
         known = await self._refs.pins(label.ref)
         sha = _unchanged(known.get(label.ref), tree.id, base_sha, label.message)
         if sha is None:
             sha = write_commit(self._depot, tree.id, parents=(base_sha,), message=label.message, at=label.at)
             await self._refs.pin({label.ref: sha}, origin=self._depot.path, near=base_sha, known=known)
-        agent_sha = await adopt(
-            self._depot, self._refs, path / ".git", base_sha=base_sha, ref=label.ref, known=known
+        agent = await adopt(
+            self._depot,
+            self._refs,
+            path,
+            top=path,
+            base_sha=base_sha,
+            borrows=_borrows(self.record_of(path), self._depot),
+            ref=label.ref,
+            known=known,
         )
         return Snapshot(
             sha=sha,
@@ -91,8 +116,40 @@ class Capture:
             changed=tree.difference.paths,
             insertions=tree.difference.insertions,
             deletions=tree.difference.deletions,
-            agent_sha=agent_sha,
+            agent_sha=agent.head,
+            refused="; ".join(filter(None, (agent.refused, *taken.refused))),
         )
+
+    async def archive(self, path: Path, dest: Path) -> None:
+        """Keep what a workspace holds beyond its base as an archive: git cannot."""
+        record = self.record_of(path)
+        inner = frozenset(os.fsencode(module.path) for module in record.modules)
+        copied = frozenset(map(os.fsencode, record.copied))
+        trees = [
+            WorkTree(
+                top=path,
+                prefix=b"",
+                depot=self._depot,
+                index=self._records.index(path),
+                protection=Protection(copied=copied, gitlinks=inner),
+            )
+        ]
+        for module in record.modules:
+            full = os.fsencode(module.path)
+            source = modules.source_of(Path(module.git_dir), self._depot.source.object_format)
+            if source is None or not is_folder(path, full):
+                continue
+            below = frozenset(one[len(full) + 1 :] for one in inner if one.startswith(full + b"/"))
+            trees.append(
+                WorkTree(
+                    top=path / module.path,
+                    prefix=full + b"/",
+                    depot=self._depot.module(module.key, source),
+                    index=self._records.index(path, module.key),
+                    protection=Protection(gitlinks=below),
+                )
+            )
+        await archive(self._git, trees, dest)
 
     async def try_keeping(self, tree: str, *, near: str, at: datetime) -> None:
         """Bring a new commit of a tree on top of `near` to where work is kept, and all but name it there."""
@@ -103,23 +160,28 @@ class Capture:
 
     async def _pointers(
         self, path: Path, record: Record, label: Label
-    ) -> Mapping[bytes, dict[bytes, str | None]]:
-        """Record each submodule, the innermost first; return the moved ones by the module they stand in."""
+    ) -> tuple[Mapping[bytes, dict[bytes, str | None]], tuple[str, ...]]:
+        """Record each submodule, the innermost first; return the moved ones by the module they stand in.
+
+        Beside them stands what leads out of a submodule's git dir.
+        """
         moved: dict[bytes, dict[bytes, str | None]] = {}
+        refused: list[str] = []
         for module in reversed(record.modules):
             full = os.fsencode(module.path)
             if not is_folder(path, full):
                 continue
-            sha = await self._module(path, module, moved.get(full, {}), label)
+            sha, led_out = await self._module(path, module, moved.get(full, {}), label)
+            refused += [f"{module.path}/{led_out}"] if led_out else []
             if sha != module.sha:
                 owner = _owner(full, record.modules)
                 moved.setdefault(owner, {})[full[len(owner) :].lstrip(b"/")] = sha
-        return moved
+        return moved, tuple(refused)
 
     async def _module(
         self, top: Path, module: Module, pointers: Mapping[bytes, str | None], label: Label
-    ) -> str:
-        """Return the commit that a submodule stands at now, pinned in the user's clone of it."""
+    ) -> tuple[str, str]:
+        """Return the commit that a submodule stands at now, pinned in the user's clone, and what leads out of it."""
         source = modules.source_of(Path(module.git_dir), self._depot.source.object_format)
         if source is None:
             raise GitFailed(f"the clone of the submodule {module.path} is gone: {module.git_dir}")
@@ -127,22 +189,29 @@ class Capture:
         depot.ensure()
         refs = Refs(self._git, source, self._failpoint)
         work = top / module.path
-        head = await adopt(depot, refs, work / ".git", base_sha=module.sha, ref=label.ref)
-        parent = head or module.sha
+        agent = await adopt(
+            depot, refs, work, top=top, base_sha=module.sha, borrows=_borrows(module, depot), ref=label.ref
+        )
+        parent = agent.head or module.sha
         tree = await snapshots.write_tree(
             self._git,
             depot,
             work,
             base_sha=parent,
-            fresh_index=self._records.index(top, module.key) if head is None else None,
+            fresh_index=self._records.index(top, module.key) if agent.head is None else None,
             pointers=pointers,
         )
         if not tree.difference.changes:
-            return parent
+            return parent, agent.refused
         sha = write_commit(depot, tree.id, parents=(parent,), message=label.message, at=label.at)
         known = await refs.read(label.ref)
         await refs.pin({label.ref: sha}, origin=depot.path, near=module.sha, known=known)
-        return sha
+        return sha, agent.refused
+
+
+def _borrows(made: Record | Module, depot: Depot) -> tuple[str, ...]:
+    """Return what a git dir was made to borrow from; a record of an earlier version does not say."""
+    return made.borrows or (str(depot.objects), str(depot.source.objects))
 
 
 def _unchanged(ref: Ref | None, tree: str, base_sha: str, message: str) -> str | None:

@@ -122,7 +122,7 @@ def write_private(
     (git_dir / WORK_BRANCH).write_text(f"{sha}\n", encoding="ascii")
 
 
-def alternates_text(paths: Sequence[Path]) -> str:
+def alternates_text(paths: Sequence[Path | str]) -> str:
     """Return the content of an `objects/info/alternates` file."""
     for path in paths:
         if "\n" in str(path):

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import errno
 import fcntl
 import os
 import stat
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 
@@ -62,8 +63,47 @@ def is_folder(top: Path, path: bytes) -> bool:
     return True
 
 
+def read_regular(path: Path, *, limit: int) -> bytes | None:
+    """Return the beginning of a regular file that an agent could have replaced; None for a link, a pipe or nothing."""
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (OSError, ValueError):
+        return None
+    with os.fdopen(handle, "rb") as file:
+        return file.read(limit) if stat.S_ISREG(os.fstat(handle).st_mode) else None
+
+
+def regular_text(path: Path, *, limit: int) -> str:
+    """Return the stripped text of such a file; empty where there is none."""
+    return (read_regular(path, limit=limit) or b"").decode("utf-8", "replace").strip()
+
+
 def delete(path: Path) -> None:
     """Delete a file, a link or a whole tree; never follows a link, and makes read-only folders writable."""
+    try:
+        _delete(path)
+    except OSError as error:
+        if error.errno != errno.ENAMETOOLONG:
+            raise
+        _delete_deep(path)
+
+
+def _delete_deep(path: Path) -> None:
+    """Delete a tree with paths in it that the system does not take in one piece."""
+    emptied = []
+    for here, _, others in folders_below(path):
+        emptied.append(here)
+        with opened_below(path, here) as handle:
+            for name in others:
+                os.unlink(name, dir_fd=handle)
+    for here in reversed(emptied[1:]):
+        above, _, name = here.rpartition(b"/")
+        with opened_below(path, above) as handle:
+            os.rmdir(name, dir_fd=handle)
+    path.rmdir()
+
+
+def _delete(path: Path) -> None:
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
@@ -103,6 +143,54 @@ def make_readable(root: Path) -> None:
                 elif entry.is_file(follow_symlinks=False):
                     found = folder / entry.name
                     found.chmod(found.lstat().st_mode | stat.S_IRUSR)
+
+
+@contextlib.contextmanager
+def opened_below(top: Path, folder: bytes) -> Iterator[int]:
+    """Open a folder below another, however long its path is, never through a link, and close it afterwards."""
+    here = os.open(top, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for part in folder.split(b"/") if folder else ():
+            above = here
+            here = os.open(part, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=above)
+            os.close(above)
+        yield here
+    finally:
+        os.close(here)
+
+
+def folders_below(top: Path) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
+    """Yield every folder below another with the folders and the other things in it; links are not followed.
+
+    Whoever takes a folder out of the list keeps it from being gone into. What cannot be opened is passed over.
+    """
+    waiting = [b""]
+    while waiting:
+        here = waiting.pop()
+        folders: list[bytes] = []
+        others: list[bytes] = []
+        with contextlib.suppress(OSError), opened_below(top, here) as handle, os.scandir(handle) as entries:
+            for entry in entries:
+                is_dir = entry.is_dir(follow_symlinks=False)
+                (folders if is_dir else others).append(os.fsencode(entry.name))
+        yield here, folders, others
+        waiting += [joined(here, one) for one in folders]
+
+
+def joined(folder: bytes, name: bytes) -> bytes:
+    """Return the path of something in a folder below the top."""
+    return folder + b"/" + name if folder else name
+
+
+def too_long(top: Path) -> list[bytes]:
+    """Return what lies below a folder at a path that the system does not take in one piece."""
+    limit = os.pathconf(top, "PC_PATH_MAX") - len("/\0")
+    found = []
+    for here, folders, others in folders_below(top):
+        long = [name for name in (*folders, *others) if len(joined(here, name)) > limit]
+        found += [joined(here, name) for name in long]
+        folders[:] = [name for name in folders if name not in long]
+    return sorted(found)
 
 
 @contextlib.asynccontextmanager

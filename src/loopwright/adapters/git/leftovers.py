@@ -1,6 +1,7 @@
 """What a plan has in the user's repository, and whether the user's own branches have its work as well."""
 
 import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -48,18 +49,17 @@ class Leftovers:
         self._refs = refs
         self._merging = merging
 
-    async def of_plan(self, plan_id: str, *, into: str | None = None) -> list[Leftover]:
+    async def of_plan(self, plan_id: str, branch: str, *, into: str | None = None) -> list[Leftover]:
         """Return every ref of a plan, each with where else its work is; `into` is the branch that it started from."""
         pins = names.pin(f"refs/loopwright/attempts/{plan_id}")
         # The plan branch, and those on which people did tasks by hand.
-        branches, noted = names.branch(f"loopwright/{plan_id}"), pin_of(f"loopwright/{plan_id}/main")
+        branches, noted = names.branch(branch.rpartition("/")[0]), pin_of(branch)
         found = await self._refs.read(branches, noted, pins)
-        known: dict[str, tuple[str | None, bool]] = {}
-        for ref in found.values():
-            if ref.sha not in known:
-                known[ref.sha] = await self._elsewhere(ref.sha, into)
+        shas = {ref.sha for ref in found.values()}
+        merged = await self._merged(shas, into)
+        taken = await self._squashed(shas - merged.keys(), into)
         return [
-            Leftover(ref=ref, branch=known[ref.sha][0], same_commits=known[ref.sha][1])
+            Leftover(ref=ref, branch=(merged | taken).get(ref.sha), same_commits=ref.sha in merged)
             for ref in found.values()
         ]
 
@@ -80,22 +80,42 @@ class Leftovers:
                 names.pin(ref.name)
         await self._refs.delete(refs)
 
-    async def _elsewhere(self, sha: str, into: str | None) -> tuple[str | None, bool]:
-        env = self._source.env()
-        done = await self._git.run(
-            "for-each-ref", f"--contains={sha}", "--format=%(refname)", *_YOURS, env=env
-        )
+    async def _merged(self, shas: Collection[str], into: str | None) -> dict[str, str]:
+        """Return the commits that a branch of the user's contains, each with the name of such a branch."""
+        waiting, found = set(shas), dict[str, str]()
+        form = "--format=%(refname)"
+        done = await self._git.run("for-each-ref", form, *_YOURS, env=self._source.env())
         yours = [name for name in done.text.splitlines() if not _is_ours(name)]
-        if yours:
-            return _short(yours[0]), True
-        # A squash has other commits: only the content tells, so only branches that it may well be in are looked at.
-        head = await self._git.run("symbolic-ref", "-q", "HEAD", env=env, ok=(0, 1))
-        likely = [head.text, f"refs/heads/{into}" if into else ""]
-        for name in dict.fromkeys(one for one in likely if one and not _is_ours(one)):
-            tip = await self._git.run("rev-parse", "-q", "--verify", name, env=env, ok=(0, 1, 128))
-            if tip.code == 0 and await self._merging.proven(sha, tip.text):
-                return _short(name), False
-        return None, False
+        lost = await self._lacking(waiting, yours)
+        likely = await self._likely(into)
+        for name in sorted(yours, key=lambda name: name not in likely):
+            if waiting == lost:
+                break
+            lacking = await self._lacking(waiting, (name,))
+            found |= dict.fromkeys(waiting - lacking, _short(name))
+            waiting = lacking
+        return found
+
+    async def _lacking(self, shas: Collection[str], branches: Sequence[str]) -> set[str]:
+        """Return the commits that none of these branches contains."""
+        asked = "".join(f"{line}\n" for line in (*shas, *(f"^{name}" for name in branches)))
+        done = await self._git.run("rev-list", "--stdin", env=self._source.env(), stdin=asked.encode())
+        return set(shas).intersection(done.text.split())
+
+    async def _squashed(self, shas: Collection[str], into: str | None) -> dict[str, str]:
+        """Return the commits whose changes a likely branch of the user's has as other commits, with its name."""
+        found: dict[str, str] = {}
+        for name in await self._likely(into):
+            tip = await self._refs.tip(name)
+            if tip is not None and (rest := set(shas) - found.keys()):
+                found |= dict.fromkeys(await self._merging.arrived(rest, tip), _short(name))
+        return found
+
+    async def _likely(self, into: str | None) -> list[str]:
+        """Return the branches of the user's in which a squash may be: the current one, and where the plan began."""
+        head = await self._git.run("symbolic-ref", "-q", "HEAD", env=self._source.env(), ok=(0, 1))
+        named = dict.fromkeys((head.text, f"refs/heads/{into}" if into else ""))
+        return [name for name in named if name and not _is_ours(name)]
 
 
 def _is_ours(name: str) -> bool:

@@ -9,7 +9,7 @@ from loopwright.ports import Step
 
 _TRAILERS: Final = (
     *("Loopwright-Task", "Loopwright-Command", "Loopwright-Reverts"),
-    *(RECEIPT_TRAILER, BOOKS_TRAILER),
+    *(RECEIPT_TRAILER, BOOKS_TRAILER, "Loopwright-Attempt", "Loopwright-Run"),
 )
 _FORM: Final = "%x1f".join(
     (
@@ -34,7 +34,7 @@ async def read_line(
 
 
 def _step(entry: str) -> Step:
-    sha, tree, parents, subject, tasks, command, reverts, receipt, books = entry.split("\x1f")
+    sha, tree, parents, subject, tasks, command, reverts, receipt, books, attempt, run = entry.split("\x1f")
     return Step(
         sha=sha,
         tree=tree,
@@ -45,6 +45,8 @@ def _step(entry: str) -> Step:
         takes_out=_values(reverts),
         receipt=",".join(_values(receipt)),
         books=bool(_values(books)),
+        attempt=next(iter(_values(attempt)), ""),
+        run=next(iter(_values(run)), ""),
     )
 
 

@@ -1,12 +1,11 @@
 """Where a workspace's own git dir says it stands. Read and written as files: someone may have bent them."""
 
 import os
-import stat
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git.depot import WORK_BRANCH
-from loopwright.adapters.git.files import is_real_dir
+from loopwright.adapters.git.files import is_real_dir, regular_text
 
 _LIMIT: Final = 1000
 
@@ -34,10 +33,4 @@ def _replace(path: Path, content: bytes) -> None:
 
 
 def _text(path: Path) -> str:
-    try:
-        if not stat.S_ISREG(path.lstat().st_mode):
-            return ""
-        with path.open("rb") as file:
-            return file.read(_LIMIT).decode("utf-8", "replace").strip()
-    except OSError:
-        return ""
+    return regular_text(path, limit=_LIMIT)

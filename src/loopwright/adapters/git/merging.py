@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
 
+from loopwright.adapters.git.arrived import arrived
 from loopwright.adapters.git.commits import message_of, write_commit
 from loopwright.adapters.git.depot import Depot
 from loopwright.adapters.git.line import read_line
@@ -160,30 +161,12 @@ class Merging:
         return content[: int(words[2])].decode("utf-8", "replace")
 
     async def proven(self, sha: str, target: str) -> bool:
-        """Say whether the work of `sha` is in `target`: as an ancestor, as a squash, or line by line."""
-        if await self.is_ancestor(sha, target):
-            return True
-        env = self._depot.env()
-        merged = await self._git.run("merge-tree", "--write-tree", target, sha, env=env, ok=(0, 1, 128))
-        if merged.code == 0 and merged.text.split("\n")[0] == await self.tree_of(target):
-            # Merging it would change nothing.
-            return True
-        base = await self._git.run("merge-base", target, sha, env=env, ok=(0, 1))
-        if base.code != 0:
-            return False
-        # The whole of it as one change: a squash leaves a commit with the same patch, however the target went on.
-        squashed = write_commit(
-            self._depot,
-            await self.tree_of(sha),
-            parents=(base.text,),
-            message="squashed",
-            at=datetime.fromtimestamp(0, UTC),
-        )
-        for tip in (squashed, sha):
-            marks = (await self._git.run("cherry", target, tip, env=env)).text.split("\n")
-            if all(mark.startswith("- ") for mark in marks):
-                return True
-        return False
+        """Return whether the work of `sha` is in `target`: as an ancestor, as a squash, or change by change."""
+        return await self.is_ancestor(sha, target) or bool(await self.arrived((sha,), target))
+
+    async def arrived(self, shas: Collection[str], target: str) -> set[str]:
+        """Return those of many commits whose work is in `target`."""
+        return await arrived(self._git, self._depot, shas, target)
 
     async def _conflict(self, tree: str, rest: Sequence[bytes]) -> MergeConflict:
         end = rest.index(b"") if b"" in rest else len(rest)

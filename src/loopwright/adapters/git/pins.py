@@ -28,6 +28,10 @@ class Pins:
         self._files = RefFiles(depot.source.common_dir)
         self._next_look: dict[str, float] = {}
 
+    async def of_plan(self, plan_id: str) -> Mapping[str, str]:
+        """Return the pins of a plan's attempts, each with its commit."""
+        return await self._here(f"{FOLDER}{plan_id}/")
+
     async def put_back(self, plan_id: str, *, near: str) -> tuple[str, ...]:
         """Put back the pins that others deleted or moved; return each of them in plain words.
 

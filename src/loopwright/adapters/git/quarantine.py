@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.agent_commits import Tips, read_tips
 from loopwright.adapters.git.capture import Capture, Label
 from loopwright.adapters.git.merging import Merging
 from loopwright.adapters.git.names import pin
@@ -52,13 +51,14 @@ class Quarantine:
             raise GitFailed(f"{ref!r} is not a ref under {FOLDER}")
         base_sha = self._capture.record_of(path).sha
         label = Label(ref=ref, subject=reason, at=at, trailers=trailers)
-        tree = await self._capture.tree(path, base_sha=base_sha, label=label)
+        taken = await self._capture.tree(path, base_sha=base_sha, label=label)
         for sha in known:
-            if tree.id == await self._merging.tree_of(sha):
+            if taken.tree.id == await self._merging.tree_of(sha):
                 return None
-        if not tree.difference.changes and read_tips(path / ".git", base_sha=base_sha) == Tips():
+        tips = self._capture.tips(path, base_sha=base_sha)
+        if not (taken.tree.difference.changes or tips.head or tips.others):
             return None
-        snapshot = await self._capture.pinned(path, tree, base_sha=base_sha, label=label)
+        snapshot = await self._capture.pinned(path, taken, base_sha=base_sha, label=label)
         return Quarantined(ref=ref, sha=snapshot.sha, reason=reason, at=at)
 
     async def kept(self) -> list[Quarantined]:

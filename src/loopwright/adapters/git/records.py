@@ -23,6 +23,8 @@ class Module:
     sha: str
     key: str
     """Names our depot and index for it."""
+    borrows: tuple[str, ...] = ()
+    """The folders of objects that its git dir was made with."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Record:
     copied: tuple[str, ...] = ()
     """Files copied from the user's checkout: never part of a snapshot."""
     modules: tuple[Module, ...] = ()
+    borrows: tuple[str, ...] = ()
+    """The folders of objects that its git dir was made with; the repository may lie elsewhere by now."""
 
 
 class Records:
@@ -129,5 +133,8 @@ def check_present(path: Path) -> Path:
 
 
 def _parsed(data: dict[str, Any]) -> Record:
-    modules = tuple(Module(**module) for module in data.pop("modules"))
-    return Record(modules=modules, copied=tuple(data.pop("copied")), **data)
+    modules = tuple(
+        Module(borrows=tuple(module.pop("borrows", ())), **module) for module in data.pop("modules")
+    )
+    copied, borrows = tuple(data.pop("copied")), tuple(data.pop("borrows", ()))
+    return Record(modules=modules, copied=copied, borrows=borrows, **data)

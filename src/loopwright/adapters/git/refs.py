@@ -122,13 +122,11 @@ class Refs:
     async def try_pinning(self, name: str, sha: str, *, origin: Path, near: str) -> None:
         """Do everything of a new pin up to the last step, so that no kill leaves one behind."""
         await self.bring(origin, (sha,), near=near)
-        script = f"start\ncreate {name} {sha}\nprepare\nabort\n"
-        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+        await self._write(f"start\ncreate {name} {sha}\nprepare\nabort\n")
 
     async def _name(self, origin: Path, wanted: Mapping[str, str], *, near: str) -> None:
         await self.bring(origin, sorted(set(wanted.values())), near=near)
-        script = "".join(f"update {name} {sha}\n" for name, sha in wanted.items())
-        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+        await self._write("".join(f"update {name} {sha}\n" for name, sha in wanted.items()))
         self._note(wanted)
 
     async def bring(self, origin: Path, shas: Collection[str], *, near: str) -> None:
@@ -207,8 +205,7 @@ class Refs:
             # First: what is on the list and not there was taken away by others.
             self._made.forget([ref.name for ref in refs])
         self._failpoint("git.ref.before")
-        script = "".join(f"delete {ref.name} {ref.sha}\n" for ref in refs)
-        await self._git.run("update-ref", "--stdin", env=self._source.env(), stdin=script.encode())
+        await self._write("".join(f"delete {ref.name} {ref.sha}\n" for ref in refs))
         self._failpoint("git.ref.after")
 
     def _note(self, pins: Mapping[str, str]) -> None:
@@ -221,9 +218,7 @@ class Refs:
     async def _update(self, script: str, name: str) -> bool:
         self._failpoint("git.ref.before")
         try:
-            await self._git.run(
-                "update-ref", "-m", "loopwright", "--stdin", env=self._source.env(), stdin=script.encode()
-            )
+            await self._write(script, "-m", "loopwright")
         except GitFailed as error:
             words = str(error)
             if any(sign in words for sign in _MOVED):
@@ -236,6 +231,18 @@ class Refs:
             raise
         self._failpoint("git.ref.after")
         return True
+
+    async def _write(self, script: str, *words: str) -> None:
+        """Have git write refs, with every lock named that it may take for them."""
+        common = self._source.common_dir
+        lines = [line.split() for line in script.splitlines() if " " in line]
+        locks = [common / f"{ref}.lock" for _, ref, *_ in lines]
+        locks.append(self._source.git_dir / "HEAD.lock")
+        if any(verb == "delete" for verb, *_ in lines):
+            locks.append(common / "packed-refs.lock")
+        await self._git.run(
+            "update-ref", *words, "--stdin", env=self._source.env(), stdin=script.encode(), locks=locks
+        )
 
 
 def _sha(known: Mapping[str, Ref], name: str) -> str | None:

@@ -31,6 +31,7 @@ from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.records import Records
 from loopwright.adapters.git.refs import Ref, Refs
 from loopwright.adapters.git.runner import Git
+from loopwright.adapters.git.started import Started
 from loopwright.adapters.git.taking_out import TakingOut
 from loopwright.adapters.git.workspaces import Workspaces
 from loopwright.core.errors import GitFailed, NotARepository, NotFound
@@ -80,10 +81,11 @@ class GitRepository:
     def __init__(
         self, project_path: Path, *, project_id: str, home: Path, failpoint: Failpoint = no_failpoint
     ) -> None:
-        self.git = Git()
         self._project = project_path
         self._home = home.absolute()
         self._own = self._home / "git" / f"{project_id}.git"
+        self._started = Started(self._own / "started")
+        self.git = Git(self._started)
         self._failpoint = failpoint
         self._parts: _Parts | None = None
         self._finding = asyncio.Lock()
@@ -173,6 +175,10 @@ class GitRepository:
         """Say whether there is a pin of this name; files tell where there is none."""
         return names.pin(ref) in await (await self._ready()).refs.pins(ref)
 
+    async def pinned(self, plan_id: str) -> Mapping[str, str]:
+        """Return the commits that keep the work of a plan's attempts, by the names of their pins."""
+        return await (await self._ready()).pins.of_plan(plan_id)
+
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
         """Note again where we left a branch of ours: at the newest of these commits of its line."""
         await (await self._ready()).branches.note(branch, [names.sha(each) for each in among])
@@ -222,6 +228,10 @@ class GitRepository:
         parts = await self._ready()
         label = Label(ref=names.pin(ref), subject=subject, at=at, trailers=trailers)
         return await parts.capture.snapshot(path, base_sha=names.sha(base_sha), label=label)
+
+    async def archive(self, path: Path, dest: Path) -> None:
+        """Put what a workspace holds beyond its base into a tar file: git raised `Unrecordable` for it."""
+        await (await self._ready()).capture.archive(path, dest)
 
     async def try_keeping(self, *, near: str) -> None:
         """Keep a commit of our own for a moment, as work is kept: raise what would hinder that for any work."""
@@ -436,6 +446,7 @@ class GitRepository:
     async def tidy(self) -> None:
         """Delete what nothing has used for a week in our own git dir; the user's repository is left alone."""
         own = (await self._ready()).depot.path
+        self._started.tidy()
         for path in (own, *sorted((own / "modules").glob("*.git"))):
             await self.git.run("prune", f"--expire={_UNUSED_FOR.days}.days.ago", env=own_env(path))
             limit = time.time() - _UNUSED_FOR.total_seconds()
@@ -452,9 +463,9 @@ class GitRepository:
 
     # --- what ended plans leave --------------------------------------------------------------------
 
-    async def leftovers(self, plan_id: str, *, into: str | None = None) -> list[Leftover]:
+    async def leftovers(self, plan_id: str, branch: str, *, into: str | None = None) -> list[Leftover]:
         """Return every ref that a plan has in the user's repository, each with where else its work is."""
-        return await (await self._leftovers()).of_plan(plan_id, into=into)
+        return await (await self._leftovers()).of_plan(plan_id, branch, into=into)
 
     async def on_branch(self, branch: str, refs: list[Ref]) -> frozenset[str]:
         """Return the commits that a plan branch has, if it is among these refs or what we noted of it is."""

@@ -10,22 +10,24 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from loopwright.adapters.git.environment import config_flags
 from loopwright.adapters.git.names import printable
+from loopwright.adapters.git.started import Started
 from loopwright.core.errors import GitFailed, UserError
 
 OLDEST: Final = (2, 38)
 """The first git whose `merge-tree` merges without a work tree."""
 
 _LOCKED = re.compile(r"Unable to create '(.+?\.lock)': File exists")
-_OUR_LOCK = re.compile(r"/refs/(heads/)?loopwright/.+\.lock$")
 _LOCK_PATIENCE: Final = 2.0
-_LOCK_STALE_AFTER: Final = 60.0
+_LONGEST_PAUSE: Final = 0.5
+_MOST_KILLS: Final = 3
+"""So often in a row a command that was killed is run again."""
 _TIME_LIMIT: Final = 900.0
 _UNWRITABLE = ("Permission denied", "Read-only file system", "insufficient permission")
 _WORDS_LIMIT: Final = 2000
@@ -50,7 +52,8 @@ class Done:
 class Git:
     """Runs git with an environment of our own, and turns its refusals into `GitFailed`."""
 
-    def __init__(self) -> None:
+    def __init__(self, started: Started | None = None) -> None:
+        self._noted = started
         self.processes = 0
         """How many git commands were started."""
 
@@ -62,30 +65,38 @@ class Git:
         stdin: bytes | IO[bytes] = b"",
         ok: Collection[int] = (0,),
         sink: Callable[[bytes], object] | None = None,
+        locks: Sequence[Path] = (),
     ) -> Done:
         """Run one command; raise `GitFailed` unless its exit code is in `ok`.
 
-        A lock that another git holds is waited for briefly. With `sink`, output goes there piece by piece.
+        One that somebody killed is run again: each of ours finds its own work when it is repeated. A lock that another
+        git holds is waited for briefly. `locks` are those that the command takes: where a git of ours that is dead left
+        one of them, it is removed. With `sink`, output goes there piece by piece.
         """
         if _found(env.get("PATH", os.defpath)) not in _NEW_ENOUGH:
             await self._check_version(env)
         give_up_at = time.monotonic() + _LOCK_PATIENCE
+        kills, pause = 0, 0.05
         while True:
-            done = await self._start((*config_flags(), *args), env=env, cwd=cwd, stdin=stdin, sink=sink)
+            if self._noted is not None and locks:
+                self._noted.remove_left(locks)
+            done = await self._start(
+                (*config_flags(), *args), env=env, cwd=cwd, stdin=stdin, sink=sink, locks=locks
+            )
             if done.code in ok:
                 return done
             locked = _LOCKED.search(done.err)
-            if locked is None:
+            if done.code < 0 and kills < _MOST_KILLS and sink is None and isinstance(stdin, bytes):
+                kills += 1
+            elif locked is None:
                 raise GitFailed(_explained(args, done, where=cwd or Path(env.get("GIT_DIR", "."))))
-            lock = Path(locked.group(1))
-            if _removed_stale(lock):
-                continue
-            if time.monotonic() >= give_up_at:
+            elif time.monotonic() >= give_up_at:
                 raise GitFailed(
-                    f"git {args[0]} could not go on: {lock} is held by another git. If no git is running"
+                    f"git {args[0]} could not go on: {locked.group(1)} is held by another git. If no git is running"
                     " in this repository, a killed one left it behind: delete that file and retry."
                 )
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE)
 
     async def _check_version(self, env: Mapping[str, str]) -> None:
         done = await self._start(("version",), env=env, cwd=None, stdin=b"", sink=None)
@@ -105,11 +116,13 @@ class Git:
         cwd: Path | None,
         stdin: bytes | IO[bytes],
         sink: Callable[[bytes], object] | None,
+        locks: Sequence[Path] = (),
     ) -> Done:
         folder = cwd or Path("/")
         self.processes += 1
         # In a thread with plain blocking calls: asyncio's own processes cost several times as much to start.
-        running = _Running(args, env=env, folder=folder, stdin=stdin, sink=sink)
+        noted = self._noted if locks else None
+        running = _Running(args, env=env, folder=folder, stdin=stdin, sink=sink, noted=noted, locks=locks)
         work = asyncio.get_running_loop().run_in_executor(None, running.finish)
         try:
             async with asyncio.timeout(_TIME_LIMIT):
@@ -132,12 +145,16 @@ class _Running:
         folder: Path,
         stdin: bytes | IO[bytes],
         sink: Callable[[bytes], object] | None,
+        noted: Started | None,
+        locks: Sequence[Path],
     ) -> None:
         self._args = args
         self._env = env
         self._folder = folder
         self._stdin = stdin
         self._sink = sink
+        self._noted = noted
+        self._locks = locks
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._unwanted = False
@@ -145,8 +162,12 @@ class _Running:
     def finish(self) -> Done:
         """Start it and wait for its end, in a thread."""
         process = self._started()
+        # Before it is told what to do: `update-ref` takes no lock as long as its input is empty.
+        note = self._noted.note(process.pid, self._locks) if self._noted is not None else None
         with process:
             out, err = self._communicate(process)
+        if self._noted is not None and note is not None:
+            self._noted.ended(note, process.returncode)
         return Done(code=process.returncode, out=out, err=err.decode("utf-8", "surrogateescape"))
 
     def signal(self, number: int) -> None:
@@ -227,21 +248,6 @@ async def _end(running: _Running, work: "asyncio.Future[Done]") -> None:
             break
     if work.done() and not work.cancelled():
         work.exception()  # looked at, because nobody else will
-
-
-def _removed_stale(lock: Path) -> bool:
-    """Remove a lock on a ref of ours that no living update can still hold: one takes milliseconds."""
-    if _OUR_LOCK.search(str(lock)) is None:
-        return False
-    try:
-        if time.time() - lock.stat().st_mtime < _LOCK_STALE_AFTER:
-            return False
-        lock.unlink()
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return True
 
 
 def _explained(args: tuple[str, ...], done: Done, *, where: Path) -> str:

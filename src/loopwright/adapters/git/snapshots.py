@@ -5,7 +5,9 @@ aliases and monitors have no effect. Rules:
 - what the base tracks stays tracked, even if it is ignored; new files that are ignored stay out;
 - protected paths (see `protection`) keep what the base has;
 - a repository that was made inside the workspace is taken as plain files, without its `.git`;
-- links are stored as links; sockets and pipes are left out.
+- links are stored as links; sockets and pipes are left out;
+- what git cannot take in as it is (an encoding that the file does not have, a path that is too long) is `Unrecordable`:
+  a tree without it would not be the work.
 """
 
 import asyncio
@@ -13,24 +15,26 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.git.archives import UNOPENED
 from loopwright.adapters.git.depot import Depot
-from loopwright.adapters.git.files import is_folder, make_readable
+from loopwright.adapters.git.files import folders_below, is_folder, joined, make_readable, too_long
 from loopwright.adapters.git.modules import gitlinks
 from loopwright.adapters.git.names import display, printable
 from loopwright.adapters.git.protection import Protection
 from loopwright.adapters.git.runner import Done, Git
-from loopwright.core.errors import GitFailed
+from loopwright.core.errors import GitFailed, Unrecordable
 
 _ROUNDS: Final = 10
-_NO_COMMIT = re.compile(r"'(.+?)/?' does not have a commit checked out")
+_NAMED: Final = 3
+_NO_COMMIT: Final = "does not have a commit checked out"
 _INVALID = re.compile(r"invalid path '(.+)'")
 _SPECIAL = re.compile(r"^error: (.+): can only add regular files", re.MULTILINE)
-_ERROR = re.compile(r"^(?:error|fatal): ", re.MULTILINE)
+_LEFT_OUT = (re.compile(r"^(?:error|fatal): ", re.MULTILINE), re.compile(f"{UNOPENED}|Permission denied"))
 _SEED_NAME: Final = b".loopwright-seed"
 
 
@@ -72,6 +76,8 @@ class _Obstacles:
 
     seeds: set[bytes] = field(default_factory=set)
     """Repositories inside the work tree: an entry below each makes git walk in instead of linking."""
+    nested: bool = False
+    """There is a repository inside the work tree in which nothing is committed."""
     invalid: set[bytes] = field(default_factory=set)
     """Paths that git refuses to have in a tree, such as another spelling of `.git`: left as in the base."""
     special: set[bytes] = field(default_factory=set)
@@ -81,14 +87,14 @@ class _Obstacles:
     def learned(self, done: Done) -> bool:
         """Take in what git complained about; say whether there was anything new."""
         before = self._size()
-        self.seeds |= set(map(os.fsencode, _NO_COMMIT.findall(done.err)))
+        self.nested = self.nested or _NO_COMMIT in done.err
         self.invalid |= set(map(os.fsencode, _INVALID.findall(done.err)))
         self.special |= set(map(os.fsencode, _SPECIAL.findall(done.err)))
         self.unreadable = self.unreadable or "Permission denied" in done.err
         return before != self._size()
 
     def _size(self) -> tuple[int, ...]:
-        return len(self.seeds), len(self.invalid), len(self.special), int(self.unreadable)
+        return len(self.invalid), len(self.special), int(self.unreadable), int(self.nested)
 
 
 async def write_tree(
@@ -137,10 +143,15 @@ async def write_tree(
             if obstacles.learned(done):
                 if obstacles.unreadable:
                     await _opened(work)
+                if obstacles.nested:
+                    obstacles.seeds |= await asyncio.to_thread(_repositories, work, folders)
                 continue
             # Exit code 1 without an error only says that a path we exclude is ignored as well.
-            if done.code not in (0, 1) or _ERROR.search(done.err) or "Permission denied" in done.err:
-                raise GitFailed(f"the work in {work} cannot be recorded: {printable(done.err)[-1500:]}")
+            if done.code not in (0, 1) or any(sign.search(done.err) for sign in _LEFT_OUT):
+                # git cuts its own words short where they have a long path in them.
+                if long := await asyncio.to_thread(too_long, work):
+                    raise Unrecordable(f"git cannot record paths that are this long: {_in_short(long)}.")
+                raise Unrecordable(f"git cannot record the work: {_reasons(done.err)}.")
             tree = await _written(git, env, work, base_sha)
             nested = {
                 change.path
@@ -148,7 +159,7 @@ async def write_tree(
                 if change.new_mode == "160000" and change.path not in folders
             }
             if nested - obstacles.seeds:
-                obstacles.seeds |= nested
+                obstacles.seeds |= nested | await asyncio.to_thread(_repositories, work, folders)
                 continue
             return await _restored(git, env, work, base_sha, tree, protection, moves)
     raise GitFailed(f"the work in {work} cannot be recorded: it keeps changing; is something running there?")
@@ -174,12 +185,35 @@ async def _prepare(
     await _update_index(git, env, work, lines)
 
 
+def _repositories(work: Path, modules: frozenset[bytes]) -> set[bytes]:
+    """Return every folder below a work tree that is a repository of its own, but for its submodules."""
+    found = set()
+    for here, folders, others in folders_below(work):
+        if here and b".git" in (*folders, *others):
+            found.add(here)
+        folders[:] = [one for one in folders if one != b".git" and joined(here, one) not in modules]
+    return found
+
+
+def _reasons(said: str) -> str:
+    """Return what git complained about, without its hints."""
+    lines = printable(said)[-1500:].splitlines()
+    told = [line for line in lines if any(sign.search(line) for sign in _LEFT_OUT)] or lines
+    return "; ".join(line.partition(": ")[2] or line for line in told[:_NAMED]).rstrip(".")
+
+
+def _in_short(paths: Sequence[bytes]) -> str:
+    shown = [f"{display(path)[:40]}… ({len(path)} bytes)" for path in paths[:_NAMED]]
+    more = f" and {len(paths) - _NAMED} more" if len(paths) > _NAMED else ""
+    return ", ".join(shown) + more
+
+
 async def _opened(work: Path) -> None:
     try:
         await asyncio.to_thread(make_readable, work)
     except OSError as error:
-        raise GitFailed(
-            f"the work in {work} cannot be recorded: {error.filename} cannot be read ({error.strerror})"
+        raise Unrecordable(
+            f"git cannot record the work: {error.filename} cannot be read ({error.strerror})."
         ) from error
 
 

@@ -76,7 +76,8 @@ class Workspaces:
         await self._save(path, replace(record, state="unfinished"))
         try:
             env = self._depot.env(work_tree=path, index=index)
-            await self._git.run("read-tree", "-m", "-u", record.sha, sha, env=env, cwd=path)
+            locks = (index.with_name(f"{index.name}.lock"),)
+            await self._git.run("read-tree", "-m", "-u", record.sha, sha, env=env, cwd=path, locks=locks)
         except GitFailed:
             # The setup changed a file that landed work changes too: git looks at all of them before it begins.
             await self._save(path, record)
@@ -124,7 +125,8 @@ class Workspaces:
         if links:
             await self._set_up(path, b"", links, self._place.toplevel, self._place.source, made)
         copied = await copy_untracked(self._git, self._place, copy_files, path)
-        return replace(record, state="made", copied=copied, modules=tuple(made))
+        borrows = tuple(map(str, alternates))
+        return replace(record, state="made", copied=copied, modules=tuple(made), borrows=borrows)
 
     async def _populate(self, work: Path, sha: str, source: Source, alternates: Sequence[Path]) -> None:
         """Write a git dir by hand and let git fill the work tree: one process."""
@@ -164,15 +166,24 @@ class Workspaces:
             full = prefix + link.path
             key = modules.key_of(full)
             depot = self._depot.module(key, source)
+            alternates = (depot.objects, source.objects)
             try:
-                await self._populate(inside, link.sha, source, (depot.objects, source.objects))
+                await self._populate(inside, link.sha, source, alternates)
             except GitFailed:
                 # The clone lacks that commit; only the network has it.
                 await to_the_end(partial(_emptied, inside))
                 continue
             depot.ensure()
             shutil.copy2(inside / ".git" / "index", self._records.index(top, key))
-            made.append(Module(path=os.fsdecode(full), git_dir=str(source.git_dir), sha=link.sha, key=key))
+            made.append(
+                Module(
+                    path=os.fsdecode(full),
+                    git_dir=str(source.git_dir),
+                    sha=link.sha,
+                    key=key,
+                    borrows=tuple(map(str, alternates)),
+                )
+            )
             nested = await modules.gitlinks(self._git, inside / ".git", inside / ".git" / "index")
             if nested:
                 below = None if checkout is None else checkout / os.fsdecode(link.path)

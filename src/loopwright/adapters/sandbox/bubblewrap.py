@@ -74,8 +74,8 @@ class Bubblewrap:
 
 def only_tool_chains(home: HomeView | None) -> HomeView | None:
     """Return as much of a HOME as is to be seen in a sandbox."""
-    if home is None:
-        return None
+    if home is None or home.whole:
+        return home
     tools = [path for path in SHOWN if not _is_below(path, home.hidden)]
     return replace(home, everything=False, shown=tuple(dict.fromkeys((*home.shown, *tools))))
 

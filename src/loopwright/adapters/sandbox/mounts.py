@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
+from glob import escape, glob
 from os.path import basename, dirname, join, realpath
 from typing import Final, Literal
 
@@ -65,13 +66,15 @@ def mounts(
     made.show((*named, *_resolver(), *_SEEN_OF_SOCKETS))
     if reach.home is not None:
         made.show(join(reach.home.real, path) for path in reach.home.shown)
-    elif reach.env.get("HOME", "").startswith("/"):
-        made.show((reach.env["HOME"],))  # the user's own, which nothing is to be hidden of
+        made.show(one.source for one in reach.home.private)  # settings may name files in it
+    users_own = _users_own(reach)
+    made.show(users_own)
     lent = (*map(os.fspath, reach.readable), *readable)
     made.show(lent)
     if bare:
         made.bring(path for path in named if not is_within(realpath(path), _SYSTEM))
-        made.bring((*lent, *((reach.env["HOME"],) if reach.home is None and "HOME" in reach.env else ())))
+        made.bring((*lent, *users_own))
+    made.follow_links()
     made.put_home(reach)
     private = join(reach.directory, places.TMP)
     for path in (private, *map(os.fspath, reach.writable), *writable):
@@ -102,7 +105,7 @@ class _Table:
 
     def dig(self, reach: Reach, own: Iterable[str]) -> None:
         """Hide what no run sees, and put the run's temporary folder where everyone looks for one."""
-        hidden = [*own, *((reach.home.real,) if reach.home is not None else ())]
+        hidden = [*own, *((reach.home.real,) if reach.home is not None and not reach.home.whole else ())]
         empty = {self._real(folder) for folder in (*SOCKETS, *hidden)} - {"/"}
         # What is not there needs no hiding, and no place can be made for it.
         self.table |= {folder: Mount(kind="empty") for folder in empty if os.path.isdir(folder)}
@@ -124,6 +127,14 @@ class _Table:
             if place not in self.gaps and is_within(place, self.gaps):
                 self.table.setdefault(place, Mount(kind="read", source=path))
 
+    def follow_links(self) -> None:
+        """Take out links in folders that came to be seen later: nothing can be mounted on them."""
+        for place, mount in list(self.table.items()):
+            above = covering(self.table, dirname(place))
+            if mount.kind == "read" and above is not None and above.kind == "read" and os.path.islink(place):
+                del self.table[place]
+                self.show((self._real(place),))
+
     def bring(self, paths: Iterable[str]) -> None:
         """Let something be read that lies in no gap, where the machine itself is not to be seen."""
         for path in paths:
@@ -132,15 +143,17 @@ class _Table:
                 self.table.setdefault(place, Mount(kind="read", source=path))
 
     def put_home(self, reach: Reach) -> None:
-        """Let the run keep what it may keep of HOME, and hide what is hidden also beside what it sees."""
+        """Give the run its own HOME, and hide what is hidden also beside what it sees of the user's."""
         home = reach.home
         if home is None:
             return
-        for path in home.kept:
-            place = self.settled(join(home.real, path))
-            self.table[place] = Mount(kind="write", source=join(home.real, path))
         for path in home.hidden:
             self._mask(self.settled(join(home.real, path)))
+        for one in home.private:
+            # It has the live login in its own HOME, and the conversations of others are none of its business.
+            for name in (*one.left, *one.sessions, *(login.file for login in one.logins)):
+                for path in glob(join(escape(one.source), name)):
+                    self._mask(self.settled(path))
         view = join(reach.directory, places.HOME)
         self.table[self.settled(view)] = Mount(kind="write", source=view)
         self._link(home.place, view)
@@ -181,6 +194,14 @@ def is_hidden(table: Table, path: str) -> bool:
 def is_within(path: str, folders: Iterable[str]) -> bool:
     """Say whether a path is one of these, or below one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _users_own(reach: Reach) -> tuple[str, ...]:
+    """Return the user's own folder, where nothing is to be hidden of it."""
+    if reach.home is not None:
+        return (reach.home.real,) if reach.home.whole else ()
+    folder = reach.env.get("HOME", "")
+    return (folder,) if folder.startswith("/") else ()
 
 
 def _programs(reach: Reach, gaps: Iterable[str]) -> Iterator[str]:

@@ -33,7 +33,7 @@ def track_files(track: str, *, title: str, reason: str, found_in: str, at: datet
     plan = [
         f"# {name}",
         "",
-        f"Come upon in {one_line(found_in)}. Say what proves it done, then: loopwright run this folder",
+        f"Come upon in {one_line(found_in)}. Say what proves it done, then type `loopwright run FOLDER`",
         "",
         "## Phase 1",
         "",

@@ -71,6 +71,7 @@ class OrchestratorSource:
             context=context,
             base_branch=words(bundle.state.document, "base_branch"),
             notes=(*bundle.notes, *_notes(bundle, name)),
+            open_ends=_open_ends(bundle),
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
@@ -116,31 +117,47 @@ def _put_error(edits: JsonEdits, message: str | None) -> None:
 
 def _told_state(bundle: Bundle, targets: dict[str, str], progress: Progress) -> bytes:
     edits = bundle.state
-    blocked = [
-        f"{key} is blocked: {item.reason or 'no reason was given'}"
-        for key, item in progress.items.items()
-        if item.mark is Mark.BLOCKED and key in bundle.texts
-    ]
-    _put_error(edits, "; ".join(blocked) if blocked else None)
+    trouble = _trouble(progress)
+    _put_error(edits, "; ".join(trouble) if trouble else None)
     statuses = {words(one, "milestone_id"): words(one, "status") for one in bundle.milestones} | targets
+    is_verified = progress.final or (progress.judged is not None and progress.judged.passed)
+    is_done = is_verified and not trouble and all(status == "done" for status in statuses.values())
     rounds = tables(inner(edits.document, "active_rounds"))
-    is_done = all(status == "done" for status in statuses.values())
-    stage = words(edits.document, "controller_stage")
-    is_free = is_done and not rounds and not plain(edits.document, "roadmap_update") and not blocked
+    is_free = is_done and not rounds and not plain(edits.document, "roadmap_update")
     if is_free and not _foreign_errors(bundle):
         edits.put(edits.document, "controller_stage", "done")
-    elif (is_free and stage != "done") or (not is_done and stage == "done"):
-        # What somebody else could not resume is theirs to clear: their controller finds it where it takes up work.
+    elif is_free or words(edits.document, "controller_stage") == "done":
+        # What another controller could not resume is its own to clear: it looks for that where it dispatches rounds.
         edits.put(edits.document, "controller_stage", "dispatch-rounds")
     return edits.bytes()
 
 
+def _trouble(progress: Progress) -> list[str]:
+    """Return what the plan needs a person for: its blocked tasks, and why it was not verified."""
+    found = [
+        f"{key} is blocked: {item.reason or 'no reason was given'}"
+        for key, item in progress.items.items()
+        if item.mark is Mark.BLOCKED
+    ]
+    if progress.judged is not None and not progress.judged.passed:
+        found.append(f"the checks of the whole failed: {', '.join(progress.judged.failed)}")
+    elif progress.failed or (progress.stopped and not found):
+        found.append(f"the plan is not verified: {progress.stopped}")
+    return found
+
+
 def _foreign_errors(bundle: Bundle) -> bool:
-    """Say whether there is an error that somebody else wrote down, which nothing that we do resolves."""
+    """Return whether there is an error of another controller, which nothing that we do resolves."""
     errors = dict(plain(bundle.state.document, "resume_errors", {}))
     ours = errors.pop("controller", None)
     theirs = ours.partition(_OURS)[0].strip() if isinstance(ours, str) else ours
     return bool(theirs) or any(errors.values())
+
+
+def _open_ends(bundle: Bundle) -> tuple[str, ...]:
+    """Return what keeps the roadmap open; an error of our own only where no milestone is left that clears it."""
+    ours = f"controller: {_OURS}"
+    return tuple(one for one in bundle.open_ends if not bundle.unfinished or not one.startswith(ours))
 
 
 def _change(milestone: Located, target: str) -> StatusChange:

@@ -70,7 +70,9 @@ class PlanMdSource:
         work = meaning(found, name, problems, _spec(files, name, plan))
         sync = _doc_sync(found, metadata, problems, beside)
         refuse(_called(name, plan), problems, beside)
-        work = replace(work, doc_sync=sync, notes=problems.notes)
+        # A track, and a plan that names documents, are kept by people who have such documents.
+        asks = {"business_docs": True} if metadata is not None or sync is not None else {}
+        work = replace(work, doc_sync=sync, settings=asks, notes=problems.notes)
         return _with_metadata(work, found, metadata, beside.notes)
 
     def carries(self, files: Files) -> tuple[str, ...]:

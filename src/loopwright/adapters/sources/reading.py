@@ -1,6 +1,5 @@
 """From a path to its work: which kind of source it is, its files, and what they say."""
 
-import shlex
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +8,7 @@ from loopwright.adapters.sources.located import Unreadable
 from loopwright.adapters.sources.plan_file import content
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.errors import BadPlan, UserError
+from loopwright.core.shell_hints import to_type
 from loopwright.ports import ChoosingSource, PlannedWork, Source
 
 CATCH_ALL = "yaml"
@@ -43,13 +43,16 @@ def check_there(place: Path) -> None:
         beside = []
     meant = did_you_mean(place.name, beside)
     if not meant and place.name == str(place) and not place.suffix:
-        meant = f"; if it is a goal, `loopwright plan {shlex.quote(place.name)}` has a plan written for it"
-    raise BadPlan(called(place), (f"there is no such file{meant}",))
+        meant = f"; if it is a goal, `{to_type('plan', place.name)}` has a plan written for it"
+    # With its folder, as it was written: another file of that name may be here.
+    raise BadPlan(
+        place.as_posix(), (f"there is no such file{meant}",), hint="name a file or folder that has work"
+    )
 
 
 def recognise(place: Path, sources: Iterable[Source]) -> Source:
     """Return the one source that knows this file or folder, or raise with what to do."""
-    name = called(place)
+    name = place.as_posix()
     check_there(place)
     found = [one for one in sources if one.recognises(place)]
     found = [one for one in found if one.kind != CATCH_ALL] or found

@@ -2,6 +2,7 @@
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from loopwright.adapters.store.link import Link
@@ -71,3 +72,6 @@ class Backend(Protocol):
 
     def backup(self, found: str, /) -> str | None:
         """Copy the database aside while it is held for upgrading; return where, None if that is the server's task."""
+
+    def backup_daily(self, now: datetime, /) -> None:
+        """Copy the database aside if that was not done for a day, unless that is the server's task."""

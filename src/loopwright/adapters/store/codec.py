@@ -138,6 +138,16 @@ def decode(kind: type[R], columns: Mapping[str, Any]) -> R:
         raise DamagedRow(f"the database has something else than Loopwright wrote there ({told})") from wrong
 
 
+def from_document(kind: type[R], document: Mapping[str, Any]) -> R:
+    """Return the row that `core.documents.document` made this of; a field that was added since has its default."""
+    row_type: Any = kind
+    try:
+        row: R = _nested(row_type)[1](document)
+        return decode(kind, encode(row))
+    except (ValueError, KeyError, TypeError, AttributeError) as wrong:
+        raise DamagedRow(f"a document that should be a {kind.__name__} is none ({wrong})") from wrong
+
+
 @cache
 def _decoding(kind: Any) -> tuple[tuple[str, ...], tuple[tuple[str, Convert], ...]]:
     """Return a row's fields, and those of them that are stored in another form."""

@@ -139,6 +139,9 @@ class PostgresBackend:
         """Leave it to the server: the upgrade is one transaction, and backups are its administrator's."""
         return None
 
+    def backup_daily(self, _now: datetime, /) -> None:
+        """Leave it to the server's administrator."""
+
     def _prepare(self, connection: Any, _record: Any) -> None:
         with connection.cursor() as cursor:
             cursor.execute("SET TIME ZONE 'UTC'")

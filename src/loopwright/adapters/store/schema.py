@@ -147,6 +147,7 @@ plans: Final = Table(
     _text("context"),
     _json("doc_sync"),
     _json("evaluation"),
+    _json("environment", null=True),
     _integer("open_tasks"),
     _integer("failed_tasks"),
     _integer("fix_cycles"),
@@ -490,6 +491,7 @@ workers: Final = Table(
     _moment("started_at"),
     _moment("lease_until"),
     _boolean("controls"),
+    _text("project_id", null=True),
 )
 
 source_marks: Final = Table("source_marks", metadata, _id(), _json("marks"))

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
@@ -90,6 +91,10 @@ class SqlStore:
         await run_in(self._readers, lambda: self._backend.wake.listen(self._signal))
         return await self._signal.wait(timeout, ignoring=ignoring)
 
+    async def back_up(self, now: datetime) -> None:
+        """Copy the database aside if that was not done for a day."""
+        await run_in(self._readers, lambda: self._explained(lambda: self._backend.backup_daily(now)))
+
     async def close(self) -> None:
         """Let go of connections, threads and sockets."""
         await run_in(self._readers, self._backend.wake.close)
@@ -151,6 +156,12 @@ class SqlStore:
                 "was saved. Nothing has to be done: the rows are read again before going on."
             ) from error
 
+    def _explained(self, work: Callable[[], T]) -> T:
+        try:
+            return work()
+        except self._backend.errors as error:
+            raise self._backend.explain(error) from error
+
     def _listening(self, work: Callable[[], T]) -> T:
         # From the first look on, so that no commit falls between that look and the first `changed`.
         self._backend.wake.listen(self._signal)
@@ -201,9 +212,12 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
 
 
 def _sqlite(path: Path, *, create: bool, patience: float) -> Backend:
+    from loopwright.adapters.store.backups import backups_of, lost
     from loopwright.adapters.store.sqlite import SqliteBackend
 
     path = path.absolute()
+    if (not path.exists() or path.stat().st_size == 0) and backups_of(path):
+        raise lost(path)
     if create:
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -212,5 +226,5 @@ def _sqlite(path: Path, *, create: bool, patience: float) -> Backend:
                 f"The folder {path.parent} cannot be made ({error.strerror}). Choose another home."
             ) from error
     elif not path.exists():
-        raise NotFound(f"There is no home at {path} yet.", hint="Run `loopwright run` to make one.")
+        raise NotFound(f"There is no home at {path} yet.", hint="Run `loopwright run FILE` to make one.")
     return SqliteBackend(path, patience=patience, create=create)

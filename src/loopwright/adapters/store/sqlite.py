@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
+from loopwright.adapters.store import backups
 from loopwright.adapters.store.backend import Seen
 from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sqlite_links import SqliteLinks
 from loopwright.adapters.store.tables import VERSION_TABLE
-from loopwright.core.errors import StaleVersion, StoreUnavailable
+from loopwright.core.errors import DamagedDatabase, FileGone, StaleVersion, StoreUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Engine
@@ -69,6 +70,8 @@ class SqliteBackend:
         self.wake = SocketWake(path.parent / "wake")
         self.errors = (sqlite3.Error,)
         self._links = SqliteLinks(self._connect)
+        self._file: tuple[int, int] | None = None
+        """Device and inode of the file that this process uses."""
 
     @cached_property
     def engine(self) -> "Engine":
@@ -77,10 +80,12 @@ class SqliteBackend:
 
     def writing(self) -> AbstractContextManager[Link]:
         """Take the file's only write lock, waiting for it as long as there is patience."""
+        self._check_is_there()
         return self._links.begun("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Link]:
         """Begin reading one state of the file; writers go on beside it."""
+        self._check_is_there()
         return self._links.begun("BEGIN")
 
     def announce(self, _link: Link, /) -> None:
@@ -97,6 +102,13 @@ class SqliteBackend:
             return StaleVersion(f"a row would have been left without the row it belongs to ({cause})")
         name = getattr(cause, "sqlite_errorname", "")
         for prefix, sentence in (
+            ("SQLITE_NOTADB", "the file is not a database, or its beginning is damaged"),
+            ("SQLITE_CORRUPT", "the file is damaged"),
+        ):
+            if name.startswith(prefix):
+                hint = backups.what_to_do(self.path)
+                return DamagedDatabase(f"The database {self.where}: {sentence} ({cause}).", hint=hint)
+        for prefix, sentence in (
             ("SQLITE_BUSY", self._who_holds_it()),
             ("SQLITE_FULL", "the disk is full. Nothing was lost; free some space and try again"),
             ("SQLITE_READONLY", "it cannot be written. Make the file and its folder writable for this user"),
@@ -104,14 +116,6 @@ class SqliteBackend:
             (
                 "SQLITE_CANTOPEN",
                 "it cannot be opened. Check that its folder exists and is writable for this user",
-            ),
-            (
-                "SQLITE_NOTADB",
-                "the file is not a database, or its beginning is damaged. Restore a backup of it",
-            ),
-            (
-                "SQLITE_CORRUPT",
-                "the file is damaged. Keep a copy, and restore a backup or run sqlite3 .recover",
             ),
             ("SQLITE_IOERR", "the disk failed to read or write. Check the disk, then try again"),
         ):
@@ -173,13 +177,12 @@ class SqliteBackend:
 
     def backup(self, found: str, /) -> str | None:
         """Copy the file aside with SQLite's own means, complete or not at all."""
-        stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-        target = self.path.with_name(f"{self.path.name}.backup-{found}-{stamp}")
-        draft = target.with_name(f"{target.name}.unfinished")
-        with closing(self._connect()) as source, closing(sqlite3.connect(draft)) as copy:
-            source.backup(copy)
-        draft.rename(target)
-        return str(target)
+        return str(backups.make(self.path, found, self._connect, datetime.now(UTC)))
+
+    def backup_daily(self, now: datetime, /) -> None:
+        """Copy the file aside if that was not done for a day."""
+        if backups.is_due(self.path, now):
+            backups.make(self.path, backups.DAILY, self._connect, now)
 
     def _connect(self) -> sqlite3.Connection:
         mode = "rwc" if self._create else "rw"
@@ -199,6 +202,17 @@ class SqliteBackend:
             connection.close()
             raise
         return connection
+
+    def _check_is_there(self) -> None:
+        """Refuse to go on with a file that was deleted or replaced: what is written to it is nowhere."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            raise FileGone(f"the database {self.where}") from None
+        file = (found.st_dev, found.st_ino)
+        self._file = self._file or file
+        if self._file != file:
+            raise FileGone(f"the database {self.where}, and another file is in its place")
 
     @contextmanager
     def _held_alone(self) -> Iterator[None]:

@@ -20,6 +20,7 @@ Shape = tuple[tuple[str, int, bool], ...]
 
 TAKE_NUMBERS: Final = "UPDATE counters SET n = n + ? WHERE id = 'events' RETURNING n"
 LAST_NUMBER: Final = "SELECT n FROM counters WHERE id = 'events'"
+KNOWN_EVENTS: Final = f"SELECT id FROM {EVENTS} WHERE plan = ?"  # noqa: S608 - a constant
 MOVE_HEAD: Final = "UPDATE chains SET hash = ? WHERE id = ?"
 FIRST_HEAD: Final = "INSERT INTO chains (hash, id) VALUES (?, ?)"
 

@@ -191,6 +191,7 @@ CREATE TABLE plans (
     context TEXT NOT NULL,
     doc_sync TEXT NOT NULL,
     evaluation TEXT NOT NULL,
+    environment TEXT,
     open_tasks BIGINT NOT NULL,
     failed_tasks BIGINT NOT NULL,
     fix_cycles BIGINT NOT NULL,
@@ -401,6 +402,7 @@ CREATE TABLE workers (
     started_at VARCHAR(27) NOT NULL,
     lease_until VARCHAR(27) NOT NULL,
     controls BOOLEAN NOT NULL,
+    project_id TEXT,
     CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeVar
 from uuid import uuid4
 
 from loopwright.adapters.store import statements
-from loopwright.adapters.store.chain import FIRST, chain_of, hash_of
+from loopwright.adapters.store.chain import FIRST, chain_of, event_hash, hash_of
 from loopwright.adapters.store.codec import (
     decode_again,
     decode_row,
@@ -149,6 +149,28 @@ class SqlTx:
         [[number]] = self._link.rows(statements.LAST_NUMBER)
         return int(number)
 
+    def put_back(self, events: Sequence[RecordedEvent]) -> None:
+        """Record events again that the database lost."""
+        self._write()
+        plans = {one.plan for one in events}
+        known = {row[0] for plan in plans for row in self._link.rows(statements.KNOWN_EVENTS, (plan,))}
+        lost = sorted((one for one in events if one.id not in known), key=lambda one: one.n)
+        if not lost:
+            return
+        last = self.last_event()
+        names = sorted({chain_of(one) for one in lost})
+        before: dict[str, str] = dict(self._link.rows(statements.heads(len(names)), names))
+        if lost[0].n <= last or any(
+            _first_of(lost, name).prev_hash != before.get(name, FIRST) for name in names
+        ):
+            lost = again(lost, first=last + 1, heads=before)
+        self._link.rows(statements.TAKE_NUMBERS, (lost[-1].n - last,))
+        heads = {chain_of(one): one.hash for one in lost}
+        for name, head in heads.items():
+            change = statements.MOVE_HEAD if name in before else statements.FIRST_HEAD
+            self._link.rows(change, (head, name))
+        self._link.many(statements.record(), [tuple(encode(one).values()) for one in lost])
+
     def finish(self) -> None:
         """Number, chain and store the appended events: the last thing before the commit."""
         if not self._appended:
@@ -192,6 +214,22 @@ def storable_event(event: Event) -> Event:
 
 def _random_id(_n: int) -> str:
     return make(Kind.EVENT, uuid4())
+
+
+def _first_of(events: Sequence[RecordedEvent], chain: str) -> RecordedEvent:
+    return next(one for one in events if chain_of(one) == chain)
+
+
+def again(events: Sequence[RecordedEvent], *, first: int, heads: Mapping[str, str]) -> list[RecordedEvent]:
+    """Return events with new numbers and hashes; what they tell, and when it was, stays."""
+    ends = dict(heads)
+    made = []
+    for n, event in enumerate(events, start=first):
+        moved = replace(event, n=n, prev_hash=ends.get(chain_of(event), FIRST))
+        moved = replace(moved, hash=event_hash(moved))
+        ends[chain_of(event)] = moved.hash
+        made.append(moved)
+    return made
 
 
 def number(

@@ -47,11 +47,11 @@ def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> No
     if not create:
         if found is None:
             raise NotFound(
-                f"There is no home at {backend.where} yet.", hint="Run `loopwright run` to make one."
+                f"There is no home at {backend.where} yet.", hint="Run `loopwright run FILE` to make one."
             )
         raise StoreUnavailable(
             f"The database {backend.where} was written by an older Loopwright (schema {found}). "
-            "Run `loopwright run`, which upgrades it after a backup."
+            "Run `loopwright worker --until-idle`, which upgrades it after a backup."
         )
     if found is None and backend.make(history.head):
         return

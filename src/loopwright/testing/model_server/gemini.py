@@ -93,7 +93,6 @@ def read(path: str, body: Json) -> Request:
         model=model,
         prompt=prompt,
         answered=answered,
-        messages=len(contents),
         stream=method == "streamGenerateContent",
         has_tools=bool(body.get("tools")),
     )

@@ -34,7 +34,6 @@ def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
         model=str(body.get("model", "")),
         prompt=prompt,
         answered=answered,
-        messages=len(items),
         stream=bool(body.get("stream")),
         has_tools=bool(body.get("tools")),
     )

@@ -80,10 +80,10 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A turn that fails some times and then succeeds.
+    """A turn that fails some times and then succeeds, for whoever asks.
 
-    This alone needs a memory: requests are counted per conversation. Conversations with the same last words and
-    the same number of messages are one to the server, so give each its own words when several run at once.
+    This alone needs a memory: requests are counted over all conversations, those without tools apart. To have each of
+    several tasks refused, give each its own turns with `by_prompt`.
     """
 
     fails: Rejection | Trouble

@@ -65,7 +65,7 @@ class ModelServer:
         self.scenario = scenario
         self._heard = heard
         self._asked: list[Asked] = []
-        self._failed: Counter[tuple[str, int, int]] = Counter()
+        self._failed: Counter[tuple[int, bool]] = Counter()
         self._lock = threading.Lock()
         self._closing = threading.Event()
         self._http = _Http(("127.0.0.1", port), _Handler)
@@ -96,10 +96,11 @@ class ModelServer:
         turn = self.scenario.turn(request.prompt, request.answered, has_tools=request.has_tools)
         if not isinstance(turn, Flaky):
             return turn
-        conversation = (request.prompt, request.answered, request.messages)
+        # Not by what was said: an agent that resumes after the refusal says something else.
+        place = (id(turn), request.has_tools)
         with self._lock:
-            self._failed[conversation] += 1
-            return turn.then if self._failed[conversation] > turn.times else turn.fails
+            self._failed[place] += 1
+            return turn.then if self._failed[place] > turn.times else turn.fails
 
     def pause(self, seconds: float) -> None:
         """Wait, but not beyond the end of the server."""

@@ -21,8 +21,6 @@ class Request:
     """The last words of the user."""
     answered: int
     """How many rounds of tool results followed them."""
-    messages: int
-    """How many messages the conversation has."""
     stream: bool
     has_tools: bool
 

@@ -51,7 +51,7 @@ class Program:
         self.session = self.argument("--session-id") or self.argument("--resume") or "stand-in"
         home = os.environ.get("CLAUDE_CONFIG_DIR") or Path(os.environ["HOME"], ".claude")
         # A file for each: many may run at once.
-        self.memory = Path(home, "conversations")
+        self.memory = Path(home, "projects")
         # A copy is counted on from where it was copied.
         self.runs = self.remembered(self.argument("--resume")) + 1
         self.failed = False

@@ -60,7 +60,7 @@ class Memory:
     def __init__(self) -> None:
         home = Path(os.environ.get("CODEX_HOME") or Path(os.environ["HOME"]) / ".codex")
         # A file for each: many may run at once.
-        self._folder = home / "conversations"
+        self._folder = home / "sessions"
         self._folder.mkdir(parents=True, exist_ok=True)
 
     def turns(self, thread: str) -> int | None:

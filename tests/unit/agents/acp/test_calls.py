@@ -3,7 +3,7 @@
 import json
 from typing import Any, ClassVar
 
-import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.talk import OPTIONS, begun, told, wants
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
@@ -43,7 +43,7 @@ def keys(step: Folded) -> list[str]:
 
 
 class TestFiles:
-    @pytest.mark.parametrize(
+    @each_case(
         "call",
         [
             {"kind": "edit", "locations": [{"path": "/workspace/a.py"}]},
@@ -56,7 +56,7 @@ class TestFiles:
     def test_files_of_the_workspace_may_be_changed(self, call: dict[str, Any]) -> None:
         assert answer(ask(call)) == YES
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("call", "key"),
         [
             ({"kind": "edit", "locations": [{"path": "/workspace/.git/config"}]}, "edit:.git/config"),
@@ -72,9 +72,7 @@ class TestFiles:
             ),
         ],
     )
-    @pytest.mark.parametrize(
-        "profile", [ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN], ids=lambda one: one.name
-    )
+    @each_case("profile", [ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN], ids=lambda one: one.name)
     def test_gits_own_files_are_asked_about(self, profile: Profile, call: dict[str, Any], key: str) -> None:
         step = ask(call, agent=AcpAgent(profile=profile))
         assert answer(step) == STOP
@@ -85,7 +83,7 @@ class TestFiles:
         assert answer(step) == NO
         assert keys(step) == []
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("path", "key"),
         [
             ("/etc/hosts", "edit:/etc/hosts"),
@@ -107,7 +105,7 @@ class TestFiles:
         step = ask({"kind": "edit", "locations": [*inside, {"path": "/etc/hosts"}]})
         assert keys(step) == ["edit:/etc/hosts"]
 
-    @pytest.mark.parametrize("told_in", ["locations", "content", "input"])
+    @each_case("told_in", ["locations", "content", "input"])
     def test_a_path_counts_wherever_it_is_told(self, told_in: str) -> None:
         call: dict[str, Any] = {"kind": "edit", "locations": [{"path": "/workspace/a.py"}]}
         match told_in:
@@ -134,13 +132,13 @@ class TestFiles:
         step = ask(call, known, agent=AcpAgent(profile=OPENCODE))
         assert keys(step) == ["edit:/etc/x/hosts"]
 
-    @pytest.mark.parametrize("kind", ["read", "search", "think"])
+    @each_case("kind", ["read", "search", "think"])
     def test_looking_needs_no_leave(self, kind: str) -> None:
         assert answer(ask({"kind": kind, "locations": [{"path": "/etc/hosts"}]}, may=READ_ONLY)) == YES
 
 
 class TestCommands:
-    @pytest.mark.parametrize(
+    @each_case(
         "given",
         [
             {"command": "make dist"},
@@ -192,7 +190,7 @@ class TestGoose:
         meta = {"goose": {"toolCall": {"toolName": name}}}
         return told("tool_call", toolCallId="c", title=f"{name} · x", rawInput=given, _meta=meta)
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("name", "given", "key"),
         [
             ("shell", {"command": "make dist"}, "command:make dist"),
@@ -211,7 +209,7 @@ class TestGoose:
 
 
 class TestTools:
-    @pytest.mark.parametrize(
+    @each_case(
         "call",
         [
             {"kind": "other", "name": "mcp__toy__add"},
@@ -230,7 +228,7 @@ class TestTools:
         assert answer(ask({"kind": "other", "title": "loopwright-ask"}, may=READ_ONLY)) == YES
         assert OWN_TOOL == "mcp__loopwright__ask"
 
-    @pytest.mark.parametrize("title", ["my-loopwright-ask", "run loopwright-ask now", "loopwright ask"])
+    @each_case("title", ["my-loopwright-ask", "run loopwright-ask now", "loopwright ask"])
     def test_but_only_that_one(self, title: str) -> None:
         assert answer(ask({"kind": "other", "title": title}, may=READ_ONLY)) == NO
 

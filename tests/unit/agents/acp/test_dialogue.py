@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.recordings import TOOLS, ended, fold, request
 from tests.unit.agents.acp.talk import (
     answer,
@@ -80,7 +81,7 @@ class TestBeginning:
         assert run.result().failure is Failure.AUTH
         assert run.result().detail == "Internal error: Missing API key"
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("agent", "fork", "method"),
         [
             (AGENT, False, "session/load"),
@@ -119,7 +120,7 @@ class TestBeginning:
         assert result.failure is Failure.CRASH
         assert result.session_ref is None
 
-    @pytest.mark.parametrize("version", [0, 2, "1", None, []])
+    @each_case("version", [0, 2, "1", None, []])
     def test_another_version_of_the_protocol_is_not_spoken(self, version: Any) -> None:
         run = fold(AGENT, [answer(rpc.INITIALIZE, protocolVersion=version)], request())
         assert run.writes == ()
@@ -145,7 +146,7 @@ class TestModes:
         run = fold(agent, lines, request(permissions=Permissions(access=access)))
         return methods(run.writes), run
 
-    @pytest.mark.parametrize("access", [Access.READ_ONLY, Access.EDIT])
+    @each_case("access", [Access.READ_ONLY, Access.EDIT])
     def test_a_free_mode_that_the_user_has_set_is_left(self, access: Access) -> None:
         said, run = self.begun(access, self.MODES)
         assert said == ["session/new", "session/set_mode"]
@@ -159,7 +160,7 @@ class TestModes:
         _, run = self.begun(Access.SANDBOXED_ALL, modes)
         assert run.said()[-1]["params"]["modeId"] == "default"
 
-    @pytest.mark.parametrize("access", list(Access))
+    @each_case("access", list(Access))
     def test_an_agent_that_lacks_the_mode_is_not_given_the_prompt(self, access: Access) -> None:
         said, run = self.begun(access, {"currentModeId": "plan", "availableModes": [{"id": "plan"}]})
         assert said == ["session/new"]
@@ -207,7 +208,7 @@ class TestModels:
 
 
 class TestRequests:
-    @pytest.mark.parametrize(
+    @each_case(
         "method",
         [
             "fs/read_text_file",
@@ -218,7 +219,7 @@ class TestRequests:
             "_their/own",
         ],
     )
-    @pytest.mark.parametrize("id", [0, 6, "a-b-c", None])
+    @each_case("id", [0, 6, "a-b-c", None])
     def test_what_is_not_ours_to_do_gets_the_protocols_own_error(self, method: str, id: object) -> None:
         step = AGENT.fold(begun(AGENT), message(id=id, method=method, params={}))
         (refused,) = [json.loads(text) for text in step.writes]
@@ -245,7 +246,7 @@ class TestRequests:
 
 
 class TestAnswers:
-    @pytest.mark.parametrize("id", [True, 1.0, "6", -1, 7, 99, None, [], {}])
+    @each_case("id", [True, 1.0, "6", -1, 7, 99, None, [], {}])
     def test_an_answer_to_nothing_that_was_asked_is_kept_and_does_nothing(self, id: object) -> None:
         state = begun(AGENT)
         step = AGENT.fold(state, message(id=id, result={"stopReason": "end_turn"}))
@@ -277,7 +278,7 @@ class TestAnswers:
 
 class TestEnds:
     @pytest.mark.capability("C028")
-    @pytest.mark.parametrize(
+    @each_case(
         ("reason", "failure"),
         [
             ("end_turn", None),
@@ -303,7 +304,7 @@ class TestEnds:
         lines = [*start(AGENT), told("tool_call", toolCallId="c", title="x", status="completed"), end()]
         assert fold(AGENT, lines, request()).result().claimed
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("code", "failure"),
         [(0, Failure.CRASH), (1, Failure.CRASH), (-9, Failure.CRASH), (143, Failure.CRASH)],
     )
@@ -312,7 +313,7 @@ class TestEnds:
         assert result.failure is failure
         assert "without a result" in result.detail
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("said", "failure"),
         [
             ("unknown option --acp", Failure.CANNOT_START),
@@ -320,7 +321,7 @@ class TestEnds:
             ("", Failure.CANNOT_START),
         ],
     )
-    @pytest.mark.parametrize("code", [41, 147])
+    @each_case("code", [41, 147])
     def test_an_exit_at_the_start_says_why_in_its_last_words(
         self, said: str, failure: Failure, code: int
     ) -> None:
@@ -340,7 +341,7 @@ class TestEnds:
         assert result.claimed
         assert result.summary == "Done."
 
-    @pytest.mark.parametrize(
+    @each_case(
         ("more", "failure"),
         [
             ([], Failure.TOOL),
@@ -470,7 +471,7 @@ class TestTelling:
         used = told("usage_update", used=10, size=100, cost={"amount": 0.5, "currency": "EUR"})
         assert AGENT.fold(begun(AGENT), used).state.cost_micros is None
 
-    @pytest.mark.parametrize(
+    @each_case(
         "update", ["available_commands_update", "current_mode_update", "session_info_update", "novelty", None]
     )
     def test_what_concerns_nobody_is_kept(self, update: Any) -> None:

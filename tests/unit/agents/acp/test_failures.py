@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime
 
-import pytest
+from tests.cases import each_case
 
 from loopwright.adapters.agents.acp.failures import failure, problem, resets_at
 from loopwright.core.failures import Failure
@@ -11,7 +11,7 @@ INTERNAL = -32603
 GOOGLES = "please check your plan and billing details.\n* Quota exceeded for metric: free_tier_requests"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("code", "message", "data", "expected"),
     [
         (-32000, "Who are you?", None, Failure.AUTH),
@@ -61,7 +61,7 @@ def test_an_error_is_taken_for_what_it_is(
     assert failure(problem({"code": code, "message": message, "data": data})) is expected
 
 
-@pytest.mark.parametrize("odd", [None, "no", [], {"message": 7}, {"code": "x", "data": []}])
+@each_case("odd", [None, "no", [], {"message": 7}, {"code": "x", "data": []}])
 def test_an_odd_error_has_words_all_the_same(odd: object) -> None:
     told = problem(odd)
     assert told.message
@@ -71,7 +71,7 @@ def test_an_odd_error_has_words_all_the_same(odd: object) -> None:
 AT = datetime(2026, 11, 15, 20, 50, 30, tzinfo=UTC)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "expected"),
     [
         ("You've hit your 5-hour limit · resets 9:44pm (UTC)", "2026-11-15T21:44:00+00:00"),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.recordings import TOOLS, request
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
@@ -33,7 +34,7 @@ ARGV = {
 }
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@each_case("name", PROFILES)
 def test_it_is_started_with_an_open_stdin_and_told_its_work_there(name: str) -> None:
     found = started(name, prompt="a secret plan")
     assert found.argv == ARGV[name]
@@ -47,7 +48,7 @@ def test_it_is_started_with_an_open_stdin_and_told_its_work_there(name: str) -> 
     assert "a secret plan" not in repr(found), "it is said in the conversation"
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@each_case("name", PROFILES)
 def test_its_name_and_its_capabilities_are_those_of_its_profile(name: str) -> None:
     agent = AcpAgent(profile=PROFILES[name])
     assert agent.name == name
@@ -55,7 +56,7 @@ def test_its_name_and_its_capabilities_are_those_of_its_profile(name: str) -> No
     assert ("resume" in agent.capabilities) is bool(PROFILES[name].goes_on_by)
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "argv", "env"),
     [
         ("gemini", ("--model", "m"), {}),
@@ -83,7 +84,7 @@ def test_a_number_of_turns_is_told_to_who_can_count_them() -> None:
     assert "GOOSE_MAX_TURNS" not in started("goose").env
 
 
-@pytest.mark.parametrize(("name", "variable"), [("goose", "GOOSE_MODE"), ("opencode", "OPENCODE_PERMISSION")])
+@each_case(("name", "variable"), [("goose", "GOOSE_MODE"), ("opencode", "OPENCODE_PERMISSION")])
 def test_it_asks_from_the_start_unless_it_may_do_everything(name: str, variable: str) -> None:
     values = {
         access: started(name, permissions=Permissions(access=access)).env[variable] for access in Access
@@ -108,7 +109,7 @@ def test_gemini_finds_defaults_in_the_runs_own_folder() -> None:
     assert found.env["GEMINI_CLI_TRUST_WORKSPACE"] == "true"
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "env"),
     [
         ("opencode", {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_PROJECT_CONFIG": "1"}),
@@ -199,8 +200,8 @@ def test_qwen_lets_our_own_tools_pass_because_it_does_not_name_tools() -> None:
     )
 
 
-@pytest.mark.parametrize("name", NAMED)
-def test_what_it_keeps_in_home_outlives_the_run(name: str) -> None:
+@each_case("name", NAMED)
+def test_it_names_all_that_it_has_in_home(name: str) -> None:
     own = {
         "goose": {".config/goose/", ".local/share/goose/", ".local/state/goose/"},
         "opencode": {
@@ -211,31 +212,32 @@ def test_what_it_keeps_in_home_outlives_the_run(name: str) -> None:
         },
         "claude-acp": {".claude/", ".claude.json"},
     }
-    home = started(name).home
-    assert {one.path for one in home if one.writable} == own.get(name, {f".{name}/"})
-    assert name == "claude-acp" or ".agents/" in {one.path for one in home if not one.writable}
+    own["goose"] |= {".goose/", ".config/agents/"}
+    home = {one.path for one in started(name).home if not one.shared}
+    assert home - {".agents/"} == own.get(name, {f".{name}/"})
+    assert name == "claude-acp" or ".agents/" in home
 
 
-@pytest.mark.parametrize("name", PROFILES)
+@each_case("name", PROFILES)
 def test_a_conversation_is_on_the_record_only_where_it_can_be_gone_on_with(name: str) -> None:
     goes_on = bool(PROFILES[name].goes_on_by)
     assert started(name, session_ref="s").session_ref == ("s" if goes_on else None)
     assert started(name, session_ref="s", fork=True).session_ref is None
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_case("name", NAMED)
 def test_its_program_and_more_arguments_can_be_set(name: str) -> None:
     found = started(name, options={"binary": "/opt/agent", "extra_args": ["--verbose"], "auth": "key"})
     assert found.argv[0] == "/opt/agent"
     assert "--verbose" in found.argv
 
 
-@pytest.mark.parametrize("name", NAMED)
+@each_case("name", NAMED)
 def test_its_version_is_asked_of_its_program(name: str) -> None:
     assert AcpAgent(profile=PROFILES[name]).probe() == (ARGV[name][0], "--version")
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("command", "argv"),
     [("my 'own agent' --acp", ("my", "own agent", "--acp")), (["my agent", "$x"], ("my agent", "$x"))],
 )
@@ -243,7 +245,7 @@ def test_any_program_can_be_given_as_a_line_or_as_words(command: Any, argv: tupl
     assert started("acp", options={"command": command}).argv == argv
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("name", "options", "words"),
     [
         ("acp", {}, "option command is missing"),

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.recordings import FOLDER, Read, ended, fold, request, wire
 
 from loopwright.adapters.agents.acp import rpc
@@ -70,7 +71,7 @@ def test_all_seven_are_there() -> None:
 
 
 @pytest.mark.capability("C025")
-@pytest.mark.parametrize("name", AGENTS)
+@each_case("name", AGENTS)
 def test_an_edit_is_allowed_told_and_claimed(name: str) -> None:
     run = edited(name)
     result = run.result()
@@ -96,7 +97,7 @@ def test_a_file_is_not_written_for_an_agent_that_was_told_so_before() -> None:
     assert refused["error"]["code"] == -32601
 
 
-@pytest.mark.parametrize("name", [name for name in AGENTS if name != "gemini"])
+@each_case("name", [name for name in AGENTS if name != "gemini"])
 def test_a_conversation_goes_on_and_what_it_repeats_is_not_counted(name: str) -> None:
     lines = list(as_lines(name, "load", "prompt2"))
     spent = {"opencode": 1800, "claude": 5200}.get(name, 0)
@@ -121,7 +122,7 @@ FAILED = {
 }
 
 
-@pytest.mark.parametrize("name", FAILED)
+@each_case("name", FAILED)
 def test_a_refused_key_is_known_however_it_is_told(name: str) -> None:
     last = "err" if name == "copilot" else "errexc"
     lines = list(as_lines(name, "load", last, without="prompt2"))

@@ -6,6 +6,7 @@ import re
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.recordings import (
     NAMES,
     TOOLS,
@@ -109,7 +110,7 @@ def test_there_is_a_recording_of_every_agent_and_a_row_for_each() -> None:
 
 
 @pytest.mark.capability("C028", "C029")
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 def test_a_recorded_run_is_taken_for_what_it_was(name: str) -> None:
     result = read(name, **given(name)).result()
     wanted = expected(name)
@@ -123,7 +124,7 @@ SAID_OTHERWISE = ("shell-untr2", "write_out", "context", "say-nokey2")
 """Where whoever recorded it answered in another way, or not at all."""
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.partition("_")[2] not in SAID_OTHERWISE])
+@each_case("name", [name for name in NAMES if name.partition("_")[2] not in SAID_OTHERWISE])
 def test_requests_are_answered_as_the_program_understood_it(name: str) -> None:
     said, recorded = read(name, **given(name)).answered(), answers(name)
     for one in (*said, *recorded):
@@ -131,13 +132,13 @@ def test_requests_are_answered_as_the_program_understood_it(name: str) -> None:
     assert said == recorded
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 def test_stdin_is_closed_once_when_the_turn_is_over(name: str) -> None:
     # The one that goes round in circles was stopped by force.
     assert read(name, **given(name)).closed == (0 if name == "opencode_context" else 1)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 def test_folding_again_gives_the_same_state_and_writes_and_can_be_pickled(name: str) -> None:
     first, second = read(name, **given(name)), read(name, **given(name))
     assert first == second
@@ -146,7 +147,7 @@ def test_folding_again_gives_the_same_state_and_writes_and_can_be_pickled(name: 
         assert json.loads(json.dumps(dict(event.data))) == dict(event.data)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 def test_who_only_reads_hears_the_same_and_says_nothing(name: str) -> None:
     only = fold(agent_of(name), lines(name), None)
     assert only.writes == ()
@@ -159,7 +160,7 @@ def test_who_only_reads_hears_the_same_and_says_nothing(name: str) -> None:
             assert only.told(kind)[skipped:] == driven.told(kind)[skipped:]
 
 
-@pytest.mark.parametrize("name", NAMES)
+@each_case("name", NAMES)
 def test_the_done_pattern_finds_the_end_and_nothing_else(name: str) -> None:
     found = [line.text for line in lines(name) if re.search(rpc.DONE, line.text)]
     messages = [
@@ -170,7 +171,7 @@ def test_the_done_pattern_finds_the_end_and_nothing_else(name: str) -> None:
     assert found or name == "opencode_context"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_shell-ask")])
+@each_case("name", [name for name in NAMES if name.endswith("_shell-ask")])
 def test_what_nobody_settled_stops_the_turn_and_is_a_question(name: str) -> None:
     run = read(name, **given(name))
     (asking,) = run.result().asked
@@ -185,22 +186,20 @@ def test_what_nobody_settled_stops_the_turn_and_is_a_question(name: str) -> None
     assert run.told("Ask") == [asking.text]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_write_out")])
+@each_case("name", [name for name in NAMES if name.endswith("_write_out")])
 def test_a_file_elsewhere_is_asked_for_by_its_whole_path(name: str) -> None:
     keys = [asking.wish.key for asking in read(name, **given(name)).result().asked if asking.wish]
     assert keys == ["edit:/elsewhere/outside.txt"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_mcp")])
+@each_case("name", [name for name in NAMES if name.endswith("_mcp")])
 def test_the_tool_to_ask_with_needs_no_leave_whatever_the_agent_calls_it(name: str) -> None:
     run = read(name, **given(name))
     assert run.result().asked == ()
     assert run.told("Error") == []
 
 
-@pytest.mark.parametrize(
-    "name", [name for name in NAMES if name.endswith("_mcp") and not name.startswith("qwen")]
-)
+@each_case("name", [name for name in NAMES if name.endswith("_mcp") and not name.startswith("qwen")])
 def test_another_tool_of_a_server_is_asked_for_by_the_name_that_all_agents_give_it(name: str) -> None:
     """The tool of the recording, but of a server with another name."""
     agent, output = (
@@ -214,14 +213,14 @@ def test_another_tool_of_a_server_is_asked_for_by_the_name_that_all_agents_give_
     assert [asking.wish.key for asking in run.result().asked if asking.wish] == ["tool:mcp__toy__ask"]
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_shell-rej")])
+@each_case("name", [name for name in NAMES if name.endswith("_shell-rej")])
 def test_a_refusal_is_on_the_record(name: str) -> None:
     run = read(name, **given(name))
     assert "permission was denied for make dist" in run.result().detail
     assert run.told("Error")[0] == "not allowed: make dist"
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_edit")])
+@each_case("name", [name for name in NAMES if name.endswith("_edit")])
 def test_an_edit_is_told_step_by_step(name: str) -> None:
     run = read(name, **given(name))
     kinds = [event.kind for event in run.events if event.kind not in ("Raw", "Usage")]
@@ -233,7 +232,7 @@ def test_an_edit_is_told_step_by_step(name: str) -> None:
     assert run.result().summary.strip() == "Done. I changed hello.txt."
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_shell-mode")])
+@each_case("name", [name for name in NAMES if name.endswith("_shell-mode")])
 def test_in_its_free_mode_it_asks_for_nothing(name: str) -> None:
     run = read(name, **given(name))
     (mode,) = [one for one in run.said() if one.get("method") == "session/set_mode"]
@@ -242,7 +241,7 @@ def test_in_its_free_mode_it_asks_for_nothing(name: str) -> None:
     assert run.answered() == []
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if name.endswith("_say-again")])
+@each_case("name", [name for name in NAMES if name.endswith("_say-again")])
 def test_a_conversation_that_is_gone_on_with_is_not_told_again(name: str) -> None:
     run = read(name, **given(name))
     assert [text.strip() for text in run.told("Text")] == ["hello"]
@@ -285,7 +284,7 @@ BEFORE = {
 }
 
 
-@pytest.mark.parametrize("name", METERS)
+@each_case("name", METERS)
 def test_a_run_is_charged_with_what_it_used_itself(name: str) -> None:
     before = Spent(cost_micros=BEFORE[name]) if name in BEFORE else None
     result = read(name, before=before, **given(name)).result()
@@ -320,7 +319,7 @@ def test_going_round_in_circles_is_stopped() -> None:
     assert "is stopped" in run.told("Error")[0]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("how", "failure"),
     [
         ("done_hang", Failure.CONTEXT),
@@ -339,20 +338,20 @@ def test_a_mode_that_cannot_be_had_is_said_before_anything_is_done() -> None:
     assert not any(one.get("method") == "session/prompt" for one in run.said())
 
 
-@pytest.mark.parametrize("name", ["gemini_say-nokey3", "qwen_say-nokey"])
+@each_case("name", ["gemini_say-nokey3", "qwen_say-nokey"])
 def test_who_is_not_logged_in_is_told_which_ways_there_are(name: str) -> None:
     assert "the option `auth` of agents." in read(name).result().detail
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize("name", [name for name in NAMES if expected(name) is None])
-@pytest.mark.parametrize("exit", [ended(1), ended(-11), ended(137)], ids=["1", "-11", "137"])
+@each_case("name", [name for name in NAMES if expected(name) is None])
+@each_case("exit", [ended(1), ended(-11), ended(137)], ids=["1", "-11", "137"])
 def test_a_good_end_with_a_bad_exit_is_no_success(name: str, exit: Any) -> None:
     assert read(name, **given(name)).result(exit).failure is Failure.CRASH
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize(
+@each_case(
     ("ended_by", "failure"),
     [
         ("not_started", Failure.CANNOT_START),

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.unit.agents.acp.recordings import request
 from tests.unit.agents.acp.talk import answer, begun, end, error, line, says
 
@@ -57,7 +58,7 @@ def run(
 
 
 @pytest.mark.capability("C029")
-@pytest.mark.parametrize(
+@each_case(
     ("message", "failure"),
     [
         ("The usage limit has been reached", Failure.USAGE_LIMIT),
@@ -66,7 +67,7 @@ def run(
         ("Provider is overloaded", Failure.OVERLOADED),
     ],
 )
-@pytest.mark.parametrize(("agent", "prints"), PRINTS)
+@each_case(("agent", "prints"), PRINTS)
 def test_so_many_tries_in_a_row_are_enough(
     agent: AcpAgent, prints: Any, message: str, failure: Failure
 ) -> None:
@@ -84,7 +85,7 @@ def test_so_many_tries_in_a_row_are_enough(
     assert [event.data for event in events if event.kind == "Error"] == [{"class": failure.value}]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "how", "failure", "after_s"),
     [
         ("Rate limit reached", "after 3600000ms", Failure.USAGE_LIMIT, 3600),
@@ -103,7 +104,7 @@ def test_a_service_that_wants_to_be_asked_much_later_is_not_waited_for(
     assert written == ["session/cancel"]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("words", "asked", "model"),
     [
         ("You have exhausted your daily quota on this model.", "pro-1", "pro-1"),
@@ -119,7 +120,7 @@ def test_words_tell_a_limit_of_one_model_from_one_of_the_account(
     assert limited_model(words, asked) == model
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("message", "how", "after_s"),
     [
         ("Rate limit reached", "after 40000ms", 40),
@@ -155,7 +156,7 @@ def test_what_is_said_of_a_try_may_go_over_several_lines() -> None:
     assert [event.data.get("attempt") for event in events if event.kind == "Retry"] == [1]
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("text", "failure"),
     [
         ("Attempt 3 failed with status 429. Retrying with backoff... ApiError: {", Failure.RATE_LIMIT),
@@ -172,7 +173,7 @@ def test_a_status_without_words_tells_enough(text: str, failure: Failure) -> Non
     assert "the service answered with status" in result.detail
 
 
-@pytest.mark.parametrize(
+@each_case(
     "text",
     [
         "Attempt 9 failed. Retrying with backoff...",
@@ -244,7 +245,7 @@ def test_what_it_got_over_at_that_moment_is_done() -> None:
     assert result.claimed
 
 
-@pytest.mark.parametrize(
+@each_case(
     ("ended_by", "failure"), [("deadline", "usage_limit"), ("idle", "usage_limit"), ("asked", "cancelled")]
 )
 def test_who_does_not_listen_is_ended_and_known_for_what_it_met(ended_by: Any, failure: str) -> None:

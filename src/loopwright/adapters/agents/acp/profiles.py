@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from loopwright.core.homes import HomePath
+from loopwright.adapters.agents import claude
+from loopwright.core.homes import HomePath, Login
 from loopwright.core.permissions import OWN_TOOLS, Access
 
 Meaning = Literal["error", "retry", "turns", "refused"]
@@ -17,6 +18,10 @@ TokensIn = Literal["result", "quota", "chunks", ""]
 
 SKILLS: Final = HomePath(path=".agents/")
 """The user's own rules and skills, which most of these programs read."""
+
+_GOOGLE_LIKE: Final = Login(
+    file="oauth_creds.json", expires="expiry_date", tokens=("access_token", "refresh_token")
+)
 
 COMMON: Final = frozenset({"interrupt", "permissions", "tools"})
 """What the protocol itself gives to every agent."""
@@ -108,7 +113,16 @@ GEMINI: Final = Profile(
         "GOOGLE_APPLICATION_CREDENTIALS", "GEMINI_CLI_HOME",
     ),
     workspace_settings=(".gemini/",),
-    home=(HomePath(path=".gemini/", writable=True, moved_by="GEMINI_CLI_HOME"), SKILLS),
+    home=(
+        HomePath(
+            path=".gemini/",
+            moved_by="GEMINI_CLI_HOME",
+            below=".gemini",
+            left=("tmp", "history", "antigravity*"),
+            logins=(_GOOGLE_LIKE,),
+        ),
+        SKILLS,
+    ),
     env={
         # Otherwise it starts itself a second time, and a signal to the first one is lost.
         "GEMINI_CLI_NO_RELAUNCH": "true",
@@ -165,12 +179,24 @@ OPENCODE: Final = Profile(
     rules="Read AGENTS.md at the top of the repository first, if there is one, and follow it.",
     home=(
         # It does not start where it cannot write a `.gitignore` beside its settings.
-        HomePath(path=".config/opencode/", writable=True),
-        HomePath(path=".local/share/opencode/", writable=True),
-        # The locks by which two of them keep out of each other's way.
-        HomePath(path=".local/state/opencode/", writable=True),
+        HomePath(path=".config/opencode/"),
+        HomePath(
+            path=".local/share/opencode/",
+            left=("log", "project", "repos", "snapshot", "tool-output", "worktree"),
+            sessions=("storage", "opencode*.db*"),
+            logins=(
+                Login(file="auth.json", at="*", expires="expires", tokens=("access", "refresh")),
+                Login(
+                    file="mcp-auth.json",
+                    at="*",
+                    expires="tokens.expiresAt",
+                    tokens=("tokens.accessToken", "tokens.refreshToken"),
+                ),
+            ),
+        ),
+        HomePath(path=".local/state/opencode/", left=("locks",)),
         # Programs and packages that it fetches once. It does not start where it cannot make a folder there.
-        HomePath(path=".cache/opencode/", writable=True),
+        HomePath(path=".cache/opencode/"),
         SKILLS,
     ),
     env={
@@ -214,9 +240,24 @@ GOOSE: Final = Profile(
     ),
     workspace_settings=(".goose/", ".agents/", ".config/goose/"),
     home=(
-        HomePath(path=".config/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
-        HomePath(path=".local/share/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
-        HomePath(path=".local/state/goose/", writable=True, moved_by="GOOSE_PATH_ROOT"),
+        HomePath(
+            path=".config/goose/",
+            moved_by="GOOSE_PATH_ROOT",
+            below="config",
+            logins=tuple(
+                Login(file=file, expires="expires_at", tokens=("access_token", "refresh_token"))
+                for file in (
+                    "chatgpt_codex/tokens.json", "gemini_oauth/tokens.json", "huggingface/oauth/tokens.json",
+                    "kimicode/token.json", "xai_oauth/tokens.json",
+                )
+            ),
+        ),
+        HomePath(
+            path=".local/share/goose/", moved_by="GOOSE_PATH_ROOT", below="data", sessions=("sessions",)
+        ),
+        HomePath(
+            path=".local/state/goose/", moved_by="GOOSE_PATH_ROOT", below="state", left=("logs", "history*")
+        ),
         HomePath(path=".goose/"),
         HomePath(path=".config/agents/"),
         SKILLS,
@@ -256,7 +297,16 @@ QWEN: Final = Profile(
         "QWEN_HOME",
     ),
     workspace_settings=(".qwen/", ".mcp.json"),
-    home=(HomePath(path=".qwen/", writable=True, moved_by="QWEN_HOME"), SKILLS),
+    home=(
+        HomePath(
+            path=".qwen/",
+            moved_by="QWEN_HOME",
+            left=("debug", "todos", "history"),
+            sessions=("projects", "tmp"),
+            logins=(_GOOGLE_LIKE,),
+        ),
+        SKILLS,
+    ),
     # From 0.24 on a refusal of ours ends its turn.
     access_arguments={
         Access.READ_ONLY: tuple(f"--exclude-tools={tool}" for tool in ("edit", "write_file", "run_shell_command"))
@@ -290,10 +340,15 @@ COPILOT: Final = Profile(
         ".github/lsp.json", ".github/extensions/", ".github/agents/",
     ),
     home=(
-        HomePath(path=".copilot/", writable=True, moved_by="COPILOT_HOME"),
+        HomePath(
+            path=".copilot/",
+            moved_by="COPILOT_HOME",
+            left=("logs", "command-history-state.json"),
+            sessions=("session-state", "history-session-state", "session-store.db*"),
+        ),
         # Where it unpacked itself when it was first started: 235 MB and 10 seconds, which it does again where it finds
         # nothing. It needs to read it only.
-        HomePath(path=".cache/copilot/"),
+        HomePath(path=".cache/copilot/", shared=True),
         SKILLS,
     ),
     env={"COPILOT_AUTO_UPDATE": "false"},
@@ -328,10 +383,7 @@ CLAUDE: Final = Profile(
         "ANTHROPIC_MODEL", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CONFIG_DIR", "CLAUDE_CODE_EXECUTABLE",
     ),
     workspace_settings=(".claude/", ".mcp.json"),
-    home=(
-        HomePath(path=".claude/", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
-        HomePath(path=".claude.json", writable=True, moved_by="CLAUDE_CONFIG_DIR"),
-    ),
+    home=claude.HOME,
     env={
         "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
         "DISABLE_AUTOUPDATER": "1",

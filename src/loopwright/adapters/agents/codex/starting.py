@@ -9,7 +9,7 @@ from loopwright import __version__
 from loopwright.adapters.agents import options, prompt_file
 from loopwright.adapters.agents.codex import rpc
 from loopwright.core.errors import BadConfig
-from loopwright.core.homes import HomePath
+from loopwright.core.homes import HomePath, Login
 from loopwright.core.permissions import OWN_TOOLS, Access, Settled, Wish, settle
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
@@ -18,18 +18,36 @@ SCHEMA_FILE: Final = "schema.json"
 
 INHERITED: Final = (
     "CODEX_HOME",
-    "CODEX_SQLITE_HOME",
     "CODEX_API_KEY",
     "CODEX_ACCESS_TOKEN",
     "CODEX_CA_CERTIFICATE",
     "OPENAI_API_KEY",
 )
-CREDENTIALS: Final = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY", "CODEX_SQLITE_HOME")
-"""Whose account it is. The last one because conversations are noted there: another account has its own."""
+CREDENTIALS: Final = ("CODEX_API_KEY", "CODEX_ACCESS_TOKEN", "OPENAI_API_KEY")
+"""Whose account it is."""
 HOME: Final = (
-    # Login, settings, and the conversations that a later leg goes on with. Never below the run's own TMPDIR: there
-    # Codex makes no helper programs, and then its sandbox silently lets nothing be written.
-    HomePath(path=".codex/", writable=True, moved_by="CODEX_HOME"),
+    # Never below the run's own TMPDIR: there Codex makes no helper programs, and then its sandbox silently lets nothing
+    # be written.
+    HomePath(
+        path=".codex/",
+        moved_by="CODEX_HOME",
+        left=("archived_sessions", "history.jsonl", "log", "tmp", "shell_snapshots", "*.sqlite*"),
+        sessions=("sessions",),
+        transcript=r"sessions/\d{4}/\d\d/\d\d/rollout-[0-9T-]+-{id}\.jsonl",
+        logins=(
+            Login(
+                file="auth.json",
+                expires="last_refresh",
+                tokens=("tokens.access_token", "tokens.refresh_token"),
+            ),
+            Login(
+                file=".credentials.json",
+                at="*",
+                expires="expires_at",
+                tokens=("access_token", "refresh_token"),
+            ),
+        ),
+    ),
 )
 
 _PROTOCOLS: Final = ("app-server", "exec")

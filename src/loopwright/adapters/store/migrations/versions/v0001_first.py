@@ -128,6 +128,7 @@ def upgrade() -> None:
         sa.Column("started_at", MOMENT, nullable=False),
         sa.Column("lease_until", MOMENT, nullable=False),
         sa.Column("controls", sa.Boolean(), nullable=False),
+        sa.Column("project_id", TEXT, nullable=True),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_workers")),
     )
     op.create_table(
@@ -174,6 +175,7 @@ def upgrade() -> None:
         sa.Column("context", TEXT, nullable=False),
         sa.Column("doc_sync", sa.Text(), nullable=False),
         sa.Column("evaluation", sa.Text(), nullable=False),
+        sa.Column("environment", sa.Text(), nullable=True),
         sa.Column("open_tasks", sa.BigInteger(), nullable=False),
         sa.Column("failed_tasks", sa.BigInteger(), nullable=False),
         sa.Column("fix_cycles", sa.BigInteger(), nullable=False),

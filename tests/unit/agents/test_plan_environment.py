@@ -1,0 +1,134 @@
+"""The environment of a plan's runs, put together by whichever process executes it."""
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from pathlib import Path
+from socket import AF_UNIX, SHUT_WR
+from socket import socket as AnySocket
+
+import pytest
+from tests.doubles import Home, planned
+
+from loopwright.adapters.agents.plan_environment import Environments, read_env_file, with_file
+from loopwright.adapters.keeping_calls import short_path
+from loopwright.adapters.submitters import answering, asked
+from loopwright.core.environments import captured
+from loopwright.core.errors import NoEnvironment
+from loopwright.core.model import Plan
+from loopwright.core.policy import Policy
+from loopwright.ports import Invocation
+
+THEN = {
+    "PATH": "/then",
+    "TZ": "Asia/Tokyo",
+    "HOME": "/then",
+    "WORD": "swordfish",
+    "KIND": "two",
+    "KEY": "of then",
+}
+NOW = {
+    "PATH": "/now",
+    "LANG": "de",
+    "HOME": "/now",
+    "OTHER": "leaks",
+    "KIND": "one",
+    "KEY": "of now",
+    "VIRTUAL_ENV": "/v",
+}
+POLICY = Policy(environment=("WORD", "OTHER"), environment_plain=("KIND",))
+AGENT = Invocation(argv=("agent",), inherit=("KEY",))
+
+
+def _plan(**changes: str) -> Plan:
+    given = {"host_id": "here", "submitter": "them", **changes}
+    then = captured(THEN, secret=POLICY.environment, plain=POLICY.environment_plain, programs={}, **given)
+    return replace(Home().submit(planned("a")), policy=POLICY, environment=then)
+
+
+def _made(answer: Mapping[str, str] | None, **more: str) -> Environments:
+    def answered(_: str, names: Collection[str]) -> Mapping[str, str] | None:
+        return None if answer is None else {name: answer[name] for name in names if name in answer}
+
+    return Environments(env={**NOW, **more}, host_id="here", asked=answered)
+
+
+def test_what_is_stored_and_what_the_submitter_has_wins_over_the_executing_process() -> None:
+    env = _made(THEN)(_plan(), AGENT, {"CI": "true"})
+    assert env == {
+        "PATH": "/then",
+        "TZ": "Asia/Tokyo",
+        "HOME": "/now",
+        "WORD": "swordfish",
+        "KIND": "two",
+        "KEY": "of then",
+        "TERM": "dumb",
+        "CI": "true",
+    }
+    assert "swordfish" not in repr(_plan().environment)
+
+
+def test_a_key_that_the_submitter_does_not_have_is_not_lent_from_the_executing_process() -> None:
+    assert "KEY" not in _made({"WORD": "swordfish"})(_plan(), AGENT, {})
+
+
+def test_without_the_submitter_secrets_come_from_the_executing_process_or_are_named() -> None:
+    env = _made(None, WORD="from the worker")(_plan(), AGENT, {})
+    assert (env["WORD"], env["KEY"], env["PATH"]) == ("from the worker", "of now", "/then")
+    told = rf"WORD was set where .* process {os.getpid()} on .* not have it; .* env_file.* loopwright resume plan_"
+    with pytest.raises(NoEnvironment, match=told):
+        _made(None)(_plan(), None, {})
+
+
+def test_a_variable_that_was_not_set_at_submission_comes_from_the_file_and_never_from_the_worker(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "values.env"
+    path.write_text("OTHER=of the file\nWORD=of the file\nKEY=of the file\nUNASKED=x\n")
+    path.chmod(0o600)
+    for answer, word in ((THEN, "swordfish"), (None, "of the file")):
+        env = replace(_made(answer), env_file=str(path))(_plan(), None, {})
+        assert (env["OTHER"], env["WORD"], "KEY" in env, "UNASKED" in env) == (
+            "of the file",
+            word,
+            False,
+            False,
+        )
+    here = replace(_made(None), env_file=str(path))
+    assert here(replace(_plan(), environment=None), None, {})["WORD"] == "of the file"
+    assert with_file(NOW, str(path), ("OTHER", "WORD", "NOWHERE")) == {**NOW, "WORD": "of the file"}
+    path.write_text("KEY=x\n")
+    with pytest.raises(NoEnvironment, match=f"put it into {path}"):
+        here(_plan(), None, {})
+
+
+def test_on_another_machine_folders_are_the_workers_and_the_rest_is_the_plans() -> None:
+    env = _made(None, WORD="w")(_plan(host_id="elsewhere"), None, {})
+    assert (env["PATH"], env["VIRTUAL_ENV"], env["TZ"], env["KIND"]) == ("/now", "/v", "Asia/Tokyo", "two")
+    assert "LANG" not in env
+
+
+def test_a_file_of_variables_that_others_can_read_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "values.env"
+    path.write_text("# mine\nexport WORD='a b'\nOTHER=c=d\n\nnothing\n")
+    path.chmod(0o644)
+    with pytest.raises(NoEnvironment, match="others can read"):
+        read_env_file(path)
+    path.chmod(0o600)
+    assert read_env_file(path) == {"WORD": "a b", "OTHER": "c=d"}
+
+
+def test_a_submitter_answers_on_a_private_socket_until_it_ends(tmp_path: Path) -> None:
+    home = tmp_path / ("deep" * 30)
+    with answering(home, "them", {"WORD": "swordfish", "OTHER": "x"}):
+        socket = home / "submitters" / "them" / "socket"
+        assert (socket.stat().st_mode & 0o777, socket.parent.stat().st_mode & 0o777) == (0o600, 0o700)
+        for odd in (b"5", b"[[]]", b"[" * 100_000, b"{"):
+            with AnySocket(AF_UNIX) as caller, short_path(socket.parent) as path:
+                caller.connect(path)
+                caller.sendall(odd)
+                caller.shutdown(SHUT_WR)
+                assert caller.recv(10) == b"", "nothing is said to that"
+        assert asked(home, "them", ("WORD", "NOT_SET")) == {"WORD": "swordfish"}
+    assert asked(home, "them", ("WORD",)) is None
+    assert not list((home / "submitters").iterdir())
