@@ -38,6 +38,7 @@ LoopwrightError
 └── NewerDatabase        the database was written by a newer Loopwright
 """
 
+import errno
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -350,3 +351,10 @@ class NewerDatabase(LoopwrightError):
     """The database was written by a newer Loopwright; this one leaves it alone."""
 
     code = "newer_database"
+
+
+def disk_is_full(error: BaseException) -> bool:
+    """Return whether a full disk or disk quota caused an error of the system or of git."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return any(words in str(error) for words in ("No space left on device", "Disk quota exceeded"))

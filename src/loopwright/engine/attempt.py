@@ -23,6 +23,7 @@ from loopwright.core.errors import (
     TookTooMuch,
     Unrecordable,
     UserError,
+    disk_is_full,
 )
 from loopwright.core.failures import RULES, Failure
 from loopwright.core.gates import setup_command
@@ -91,6 +92,7 @@ class AttemptLeg:
         self._ready_at: float | None = None
         """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
         self._troubles = 0
+        self._disk_was_full = False
         self._run_id = ""
         """The run of an agent that it carries on."""
         self.settled = False
@@ -189,7 +191,7 @@ class AttemptLeg:
             # Nothing was learned about the work, and whatever judges it again would take as much.
             await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(taken), lasting=True))
         except (CannotRun, GitFailed, OSError) as trouble:
-            if await self._may_repeat(trouble):
+            if await self._may_repeat(trouble, interrupt):
                 return True
             judged = attempt.state in (AttemptState.CHECKING, AttemptState.LANDING)
             if judged or self._reviews or await self._nothing_can_be_kept(rows):
@@ -256,14 +258,20 @@ class AttemptLeg:
             return True
         return False
 
-    async def _may_repeat(self, trouble: Exception) -> bool:
-        """Say whether to do the stage once more after a moment: the work so far is not at fault.
+    async def _may_repeat(self, trouble: Exception, interrupt: asyncio.Event) -> bool:
+        """Return whether to repeat the stage after a short pause, because the work is not at fault.
 
-        A Ctrl-C, for one, also reaches a git that is only just being started.
+        A full disk is waited for as long as nothing asks the leg to stop. Anything else gets a few tries: a Ctrl-C,
+        for one, also reaches a git process that has just started.
         """
         self._troubles += 1
-        if self._troubles > _REPEATS:
+        full = disk_is_full(trouble)
+        if (interrupt.is_set() or not full) and self._troubles > _REPEATS:
             return False
+        if full and not self._disk_was_full:
+            self._disk_was_full = True
+            why = f"free some space; the work waits for it and nothing is lost ({trouble})"
+            log.warning("the disk is full", extra={"leg": self._leg.id, "why": why})
         log.info("stage repeated", extra={"leg": self._leg.id, "why": str(trouble)})
         pause = backoff(self._troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
         await self._world.clock.sleep(pause.total_seconds())
