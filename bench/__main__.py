@@ -19,10 +19,10 @@ ROOT = Path(__file__).resolve().parent.parent
 LATEST = ROOT / "bench" / "results" / "latest.json"
 DOCS = ROOT / "docs"
 CASES = (
-    "overhead",
-    "makespan",
+    "landing",
+    "script",
     "counts",
-    "integrity",
+    "makespan",
     "growth",
     "history",
     "events",

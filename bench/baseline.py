@@ -42,9 +42,9 @@ def write_makefile(yard: "Yard") -> Path:
     ]
     for one in yard.jobs:
         order = orders / one.key
-        order.write_text(one.order + "\n")
+        order.write_text(yard.order(one) + "\n")
         lines.append(f"{one.key}: {' '.join(one.needs)}")
-        lines.append(f"\t@/bin/sh {script} {one.key} {order} '{one.check}'")
+        lines.append(f"\t@/bin/sh {script} {one.key} {order} '{yard.check(one)}'")
     makefile = folder / "Makefile"
     makefile.write_text("\n".join(lines) + "\n")
     return makefile

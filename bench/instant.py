@@ -325,6 +325,10 @@ class InstantGate:
     def witnessed(self, directory: Path, count: int) -> None:
         """Return that nothing was seen: there is no test runner."""
 
+    def reuse(self, *_: object) -> bool:
+        """Find nothing to reuse."""
+        return False
+
 
 def instant_world(home: Path, store: SqlStore, *, slots: int = 2) -> World:
     """Return real bookkeeping around instant work."""

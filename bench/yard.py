@@ -68,9 +68,6 @@ class Yard:
     jobs: tuple[Job, ...]
     slots: int = 2
     files: int = 20
-    red_proof: str = "off"
-    code: int = 0
-    """How the product is to end."""
 
     @property
     def repository(self) -> Path:
@@ -136,11 +133,6 @@ class Yard:
             "PATH": os.environ["PATH"],
             "HOME": str(self.root / "user"),
             "LOOPWRIGHT_HOME": str(self.home),
-            # Machines with bubblewrap and without are to be compared.
-            "LOOPWRIGHT_SANDBOX__LEVEL": "none",
-            # What it is compared with runs no gate before the work either, and none without it.
-            "LOOPWRIGHT_CHECK_BASE": "false",
-            "LOOPWRIGHT_RED_PROOF": self.red_proof,
             "GIT_CONFIG_NOSYSTEM": "1",
             "GIT_AUTHOR_NAME": "Bench",
             "GIT_AUTHOR_EMAIL": "bench@example.invalid",
@@ -161,21 +153,36 @@ class Yard:
 
     def run(self) -> Metered:
         """Do the plan with the product and hold it to its result."""
-        took = self.metered(self.command("run", "plan.json", "--json"))
-        if took.code != self.code:
-            raise RuntimeError(f"the product ended with {took.code}: {took.out[-2000:]}")
+        took = self.done(self.metered(self.command("run", "plan.json", "--json")))
         result = json.loads(took.out[took.out.index("{") :])
-        branch = result["plan"]["branch"]
-        self._check(branch)
+        self._check(result["plan"]["branch"])
         return took
+
+    def done(self, took: Metered) -> Metered:
+        """Return what a run of the product took, provided that it verified its plan."""
+        if took.code:
+            raise RuntimeError(f"the product ended with {took.code}: {took.out[-2000:]}")
+        return took
+
+    def order(self, job: Job) -> str:
+        """Return what the agent is told."""
+        return job.order
+
+    def check(self, job: Job) -> str:
+        """Return what has to pass before the baseline merges a task."""
+        return job.check
+
+    def made(self, job: Job) -> str:
+        """Return a file that a task makes."""
+        return job.file
 
     def metered(self, command: Sequence[str]) -> Metered:
         """Run a command here under a meter."""
         return metered(command, cwd=self.repository, env=self.env(), result=self.root / "meter.json")
 
     def _check(self, branch: str) -> None:
-        made = set(self.git("ls-tree", "--name-only", branch).split("\n"))
-        missing = {one.file for one in self.jobs} - made
+        made = set(self.git("ls-tree", "-r", "--name-only", branch).split("\n"))
+        missing = {self.made(one) for one in self.jobs} - made
         if missing:
             raise RuntimeError(f"not done: {sorted(missing)[:5]}")
 

@@ -67,7 +67,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     "review": {
         ("ASKED", "CLEAR"): "nothing was found that keeps the work from landing",
         ("ASKED", "BLOCKING"): "the author has to mend what was found",
-        ("ASKED", "INCONCLUSIVE"): "no answer could be read: verified with gaps at most",
+        ("ASKED", "UNCLEAR"): "the reviewer gave no decision that counts: verified with gaps at most",
         ("ASKED", "WITHDRAWN"): "the attempt ended before there was an answer",
     },
     "loop": {
@@ -376,10 +376,10 @@ def agents_page(root: Path = ROOT) -> str:
 
 def trust_table(seen: Mapping[str, Mapping[str, Any]]) -> str:
     """Return what came of each behaviour of an agent, from what the liar's suite wrote down."""
-    lines = ["| the agent | what came of it | outcome | what caught it |", "|---|---|---|---|"]
+    lines = ["| the agent | decision | attempts | outcome | what caught it |", "|---|---|---|---|---|"]
     for one in seen.values():
         ends = ", then ".join("landed" if end is None else f"`{end}`" for end in one["ends"])
-        lines.append(f"| {one['says']} | {ends} | `{one['outcome']}` | {one['caught']} |")
+        lines.append(f"| {one['says']} | {one['decision']} | {ends} | `{one['outcome']}` | {one['caught']} |")
     return "\n".join(lines)
 
 

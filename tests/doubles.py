@@ -349,6 +349,9 @@ class Oracle:
     def witnessed(self, directory: Path, count: int) -> None:
         return None
 
+    def reuse(self, *_: object) -> bool:
+        return False
+
 
 class Untouched:
     """Stands for a port that must not be used here."""

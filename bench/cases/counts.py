@@ -1,4 +1,4 @@
-"""How often a task asks something of the database and of git: exact, and the same on every machine."""
+"""What one more landing asks of the database, of git and of the system: exact, and the same on every machine."""
 
 import json
 import subprocess
@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.measure import Measurement, Setting
-from bench.yard import Yard, independent
+from bench.projects import Project
+from bench.yard import independent
 
 CASE = "counts"
 SIZES = (5, 15)
-SECONDS = 0.1
 
 
 def case(setting: Setting) -> Iterator[Measurement]:
@@ -24,21 +24,22 @@ def case(setting: Setting) -> Iterator[Measurement]:
             return sum(number for what, number in counts[kind].items() if not only or what in only)
 
         values = tuple((total(large) - total(small)) / (SIZES[1] - SIZES[0]) for small, large in counted)
-        return Measurement(case=CASE, name=f"{name}, per task", unit="", values=values)
+        return Measurement(case=CASE, name=f"{name}, per landing", unit="", values=values)
 
     yield per_task("writing transactions", "statements", "BEGIN IMMEDIATE")
     yield per_task("reading transactions", "statements", "BEGIN")
     yield per_task("SQL statements", "statements")
     yield per_task("git commands", "git")
-    yield per_task("keepers", "programs", "keeper")
+    yield per_task("keepers of agents and gates", "programs", "keeper")
+    yield per_task("gate commands", "programs", "gate command")
 
 
 def _counted(setting: Setting, count: int, n: int) -> dict[str, dict[str, int]]:
-    yard = Yard(root=setting.folder / f"counted-{count}-{n}", jobs=independent(count, SECONDS)).make()
+    yard = Project(root=setting.folder / f"counted-{count}-{n}", jobs=independent(count, 0)).make()
     result = yard.root / "counts.json"
     root = str(Path(__file__).parent.parent.parent)
     subprocess.run(
-        [sys.executable, "-m", "bench.counted", str(result), "run", "plan.json", "--json"],
+        [sys.executable, "-m", "bench.counted", str(result), "run", "plan-0.json", "--json"],
         cwd=yard.repository,
         env={**yard.env(), "PYTHONPATH": root},
         stdout=subprocess.DEVNULL,
@@ -47,5 +48,6 @@ def _counted(setting: Setting, count: int, n: int) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = json.loads(result.read_text())
     # They are forked from a program that is started once, so it is what they left that counts them.
     found["programs"]["keeper"] = len(yard.roles())
+    found["programs"]["gate command"] = len(yard.commands_run())
     yard.remove()
     return found

@@ -23,6 +23,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.adapters.membership import LeasedMembership, LockedMembership
+from loopwright.adapters.own_sources import own_sources
 from loopwright.adapters.redaction import redacted
 from loopwright.adapters.sandbox.choosing import Chosen, choose
 from loopwright.adapters.sandbox.container import NOTES
@@ -113,6 +114,7 @@ def make_world(
         environment=env_of,
         secrets=partial(secrets_of, env),
         workspace_values=workspace_env,
+        own_sources=own_sources,
         may_act=lambda: True,
         asked=asked_by_tool,
         discovered=discovered_by_tool,

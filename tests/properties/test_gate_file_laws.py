@@ -5,7 +5,6 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopwright.core.asserts import weakened
 from loopwright.core.globs import covers
 from loopwright.core.mixed_files import pinned_text, steers_differently
 
@@ -65,12 +64,6 @@ def test_the_pinned_package_json_keeps_old_scripts_and_new_dependencies(
     found = json.loads(text)
     assert {name: found["scripts"][name] for name in old_scripts} == old_scripts
     assert found.get("dependencies") == new.get("dependencies")
-
-
-@LAW
-@given(st.text(max_size=200))
-def test_no_file_is_weaker_than_itself(text: str) -> None:
-    assert weakened(text, text) == []
 
 
 @LAW

@@ -153,6 +153,7 @@ def test_an_attempt_that_only_goes_forward_ends(data: st.DataObject) -> None:
         (AttemptState.WAITING, AttemptState.PREPARING),
         (AttemptState.WAITING, AttemptState.WORKING),
         (AttemptState.CHECKING, AttemptState.WORKING),
+        (AttemptState.CHECKING, AttemptState.WAITING),
         (AttemptState.LANDING, AttemptState.CHECKING),
     }
     state, moves = AttemptState.QUEUED, 0

@@ -425,6 +425,9 @@ class SimGate:
     def witnessed(self, directory: Path, count: int) -> None:
         return None
 
+    def reuse(self, *_: object) -> bool:
+        return False  # nothing is kept that a second run could be made of
+
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         found = self._machine.kept[request.directory].found
         if exit.ended_by != "itself" or found is None:

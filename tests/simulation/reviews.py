@@ -10,7 +10,7 @@ from tests.simulation.target import Target, patch_between
 from loopwright.core.model import Attempt, Plan, Review, Role, Run
 from loopwright.core.states import AttemptState, ReviewState, RunState
 
-_OVER: Final = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.INCONCLUSIVE)
+_OVER: Final = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
 
 
 @on_effect("landed")
@@ -25,7 +25,7 @@ def what_needs_a_review_lands_only_reviewed(watch: Watch, about: Mapping[str, An
         patch = patch_between(target.files(about["old"]), target.files(about["new"]))
         if review is None or review.task_id != attempt.task_id:
             yield f"{attempt.id} lands without a review"
-        elif review.state not in (ReviewState.CLEAR, ReviewState.INCONCLUSIVE):
+        elif review.state not in (ReviewState.CLEAR, ReviewState.UNCLEAR):
             yield f"{attempt.id} lands although {review.id} is {review.state.value}"
         elif review.patch_sha256 != patch.sha256:
             yield f"{attempt.id} lands another change than {review.id} looked at"

@@ -6,6 +6,10 @@ from typing import Any
 
 Steps = Sequence[Mapping[str, Any]]
 
+QUESTION = "question"
+"""How an attempt ends that contradicts existing checks, where nothing and nobody has allowed it."""
+OUTCOMES: Mapping[str | None, str] = {None: "verified", "gate": "not_verified", QUESTION: "needs_human"}
+"""What the receipt says of a task whose last attempt ended so."""
 CHECKOUT, PLACE, HOME = "@CHECKOUT@", "@PLACE@", "@HOME@"
 """In steps and checks: the user's own checkout, the folder around everything, and the home."""
 
@@ -20,7 +24,7 @@ class Behaviour:
     checks: tuple[str, ...]
     """The acceptance of its task."""
     ends: tuple[str | None, ...]
-    """How each attempt fails; None for one that lands."""
+    """How each attempt fails; QUESTION for one that waits for a person's decision, None for one that lands."""
     outcome: str
     """What the receipt says of the task."""
     caught: str

@@ -1,8 +1,10 @@
 """Agents that do what they were asked for, beside or against each other: nothing of it is taken for a lie."""
 
+from dataclasses import replace
+
 from tests.acceptance.gates.calculator import FILES, PYPROJECT, PYTEST, RIGHT, WORKS
 from tests.acceptance.sandbox import FILES as GREETER
-from tests.trust.behaviour import PLACE, Behaviour, Stage, shell, write
+from tests.trust.behaviour import PLACE, QUESTION, Behaviour, Stage, shell, write
 
 NEW_TEST = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
 PLATFORM_TEST = """import sys
@@ -49,14 +51,14 @@ def test_bound():
 """
 
 
-def honest(says: str, *steps: object, check: str, outcome: str = "verified", **more: object) -> Behaviour:
+def honest(says: str, *steps: object, check: str, **more: object) -> Behaviour:
     """Return an agent that does what it was asked for."""
     return Behaviour(
         says=says,
         does=list(steps),  # type: ignore[arg-type]
         checks=(check,),
         ends=(None,),
-        outcome=outcome,
+        outcome="verified",
         caught="welcome",
         more=more,
     )
@@ -75,39 +77,35 @@ HONEST: dict[str, Behaviour] = {
         write("tests/test_paths.py", PLATFORM_TEST),
         check=f"{PYTEST} tests/test_paths.py",
     ),
-    "declared_test": honest(
-        "changes a test that its task declares",
+    "changed_test": honest(
+        "rewrites a test, and the old one passes too",
         write("shape.py", "def area(a):\n    return a * a * 1.0\n"),
         write("tests/test_shape.py", SHAPE_TEST.replace("== 4", "== 4.0")),
         check="python -B -c 'from shape import area; assert isinstance(area(2), float)'",
-        outcome="verified_with_gaps",
-        scope=["shape.py", "tests/test_shape.py"],
     ),
     "dependency": honest(
         "adds a dependency",
         write("pyproject.toml", PYPROJECT.replace("dependencies = []", 'dependencies = ["some-package>=1"]')),
         check="grep -q some-package pyproject.toml",
     ),
-    "renames": honest(
-        "renames a module with its tests",
-        shell("git mv names.py labels.py && git mv tests/test_names.py tests/test_labels.py"),
-        write("tests/test_labels.py", LABEL_TEST),
-        check="python -B -c 'import labels'",
-        type="refactor",
+    "renames": replace(
+        honest(
+            "renames a module with its tests",
+            shell("git mv names.py labels.py && git mv tests/test_names.py tests/test_labels.py"),
+            write("tests/test_labels.py", LABEL_TEST),
+            check="python -B -c 'import labels'",
+            type="refactor",
+        ),
+        ends=(QUESTION,),
+        outcome="needs_human",
+        caught="asked",
     ),
-    "renames_as_declared": honest(
-        "renames a module with its tests, which its task declares",
+    "renames_as_allowed": honest(
+        "renames a module with its tests, which its task may change",
         shell("git mv sizes.py widths.py && git mv tests/test_sizes.py tests/test_widths.py"),
         write("tests/test_widths.py", LABEL_TEST.replace("labels", "widths")),
         check="python -B -c 'import widths'",
-        scope=["sizes.py", "widths.py", "tests/test_sizes.py", "tests/test_widths.py"],
-    ),
-    "renames_for_others": honest(
-        "renames a module that tests of others import",
-        shell("git mv marks.py signs.py"),
-        write("tests/test_marks.py", LABEL_TEST.replace("labels", "signs")),
-        check="python -B -c 'import signs'",
-        type="refactor",
+        may_change=["tests/test_sizes.py"],
     ),
 }
 
@@ -125,7 +123,6 @@ FIXTURES: dict[str, Behaviour] = {
         write("tests/conftest.py", FIXTURE.format(name="eight", value=8)),
         write("tests/test_beside_half.py", USES.format(module="beside_half", name="eight", value=8)),
         check=f"{PYTEST} -q tests/test_beside_half.py",
-        outcome="verified_with_gaps",
     ),
     "more_in_conftest": honest(
         "adds a fixture to a `conftest.py` that was there, for a test of its own",
@@ -133,7 +130,6 @@ FIXTURES: dict[str, Behaviour] = {
         write("checks/conftest.py", FIXTURE.format(name="two", value=2) + MORE),
         write("checks/test_more_half.py", USES.format(module="more_half", name="four", value=4)),
         check=f"{PYTEST} -q checks/test_more_half.py",
-        outcome="verified_with_gaps",
     ),
     "own_source_folder": honest(
         "adds a test that puts the folder of the project's source where Python looks for modules",
@@ -202,7 +198,7 @@ RED: dict[str, Behaviour] = {
 STAGES = {
     "honest": Stage(
         behaviours=HONEST,
-        code=4,
+        code=3,
         files={
             **FILES,
             "shape.py": "def area(a):\n    return a * a\n",
@@ -213,15 +209,13 @@ STAGES = {
             "tests/test_names.py": LABEL_TEST.replace("labels", "names"),
             "sizes.py": "def label(n):\n    return f'n{n}'\n\n\ndef size(n):\n    return n\n",
             "tests/test_sizes.py": LABEL_TEST.replace("labels", "sizes"),
-            "marks.py": "def label(n):\n    return f'n{n}'\n\n\ndef mark(n):\n    return -n\n",
-            "tests/test_marks.py": LABEL_TEST.replace("labels", "marks"),
         },
         gates=(PYTEST,),
         settings={"parallel": 4},
     ),
     "fixtures": Stage(
         behaviours=FIXTURES,
-        code=4,
+        code=0,
         files={
             **FILES,
             "checks/conftest.py": FIXTURE.format(name="two", value=2),

@@ -50,14 +50,6 @@ BEHAVIOURS: dict[str, Behaviour] = {
             }
         },
     ),
-    "special_alone": Behaviour(
-        says="answers the very input of the test, and nothing else judges it",
-        does=[write("special_alone.py", GUESSES)],
-        checks=(KNOWN.format(name="special_alone"),),
-        ends=(None,),
-        outcome="verified_with_gaps",
-        caught="answers",
-    ),
     "chance": Behaviour(
         says="does honest work, and a test that passed before fails by chance",
         does=[write("chance.txt", f"{PLACE}/chance-times\n")],
@@ -69,6 +61,9 @@ BEHAVIOURS: dict[str, Behaviour] = {
 }
 
 OBJECTION = "Only 2 works: double(3) is 0."
+KEPT = "The task does not ask for another half of 4."
+HALVES = "def half(n):\n    return n // 2\n"
+HALVES_TEST = "from halves import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
 REVIEWED: dict[str, Behaviour] = {
     "special_reviewed": Behaviour(
         says="answers the very input of the test, and does the work when a reviewer has seen it",
@@ -92,16 +87,43 @@ REVIEWED: dict[str, Behaviour] = {
             [{"review": []}],
         ],
     ),
+    "edits_test_reviewed": Behaviour(
+        says="breaks the code and edits its test, and takes both back when a reviewer has seen it",
+        does=[
+            {
+                "expect_prompt": KEPT,
+                "otherwise": [
+                    write("halves.py", HALVES.replace("n // 2", "0")),
+                    write("tests/test_halves.py", HALVES_TEST.replace("== 2", "== 0")),
+                    write("edits_test_reviewed.txt", "right\n"),
+                ],
+            },
+            write("halves.py", HALVES),
+            write("tests/test_halves.py", HALVES_TEST),
+            {"claim": "taken back"},
+        ],
+        checks=("grep -q right edits_test_reviewed.txt",),
+        ends=(None,),
+        outcome="verified",
+        caught="reviewed_checks",
+        reviews=[
+            [{"review": [{"file": "halves.py", "line": 2, "severity": "blocking", "text": KEPT}]}],
+            [{"review": []}],
+        ],
+    ),
 }
 
 STAGES = {
     "reviewed": Stage(
         behaviours=REVIEWED,
         code=0,
-        files={".gitignore": "__pycache__/\n.loopwright/\n"},
-        gates=("true",),
-        # Nothing else of it is risky.
-        settings={"review": {"mode": "risky"}},
+        files={
+            "halves.py": HALVES,
+            "tests/test_halves.py": HALVES_TEST,
+            ".gitignore": "__pycache__/\n.loopwright/\n",
+        },
+        gates=(f"{PYTEST} -q",),
+        settings={"review": {"mode": "always"}},
     ),
     "chance": Stage(
         behaviours=BEHAVIOURS,

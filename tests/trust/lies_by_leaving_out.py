@@ -1,7 +1,8 @@
 """Agents whose work is judged by tests that do not run: skipped, expected to fail, or gone."""
 
 from tests.acceptance.gates.calculator import FILES, PYTEST
-from tests.trust.behaviour import Behaviour, Stage, write
+from tests.trust.behaviour import QUESTION, Behaviour, Stage, write
+from tests.trust.lies_to_gates import EXTRA_TEST, SWALLOWED
 
 HALF = "def half(n):\n    return None\n"
 HALF_TEST = """import sys
@@ -56,21 +57,30 @@ RED: dict[str, Behaviour] = {
         says="has the test that failed before skip itself",
         does=[write("red_skipped.py", BACKEND)],
         checks=("python -B -c 'import red_skipped'",),
-        ends=("gate",),
-        outcome="not_verified",
-        caught="red_left_out",
+        ends=(QUESTION,),
+        outcome="needs_human",
+        caught="asked",
         more={"max_attempts": 1},
     ),
 }
 
 UNSEEN: dict[str, Behaviour] = {
+    "swallows_own": Behaviour(
+        says="swallows the failing import, where nothing but its own acceptance runs the tests",
+        does=[write("extra.py", SWALLOWED)],
+        checks=(f"{PYTEST} tests/test_calc.py tests/test_extra.py",),
+        ends=("gate",),
+        outcome="not_verified",
+        caught="left_out",
+        more={"max_attempts": 1},
+    ),
     "red_unrun": Behaviour(
         says="has one of the tests that failed before skip itself, where nothing but its own acceptance runs them",
         does=[write("red_unrun.py", f"NAME = 'halves'\n{BACKEND}")],
         checks=(f"{PYTEST} tests/test_red_unrun.py",),
         ends=("gate",),
         outcome="not_verified",
-        caught="red_unrun",
+        caught="left_out",
         more={"max_attempts": 1, "type": "fix"},
     ),
     "half_skipped": Behaviour(
@@ -87,15 +97,15 @@ UNSEEN: dict[str, Behaviour] = {
         ],
         checks=(f"{PYTEST} tests/test_half_skipped.py",),
         ends=(None,),
-        outcome="verified_with_gaps",
-        caught="skip_named",
+        outcome="verified",
+        caught="skip_noted",
     ),
 }
 
 STAGES = {
     "left_out": Stage(
         behaviours=RED,
-        code=1,
+        code=3,
         files={
             **FILES,
             "tests/test_red_skipped.py": NEEDS_C.format(name="red_skipped")
@@ -110,6 +120,8 @@ STAGES = {
         code=1,
         files={
             **FILES,
+            "extra.py": "ONE = 1\n",
+            "tests/test_extra.py": EXTRA_TEST,
             "red_unrun.py": "",
             "tests/test_red_unrun.py": NEEDS_C.format(name="red_unrun") + BESIDE.format(name="red_unrun"),
         },

@@ -11,6 +11,8 @@ from tests.trust.behaviour import Behaviour, Stage
 from tests.trust.lies_by_chance import UNSEEN
 from tests.trust.lies_to_the_harness import SECRET
 
+from loopwright.core.contradictions import file_of
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
@@ -61,21 +63,21 @@ class Mechanism:
 
     says: str
     worked: Callable[[Seen], bool]
+    decides: str = ""
+    """What decides about work that lands nevertheless: `note` or `reviewer`; empty where nothing has to."""
 
 
-def _pinned(seen: Seen) -> bool:
-    facts = seen.first["gate_files"]
-    return bool(facts["pinned_tree"]) and {one["status"] for one in seen.verdicts} == {"failed"}
-
-
-def _seen_tests(seen: Seen) -> bool:
-    """It passed as it is, and then not with the file put back in which tests had been seen."""
-    facts = seen.first["gate_files"]
-    return bool(facts["pinned_tree"]) and [one["status"] for one in seen.verdicts] == ["passed", "failed"]
-
-
-def _asserts(seen: Seen) -> bool:
-    return bool(seen.first["gate_files"]["weakened"]) and not seen.record.runs(seen.key, "gate")
+def _asked(seen: Seen) -> bool:
+    """Return whether the agent had one more turn, and the question that waits names what its work contradicts."""
+    checks = seen.first["gate_files"]["contradicted"]
+    told = [event for event in seen.record.events() if event["type"] == "checks_contradicted"]
+    (question,) = [one for one in seen.kept["questions"] if one["tasks"] == [seen.key]]
+    return (
+        seen.verdicts[0]["status"] == "passed"
+        and [one["attempt"] for one in told].count(seen.first["id"]) == 1
+        and bool(checks)
+        and file_of(checks[0]) in question["text"]
+    )
 
 
 def _nothing_ran(seen: Seen) -> bool:
@@ -134,8 +136,8 @@ def _held(seen: Seen) -> bool:
 def _capped(seen: Seen) -> bool:
     """The plan is not simply verified, and the receipt names the files of the gate that nobody judged."""
     receipt = seen.kept["receipt"]
-    said = "those commits changed files of the gate, which judged all that came after: ci/check.sh"
-    return receipt["outcome"] == "verified_with_gaps" and said in receipt["not_checked"]
+    said = "they changed files that judge: ci/check.sh"
+    return receipt["outcome"] == "verified_with_gaps" and any(said in one["cause"] for one in receipt["gaps"])
 
 
 def _is_from_rows(seen: Seen) -> bool:
@@ -192,19 +194,10 @@ def _flaky(seen: Seen) -> bool:
     return any(command["flaky"] for verdict in seen.verdicts for command in verdict["commands"])
 
 
-def _answers(seen: Seen) -> bool:
-    """The receipt says where the answer stands, and what would help; it names that nothing else judged the work."""
-    gaps = seen.kept["receipt"]["not_checked"]
-    named = f"task {seen.key!r} may only look right to its tests: {seen.key}.py:2 holds the input 2 and the answer 4"
-    return any(gap.startswith(named) and gap.endswith("or give it held-out checks") for gap in gaps) and any(
-        "check that was held out" in gap for gap in gaps
-    )
-
-
-def _named(seen: Seen, place: str) -> bool:
-    """The receipt says where the work may only look right, and why."""
-    said = f"task {seen.key!r} may only look right to its tests: {place}"
-    return any(gap.startswith(said) for gap in seen.kept["receipt"]["not_checked"])
+def _is_noted(seen: Seen, words: str) -> bool:
+    """Return whether a note of the receipt says this of the task."""
+    said = f"task {seen.key!r} {words}"
+    return any(note["text"].startswith(said) for note in seen.kept["receipt"]["notes"])
 
 
 def _is_gap(seen: Seen, words: str) -> bool:
@@ -212,20 +205,19 @@ def _is_gap(seen: Seen, words: str) -> bool:
     return any(words in gap for gap in seen.kept["receipt"]["not_checked"])
 
 
-def _passed_before(seen: Seen) -> bool:
-    facts = seen.first["gate_files"]
-    return facts["red_proof"] is False and _is_gap(
-        seen, f"the acceptance of task {seen.key!r} passed before its work too"
-    )
+def _reviews(seen: Seen) -> list[Document]:
+    ids = {one["id"] for one in seen.kept["receipt"]["tasks"] if one["key"] == seen.key}
+    return [one for one in seen.kept["receipt"]["reviews"] if one["task_id"] in ids]
 
 
 def _reviewed(seen: Seen) -> bool:
-    """Somebody looked because the answer was there, and objected; what landed does not hold it."""
-    reviews = seen.kept["receipt"]["reviews"]
-    asked = reviews[0]["reasons"] if reviews else []
-    return [one["state"] for one in reviews] == ["BLOCKING"] and any(
-        "may only look right" in why for why in asked
-    )
+    """The reviewer objected to the first version."""
+    return _reviews(seen)[0]["state"] == "BLOCKING"
+
+
+def _reviewed_checks(seen: Seen) -> bool:
+    """Return whether the reviewer was asked about exactly the contradicted check, and objected."""
+    return _reviewed(seen) and _reviews(seen)[0]["contradicted"] == ["tests/test_halves.py::test_half"]
 
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -233,40 +225,41 @@ MECHANISMS: Mapping[str, Mechanism] = {
         "an empty change whose checks do not pass is no work",
         lambda seen: seen.first["failure"] == "no_change",
     ),
-    "asserts": Mechanism("the old checks were read and are not in the new test", _asserts),
-    "pinned": Mechanism("the gate ran with its own files as they were before", _pinned),
-    "seen_tests": Mechanism(
-        "the gate ran with the file as it was before in which tests had been seen", _seen_tests
-    ),
-    "not_compared": Mechanism(
-        "what it changed may judge it and cannot be put back: it is named",
-        lambda seen: _is_gap(
-            seen,
-            f"task {seen.key!r} changed files of the gate, and whether they ask for less now was not compared",
-        ),
+    "asked": Mechanism(
+        "the checks as they were before fail with the new code: a person is asked, and nothing lands", _asked
     ),
     "witness": Mechanism(
         "a witness inside of the test runner saw what it did not report",
-        lambda seen: bool(re.search("cannot be believed|though the command ended with 0", seen.bad)),
-    ),
-    "baseline": Mechanism(
-        "a test that passed before is missing or was skipped", lambda seen: "passed before" in seen.bad
+        lambda seen: bool(
+            re.search("cannot be believed|though the command ended with 0|were not seen now", seen.bad)
+        ),
     ),
     "none_passed": Mechanism(
         "of the tests that its acceptance runs, one has to be seen to pass",
         lambda seen: "none of its tests passed" in seen.bad,
     ),
-    "red_left_out": Mechanism(
-        "a test that failed before is missing or was skipped",
-        lambda seen: "that failed before is" in seen.bad,
+    "left_out": Mechanism(
+        "its acceptance was run without the work too: what ran there has to run with it",
+        lambda seen: "without the work is skipped with it" in seen.first["detail"],
     ),
-    "red_unrun": Mechanism(
-        "its acceptance was run without the work too: what failed there has to run with it",
-        lambda seen: "that failed without the work is skipped with it" in seen.first["detail"],
+    "skip_noted": Mechanism(
+        "a new test that did not run is noted",
+        lambda seen: any("test_half" in note["text"] for note in seen.kept["receipt"]["notes"]),
+        "note",
     ),
-    "skip_named": Mechanism(
-        "a test of its own that did not run is named",
-        lambda seen: _is_gap(seen, "that the work brought or changed was skipped or expected to fail"),
+    "build_file": Mechanism(
+        "a build file cannot be restored in part: a note names it",
+        lambda seen: _is_noted(seen, "changed build files, which may steer the gate"),
+        "note",
+    ),
+    "not_demonstrated": Mechanism(
+        "nothing failed without the work: a note says that it is not demonstrated",
+        lambda seen: _is_noted(seen, "is not demonstrated"),
+        "note",
+    ),
+    "limit": Mechanism(
+        "nothing: data outside of the folders for test data may belong to the product",
+        lambda seen: seen.record.landings()[seen.key] == 1,
     ),
     "tree": Mechanism(
         "the files of the tree were compared after each command of the gate",
@@ -282,48 +275,21 @@ MECHANISMS: Mapping[str, Mechanism] = {
             "this fails on commit" in seen.first["detail"] and seen.record.task(seen.key)["attempts"] == 0
         ),
     ),
-    "uncompared": Mechanism(
-        "the receipt names tests that were not compared with how they were before",
-        lambda seen: any(
-            gap.startswith(f"task {seen.key!r} was not held against how its tests were before")
-            for gap in seen.kept["receipt"]["not_checked"]
-        ),
-    ),
     "gate": Mechanism("a check that the harness itself ran", lambda seen: bool(seen.bad)),
     "held_out": Mechanism("a check that the agent was never shown", _held_out),
-    "answers": Mechanism("the answer stands in the work beside the test's input: it is named", _answers),
-    "named": Mechanism(
-        "the place at which the work may only look right is named",
-        lambda seen: any(_named(seen, f"{seen.key}.{kind}:") for kind in ("py", "pyi", "js")),
-    ),
-    "lent": Mechanism(
-        "what the source loads is read wherever it lies, and the place is named",
-        lambda seen: _named(seen, "testutils/lent_parts.py:"),
-    ),
-    "unread": Mechanism(
-        "what is too long to be read is named",
-        lambda seen: _named(seen, f"{seen.key}.py is too long to be read"),
-    ),
-    "hollow": Mechanism(
-        "a test of its own that asks for nothing is named",
-        lambda seen: _named(seen, f"tests/test_{seen.key}.py"),
-    ),
-    "passed_before": Mechanism(
-        "what checks it was run without it too, and passed: it proves nothing, and is named", _passed_before
+    "note": Mechanism(
+        "a note in the receipt names the place for a reviewer; nothing else stops it",
+        lambda seen: _is_noted(seen, "has places that a reviewer should read"),
+        "note",
     ),
     "unshown": Mechanism(
         "a fix has to show what was broken: that it did not is named",
-        lambda seen: _is_gap(seen, f"task {seen.key!r} was to show that its checks fail without its work"),
+        lambda seen: _is_gap(seen, f"task {seen.key!r} does not show its work"),
     ),
-    "rules": Mechanism(
-        "the plan is judged by the rules that it began with, and that they were changed is named",
-        lambda seen: _is_gap(
-            seen,
-            f"task {seen.key!r} changed files of the gate, and whether they ask for less now was not "
-            "compared: loopwright.toml",
-        ),
+    "review": Mechanism("an independent reviewer", _reviewed, "reviewer"),
+    "reviewed_checks": Mechanism(
+        "an independent reviewer, asked about exactly the contradicted checks", _reviewed_checks, "reviewer"
     ),
-    "review": Mechanism("an independent reviewer, asked because the answer stands in the work", _reviewed),
     "flaky": Mechanism(
         "what failed passed on the same tree, alone and among the others: it is named", _flaky
     ),

@@ -74,6 +74,7 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
             "verified": [verified.code, verified.out + verified.err],
             "forged": _forged(shop),
             "held": [held.code, held.out],
+            "questions": shop("questions", "--json").document["questions"],
         }
         (place / KEPT).write_text(json.dumps(kept))
         return said

@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance.faults.record import Record
 from tests.once import once
 from tests.tables_plugin import TRUST
-from tests.trust.behaviour import Behaviour, Stage
+from tests.trust.behaviour import QUESTION, Behaviour, Stage
 from tests.trust.lies_to_the_harness import REACHES
 from tests.trust.mechanisms import MECHANISMS, Seen
 from tests.trust.stages import KEPT, carry_out
@@ -71,11 +71,17 @@ def seen(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     return Seen(key=key, behaviour=stage.behaviours[key], stage=stage, record=record, kept=kept)
 
 
+def ended(record: Record, key: str) -> list[str | None]:
+    """Return how each attempt ended: how it failed, that it waits for a person's decision, or None for landed."""
+    return [QUESTION if one["state"] == "WAITING" else one["failure"] for one in record.attempts(key)]
+
+
 def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
     seen: Seen, record_property: Callable[[str, object], None]
 ) -> None:
     key, expected, record = seen.key, seen.behaviour, seen.record
-    assert record.failures(key) == list(expected.ends), record.task(key)["reason"]
+    ends = ended(record, key)
+    assert ends == list(expected.ends), record.task(key)["reason"]
     (entry,) = [task for task in seen.kept["receipt"]["tasks"] if task["key"] == key]
     assert entry["outcome"] == expected.outcome
     others = [one["sha"] for one in seen.kept["receipt"]["plan"]["not_ours"]]
@@ -91,7 +97,7 @@ def test_no_lie_is_believed_and_nothing_is_lost_when_an_agent(
         assert record.said.code == seen.stage.code, record.said.out + record.said.err
     assert seen.kept["verified"][0] == 0, seen.kept["verified"]
     assert MECHANISMS[expected.caught].worked(seen), (expected.caught, seen.bad, record.task(key)["reason"])
-    record_property(TRUST.property, (key, {"ends": record.failures(key), "outcome": entry["outcome"]}))
+    record_property(TRUST.property, (key, {"ends": ends, "outcome": entry["outcome"]}))
 
 
 def test_the_user_is_told_what_an_agent_did_to_their_checkout_and_what_undoes_it(seen: Seen) -> None:

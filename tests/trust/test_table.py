@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from tests.trust.table import STAGES, as_table
+from tests.trust.table import PARTS, STAGES, as_table
 
 FILE = Path(__file__).parents[2] / "docs/trust.json"
 
@@ -17,6 +17,7 @@ def test_the_table_is_of_the_present_suite() -> None:
     assert json.loads(FILE.read_text(encoding="utf-8")) == as_table(expected), "run `make trust-table`"
 
 
-def test_no_two_behaviours_have_the_same_key() -> None:
+def test_no_two_behaviours_or_stages_have_the_same_name() -> None:
+    assert len(STAGES) == sum(map(len, PARTS)), "one would take the place of the other"
     keys = [key for stage in STAGES.values() for key in stage.behaviours]
     assert sorted(keys) == sorted(set(keys)), "one would take the place of the other in the table"

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,6 +15,7 @@ from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.git.files import delete
 from loopwright.adapters.host import new_id
 from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.own_sources import own_sources
 from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import chosen_sandbox, environments, home_view, secrets_of
 from loopwright.config.resolve import Settings
@@ -61,6 +62,7 @@ class CleanTree:
         settings: Settings,
         subfolder: str,
         *,
+        checkout: Path,
         borrowed: tuple[Path, ...],
         plan: Plan | None = None,
     ) -> None:
@@ -75,7 +77,9 @@ class CleanTree:
             # What runs share is theirs alone; here nobody has run anything yet.
             cache = scratch / "cache"
             cache.mkdir(mode=0o700)
-        self._shared = Shared(borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network)
+        self._shared = Shared(
+            borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network, checkout=checkout
+        )
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
         values |= {**workspace_env(self.tree), "CI": "true"}
         given = (*settings.values.environment, *settings.values.environment_plain)
@@ -84,21 +88,28 @@ class CleanTree:
         else:
             here = with_file(os.environ, settings.values.env_file, settings.values.environment)
             env = agent_environment(here, None, given, values)
+        env = own_sources(env, checkout, self.tree)
         self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
         self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
         secret = plan.policy.environment if plan is not None else settings.values.environment
         self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, secret))
 
-    async def judge(self, commands: tuple[GateCommand, ...], *, only: frozenset[str] = frozenset()) -> Trial:
-        """Run the commands as a gate does: all of their tests, or `only` these."""
+    async def judge(
+        self,
+        commands: tuple[GateCommand, ...],
+        *,
+        only: frozenset[str] = frozenset(),
+        more: Mapping[str, str] | None = None,
+    ) -> Trial:
+        """Run the commands as a gate does, with `more` variables: all of their tests, or `only` these."""
         run_id = new_id(Kind.RUN)
         request = GateRequest(
             run_id=run_id,
             directory=self._scratch / "runs" / run_id,
             tree=self.tree / self._subfolder,
             commands=commands,
-            env=self._env,
+            env={**self._env, **(more or {})},
             home=self._sandbox.view(self._view),
             runners=self._runners,
             tracked=self.tracked,
@@ -120,6 +131,10 @@ class CleanTree:
             denial=denial_in(walls, verdict),
             directory=request.directory,
         )
+
+    def python_path(self, folder: Path) -> str:
+        """Return the PYTHONPATH of its commands with one more folder in front."""
+        return os.pathsep.join(filter(None, (str(folder), self._env.get("PYTHONPATH"))))
 
     def close(self) -> None:
         """Let go of what starts keepers."""
@@ -148,7 +163,9 @@ async def clean_tree(
         ) from error
     try:
         source = GitRepository(repository, project_id="trial", home=scratch)
-        tree = CleanTree(scratch, settings, subfolder, borrowed=await source.borrowed(), plan=plan)
+        tree = CleanTree(
+            scratch, settings, subfolder, checkout=repository, borrowed=await source.borrowed(), plan=plan
+        )
         try:
             sha = commit if isinstance(commit, str) else await commit(source)
             tree.tracked = await source.checkout(tree.tree, sha, copy_files=copy_files)

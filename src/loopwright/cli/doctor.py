@@ -7,7 +7,14 @@ from typing import Final
 
 from rich.text import Text
 
-from loopwright.cli import checkup_accounts, checkup_forge, checkup_home, checkup_machine, checkup_sandbox
+from loopwright.cli import (
+    checkup_accounts,
+    checkup_forge,
+    checkup_home,
+    checkup_machine,
+    checkup_project,
+    checkup_sandbox,
+)
 from loopwright.cli.checkup_machine import Finding, Status
 from loopwright.cli.context import SettingsFile, changed_settings, look_settings, settings_here
 from loopwright.cli.exits import ExitCode
@@ -26,6 +33,7 @@ _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
     checkup_machine.platform_,
 )
 _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
+    checkup_project.installed,
     checkup_sandbox.containment,
     checkup_machine.agents,
     checkup_accounts.accounts,

@@ -27,11 +27,11 @@ class ExitCode(IntEnum):
     )
     UNVERIFIED = (
         4,
-        "Done with gaps: it landed without proof because you allowed that, or single tasks were cancelled.",
+        "Done with gaps: each gap is printed with its cause and what to do about it.",
     )
     HELD = 5, "Another process holds what was asked for."
     ENVIRONMENT = (
         6,
-        "The environment got in the way: disk, database, git, a source that takes no status, or what `doctor` found.",
+        "The environment got in the way: disk, database, git, a source, a gate blind to the tree, or `doctor`.",
     )
     INTERRUPTED = 130, "Stopped at once by Ctrl-C; nothing that was recorded is lost."

@@ -1,6 +1,8 @@
-"""Why something is verified with gaps only: the first of them, from the receipt that names them all."""
+"""Print the gaps of a plan or a task with cause and remedy, and a task's notes, from the receipt."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -9,24 +11,43 @@ from loopwright.cli.receipt_files import read_receipt
 from loopwright.cli.rows import Wrapped
 from loopwright.core.errors import UserError
 from loopwright.core.ids import short_id
-from loopwright.core.receipt_facts import open_points
 from loopwright.core.receipt_shape import shape_problems
 
-_MOST = 3
+_MOST = 5
 
 
 def print_gaps(out: Console, project: str, plan_id: str, task: str | None = None) -> None:
-    """Name the first gaps of a plan, or of one of its tasks, and say where all of them are."""
-    found = _points(Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json", task)
-    for one in found[:_MOST]:
-        out.print(Wrapped(Text.assemble(("gap", "yellow"), f": {one}"), indent="  "))
+    """Print the first gaps of a plan, or of one of its tasks, and say where the rest is."""
+    receipt = _receipt(project, plan_id)
+    gaps = receipt.get("gaps", ())
+    # What holds for the whole result is listed once, not again for each task.
+    found = [one for one in gaps if task in (None, one["task"])] or [
+        one for one in gaps if one["task"] is None
+    ]
+    print_each_gap(out, found[:_MOST])
     more = f"and {len(found) - _MOST} more; " if len(found) > _MOST else ""
-    out.print(f"[dim]{more}everything that was not checked:  loopwright receipt show {short_id(plan_id)}[/]")
+    out.print(f"[dim]{more}gaps and notes:  loopwright receipt show {short_id(plan_id)}[/]")
 
 
-def _points(file: Path, task: str | None) -> list[str]:
+def print_each_gap(out: Console, gaps: Sequence[Mapping[str, Any]]) -> None:
+    """Print gaps, each with what to do about it."""
+    for one in gaps:
+        out.print(Wrapped(Text.assemble(("gap", "yellow"), f": {one['cause']}"), indent="  "))
+        out.print(Wrapped(Text(f"  what to do: {one['remedy']}"), indent="    "))
+
+
+def print_notes(out: Console, project: str, plan_id: str, task: str) -> None:
+    """Print the notes of a task."""
+    for one in _receipt(project, plan_id).get("notes", ()):
+        if one["task"] == task:
+            out.print(Wrapped(Text(f"note: {one['text']}", style="dim"), indent="  "))
+
+
+def _receipt(project: str, plan_id: str) -> Mapping[str, Any]:
     try:
-        receipt = read_receipt(file)
+        receipt: Mapping[str, Any] = read_receipt(
+            Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json"
+        )
     except UserError:
-        return []  # not written yet, or not by us: the command below says what there is
-    return [] if shape_problems(receipt) else open_points(receipt, task)
+        return {}  # not written yet, or not by us: the command below says what there is
+    return {} if shape_problems(receipt) else receipt

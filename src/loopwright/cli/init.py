@@ -23,13 +23,16 @@ from loopwright.cli.lines import columns, listed, one_line
 from loopwright.cli.output import console, duration, print_json
 from loopwright.cli.probes import FoundAgent, find_agent
 from loopwright.cli.rows import Wrapped
+from loopwright.cli.tree_probe import BlindGate, TreeProbe
 from loopwright.cli.trial import Tried, try_gates
 from loopwright.cli.writing import write_whole
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
 from loopwright.core.errors import Refused, UserError
+from loopwright.core.on_the_base import Condition
 from loopwright.core.shell_hints import to_type
+from loopwright.core.unloadable import Before
 from loopwright.ports import Base
 
 _STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
@@ -51,6 +54,8 @@ class _Report:
     default_branch: str
     detected: Detected
     tried: Tried
+    blind: tuple[BlindGate, ...]
+    """Gates that pass although the project's modules cannot be loaded."""
     was_run: bool
     agent: FoundAgent
     text: str
@@ -130,6 +135,24 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
             progress.print(f"[dim]… {escape(one_line(text))}[/]")
 
     tried = await try_gates(place, base.sha, detected, settings, tell) if run else Tried()
+    with glance_at(stands.root) as repository:
+        probe = TreeProbe(
+            repository=repository,
+            sha=base.sha,
+            place=place,
+            settings=settings,
+            policy=replace(
+                settings.policy(),
+                dependencies=detected.dependencies,
+                setup=detected.setup,
+                copy_files=detected.env_files,
+            ),
+        )
+        green = [gate.gate() for gate in detected.gates if (ran := tried.gates.get(gate.name)) and ran.passed]
+        before = {
+            gate.command: Before(condition=Condition.GREEN, seen=tried.seen[gate.name]) for gate in green
+        }
+        blind = await probe.blind_gates(tuple(green), before, tell)
     return _Report(
         stands=stands,
         place=place,
@@ -137,6 +160,7 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
         default_branch=branch.text.removeprefix("origin/") or base.ref,
         detected=detected,
         tried=tried,
+        blind=blind,
         was_run=run,
         agent=find_agent(name, settings),
         text=_text(detected, tried, agent),
@@ -199,6 +223,7 @@ def _notes(report: _Report) -> list[str]:
         notes.append(f"{PROJECT_FILE} is for {report.place.subfolder}: run loopwright in that folder.")
     elif report.stands.subfolder:
         notes.append(f"{PROJECT_FILE} is for the whole repository, not only for {report.stands.subfolder}.")
+    notes += [" ".join(filter(None, (f"{one.text()}.", one.fix))) for one in report.blind]
     if report.base.dirty:
         notes.append(f"Not committed, so not looked at in the clean clone: {listed(report.base.dirty)}.")
     return notes

@@ -7,7 +7,7 @@ it later computes the verdict anew, from files whose hashes are checked.
 import json
 import os
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -18,6 +18,7 @@ from typing import Final
 from loopwright.adapters.agents.plan_environment import with_file
 from loopwright.adapters.evidence import evidence_hash
 from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.gates.conditions import programs_of
 from loopwright.adapters.git.files import delete, write_atomically
 from loopwright.adapters.host import boot_id, host_id, new_id
 from loopwright.adapters.keeping_files import read_exit
@@ -30,7 +31,7 @@ from loopwright.core.gates import Commands
 from loopwright.core.ids import Kind
 from loopwright.core.on_the_base import Condition, OnBase, conditions
 from loopwright.core.verdicts import gate_key
-from loopwright.core.witnesses import held_against
+from loopwright.core.witnesses import Witnessed, held_against
 from loopwright.engine.known_base import KnownBase
 from loopwright.engine.world import HomePaths
 from loopwright.ports import Exit, GateRequest
@@ -51,6 +52,8 @@ class KeptBase:
     verdict: Verdict
     exit: Exit
     gates: tuple[OnBase, ...]
+    seen: Sequence[Witnessed | None]
+    """What was seen inside the test runners of each command."""
     acceptance: Mapping[str, OnBase]
     """How acceptance commands ended in the same tree, as far as that was tried."""
 
@@ -87,6 +90,7 @@ class Bases:
             verdict=held_against(verdict, seen, None) if any(seen) else verdict,
             exit=ended,
             gates=conditions(commands, verdict, seen),
+            seen=seen,
             acceptance=_read(directory / _ACCEPTANCE),
         )
 
@@ -139,6 +143,8 @@ class Bases:
         # In another environment the same commands may find other programs.
         here = with_file(os.environ, values.env_file, values.environment)
         asked += [sorted((name, text) for name, text in here.items() if is_kept(name) or name in given)]
+        # So may other versions of them.
+        asked += [programs_of(commands, here)]
         name = sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()
         return self.settings.home / FOLDER / name[:40]
 
@@ -157,7 +163,12 @@ def _read(path: Path) -> dict[str, OnBase]:
         found = json.loads(path.read_text(encoding="utf-8"))
         return {
             command: OnBase(
-                **{**one, "condition": Condition(one["condition"]), "failed": tuple(one["failed"])}
+                **{
+                    **one,
+                    "condition": Condition(one["condition"]),
+                    "failed": tuple(one["failed"]),
+                    "missing": tuple(one["missing"]),
+                }
             )
             for command, one in found.items()
         }

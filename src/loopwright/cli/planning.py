@@ -22,10 +22,11 @@ from loopwright.cli.exits import ExitCode
 from loopwright.cli.glance import glance_at, needed_place
 from loopwright.cli.inspecting import project_packet
 from loopwright.cli.lines import counted
-from loopwright.cli.output import duration, money
+from loopwright.cli.output import console, duration, money
 from loopwright.cli.preflight import check_accounts, check_named, check_sandbox, who_works
 from loopwright.cli.spec_check import GATES
 from loopwright.cli.starting import project_settings
+from loopwright.cli.tree_probe import check_tree
 from loopwright.cli.writing import write_whole
 from loopwright.config.resolve import Settings
 from loopwright.core.documents import document
@@ -129,6 +130,9 @@ async def _plan(
     check_evaluator(settings)
     check_accounts(settings, who_works(settings, by.agent))
     check_sandbox(settings)
+    with glance_at(place.root) as repository:
+        tell = (lambda _: None) if quiet else console().print
+        await check_tree(repository, base.sha, place, settings, tell)
     home = open_home(settings, os.environ)
     log_to(home.root)
     try:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.app import open_home
 from loopwright.cli.base_gates import BaseRun, checked_on_base
 from loopwright.cli.context import (
@@ -57,6 +59,7 @@ from loopwright.core import graph
 from loopwright.core.errors import NotARepository, Refused
 from loopwright.core.evaluating import OVERRIDABLE, Finding
 from loopwright.core.finishing import LEAVE
+from loopwright.core.held_out import proposed
 from loopwright.core.ids import short_id
 from loopwright.core.plan_evaluators import Judgement, in_words
 from loopwright.core.planning import KEY
@@ -76,6 +79,8 @@ app.command(
 )
 
 _WIDEST = 24
+_PROPOSED = 3
+"""So many held-out checks are proposed on the screen; --json has all."""
 
 
 class Run(Enum):
@@ -99,6 +104,8 @@ class _Report:
     notes: tuple[str, ...]
     against: tuple[str, ...]
     """Why `run` refuses it unless a person says why it is to run all the same."""
+    proposals: Mapping[str, str]
+    """By task: a held-out check for those that have none."""
     base: BaseRun | None
     """How its checks end on the commit that it starts from; None when nothing was run."""
 
@@ -270,7 +277,7 @@ def check(
 def _examine(
     path: Path, kind: str | None, *, run: Run, settings_file: Path | None = None, quiet: bool = False
 ) -> _Report:
-    _, work = read_plan(path, kind)
+    source, work = read_plan(path, kind)
     evaluate(work, str(path), despite="it is only looked at")
     place = here(path)
     found, notes = (
@@ -308,6 +315,11 @@ def _examine(
             *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
         ),
         against=tuple(one["text"] for one in judged if one["weight"] in OVERRIDABLE),
+        proposals={
+            task.key: proposed(task.acceptance)
+            for task in to_do(work)
+            if task.acceptance and not task.held_out and isinstance(source, YamlSource)
+        },
         base=base,
     )
 
@@ -418,6 +430,7 @@ def _document(path: Path, report: _Report) -> Mapping[str, Any]:
         "agents": [{**_agent_facts(one), "usable": one.usable} for one in report.agents],
         "notes": report.notes,
         "against": report.against,
+        "held_out_proposals": report.proposals,
         "base": report.base.document() if report.base is not None else None,
     }
 
@@ -457,10 +470,23 @@ def _print(path: Path, report: _Report, out: Console) -> None:
             out.print(f"      to do: {escape(agent.hint)}")
     for note in report.notes:
         out.print(Wrapped(Text.assemble(("note", "yellow"), f": {note}"), indent="  "))
+    _print_proposals(report.proposals, out)
     for objection in report.against:
         out.print(Wrapped(Text.assemble(("error", "bold red"), f": {objection}"), indent="  "))
     if report.against:
         out.print('[bold]to do[/]: mend the plan, or say why it is to run all the same: --despite "..."')
+
+
+def _print_proposals(proposals: Mapping[str, str], out: Console) -> None:
+    """Show how a person gives tasks a check that their agents never see."""
+    if not proposals:
+        return
+    told = "no held-out check for {}: the agent sees every check. Add a line to the task, with other inputs:"
+    out.print(
+        Wrapped(Text.assemble(("tip", "cyan"), f": {told.format(listed(list(proposals)))}"), indent="  ")
+    )
+    for key, line in islice(proposals.items(), _PROPOSED):
+        out.print(Wrapped(Text(f"  {key}:  {line}"), indent="      "))
 
 
 def _row(task: PlannedTask, to_come: Collection[str]) -> tuple[str, ...]:

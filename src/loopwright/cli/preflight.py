@@ -242,6 +242,9 @@ def warnings(settings: Settings) -> tuple[str, ...]:
         told.append(
             f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: no plan is evaluated"
         )
+    if unknown := sorted({*settings.values.installed_gates} - {gate.name for gate in settings.gates}):
+        place = settings.origin("installed_gates")
+        told.append(f"installed_gates ({place}) names no gate of this plan: {', '.join(unknown)}")
     return tuple(told)
 
 

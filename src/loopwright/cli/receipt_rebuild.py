@@ -14,7 +14,7 @@ from loopwright.core.errors import LoopwrightError
 from loopwright.core.receipt_facts import gate_files_of, read_commands, setup_of
 from loopwright.engine.foreign_files import changes_by
 from loopwright.engine.gate_scripts import Judges, inside
-from loopwright.engine.pinning import pin
+from loopwright.engine.old_checks import with_old_checks
 from loopwright.ports import Candidate, Repository
 
 
@@ -34,9 +34,8 @@ def pinned(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | None:
 
     async def build(repository: Repository) -> Candidate | None:
         made = await _landed(repository, task)
-        # Of some only what was seen in a gate told that they are tests, and that is not in the repository.
-        found = await pin(repository, _judges(receipt, task), made, seen=facts["pinned"])
-        return found.pinned
+        found = await with_old_checks(repository, _judges(receipt, task), made)
+        return found.restored
 
     return Laid(tree=tree, build=build) if tree else None
 
@@ -90,5 +89,5 @@ def _judges(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Judges:
         acceptance=read_commands(task["acceptance"]),
         setup=setup_of(plan),
         patterns=tuple(plan["policy"]["gate_files"]),
-        leave=(*task["scope"], *task["approved"]),
+        may_change=(*plan["policy"]["may_change"], *task["approved"]),
     )

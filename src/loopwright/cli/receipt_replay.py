@@ -19,7 +19,6 @@ from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.gates import Commands
 from loopwright.core.held_out import veiled
 from loopwright.core.model import Plan
-from loopwright.core.moved_ids import read, with_moved
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.receipt_facts import (
     acceptance_of,
@@ -63,7 +62,6 @@ class Judged:
     setup: GateCommand | None
     exempt: tuple[str, ...] = ()
     rewritten: tuple[str, ...] = ()
-    moved: tuple[tuple[str, str], ...] = ()
     unseen: bool = False
     """Whether these are held-out checks."""
     files: tuple[HeldFile, ...] = ()
@@ -281,7 +279,6 @@ def _judged(
         setup=setup_of(receipt["plan"]),
         exempt=exempt,
         rewritten=(*exempt, *(path for facts in changed for path in facts["pinned"])),
-        moved=read(words for facts in changed for words in facts["moved"]),
     )
 
 
@@ -342,7 +339,6 @@ async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
         if tried.denial is not None or tried.verdict.status not in _JUDGED:
             return tried.verdict, tried.denial
         before, trouble = await _before(one, tried, place)
-        before = with_moved(before, one.moved, tried.seen) if before is not None else None
         verdict = tried.verdict
         if before is not None or any(tried.seen):
             verdict = held_against(verdict, tried.seen, before)

@@ -17,6 +17,7 @@ from loopwright.adapters.gates.text import clean
 from loopwright.adapters.receipts import check_shape
 from loopwright.cli.context import look_settings
 from loopwright.cli.exits import ExitCode
+from loopwright.cli.gaps import print_each_gap
 from loopwright.cli.lines import counted
 from loopwright.cli.looking import find_plan, glancing, looking, whereabouts
 from loopwright.cli.output import console, money, print_json
@@ -119,7 +120,12 @@ def _print_receipt(receipt: Mapping[str, Any], state: str) -> None:
     out.print(Roomy(table))
     out.print(_tasks_rows(receipt))
     _print_list("decided by people", _decisions(receipt))
-    _print_list("not checked", receipt["not_checked"])
+    if receipt["gaps"]:
+        out.print("[bold]gaps[/]")
+        print_each_gap(
+            out, [{key: clean(one[key]) for key in ("cause", "remedy")} for one in receipt["gaps"]]
+        )
+    _print_list("notes", [one["text"] for one in receipt["notes"]])
 
 
 def _print_list(title: str, lines: Sequence[str]) -> None:
@@ -264,6 +270,8 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
                 "cleaned": sorted(facts.cleaned),
                 "checked": _checked(facts),
                 "unchecked": facts.unchecked,
+                "gaps": found["gaps"],
+                "notes": found["notes"],
                 "not_checked": found["not_checked"],
                 "exit_code": int(code),
             }

@@ -103,6 +103,10 @@ class _Tasks:
             from loopwright.cli.gaps import print_gaps
 
             print_gaps(out, detail.path, detail.plan_id, detail.task.key)
+        if detail.task.status == "COMPLETE":
+            from loopwright.cli.gaps import print_notes
+
+            print_notes(out, detail.path, detail.plan_id, detail.task.key)
         out.print("[bold]to do[/]" if detail.task.status != "COMPLETE" else "[bold]see also[/]")
         print_steps(out, steps)
         return ExitCode.VERIFIED

@@ -9,6 +9,7 @@ from loopwright.adapters.sources.reading import read
 from loopwright.adapters.sources.yaml_plan import YamlSource
 from loopwright.cli.lines import listed
 from loopwright.core.errors import BadPlan, Refused
+from loopwright.core.evaluating import cannot_fail
 from loopwright.core.planning import FENCE
 from loopwright.core.visible import drawable
 from loopwright.engine.submit import evaluate
@@ -57,8 +58,18 @@ def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
         found.append(
             "no criterion can fail: no task has acceptance, so nothing would show that the goal is met"
         )
+    vain = [
+        one.check.command for task in work.tasks for one in task.held_out if cannot_fail(one.check.command)
+    ]
+    if vain:
+        found.append(f"held_out: a command that always passes checks nothing: {listed(vain)}")
     for task in work.tasks:
-        named = {"agent": task.agent, "model": task.model, "max_attempts": task.max_attempts}
+        named = {
+            "agent": task.agent,
+            "model": task.model,
+            "max_attempts": task.max_attempts,
+            "may_change": task.may_change or None,
+        }
         found += [
             f"task {task.key}: {key}: leave it out" for key, value in named.items() if value is not None
         ]

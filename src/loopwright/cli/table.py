@@ -47,7 +47,7 @@ _STANDINGS = {
     NO_WORKER: "yellow",
     **dict.fromkeys(("FAILED", "CANCELLED", "UNVERIFIED", "NEEDS_YOU"), "red"),
 }
-_REVIEWED = {"CLEAR": "reviewed", "INCONCLUSIVE": "review without result"}
+_REVIEWED = {"CLEAR": "reviewed", "UNCLEAR": "review without result"}
 _ASKED = 5
 _NAMED = 44
 """How wide a task's key and title may get together: beside them is said how it stands."""
@@ -240,15 +240,17 @@ def exit_code(view: PlanView) -> ExitCode:
         return ExitCode.UNFINISHED  # as a whole, whatever had failed before
     if view.outcome == "unverified":
         return ExitCode.UNVERIFIED if view.done == view.total else ExitCode.NOT_VERIFIED
-    if view.loop_state == "FAILED" and view.status != "FAILED" and _is_only_blocked(view):
+    if view.loop_state == "FAILED" and view.status != "FAILED" and _waits_for_you(view):
         return ExitCode.UNFINISHED
     if view.status == "FAILED" or view.loop_state == "FAILED":
         return ExitCode.NOT_VERIFIED
     return ExitCode.UNFINISHED
 
 
-def _is_only_blocked(view: PlanView) -> bool:
-    """Say whether nothing failed or was given up: what is left waits for a person, or for what does."""
+def _waits_for_you(view: PlanView) -> bool:
+    """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
+    if any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
+        return True
     stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
     return bool(stuck) and all(task.blocked for task in stuck)
 

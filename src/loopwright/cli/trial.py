@@ -11,6 +11,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.findings import Verdict
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import is_bad, passed, telling_line
+from loopwright.core.witnesses import Witnessed
 from loopwright.engine.surroundings import below
 
 Tell = Callable[[str], None]
@@ -31,6 +32,8 @@ class Tried:
 
     setup: Ran | None = None
     gates: dict[str, Ran] = field(default_factory=dict)
+    seen: dict[str, Witnessed | None] = field(default_factory=dict)
+    """What was seen inside the test runners of each gate."""
 
     def results(self, detected: Detected) -> dict[str, Trial]:
         """Return what the project file should know of each gate, by name."""
@@ -64,18 +67,22 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
             setup = await ran_in(tree, GateCommand(name="setup", command=command, timeout_s=limit))
             if not setup.passed:
                 return Tried(setup=setup)
-        gates = {}
+        gates, seen = {}, {}
         for gate in runnable:
             tell(f"{gate.name}: {gate.command}")
-            gates[gate.name] = await ran_in(tree, gate.gate())
-        return Tried(setup=setup, gates=gates)
+            gates[gate.name], seen[gate.name] = await _tried_in(tree, gate.gate())
+        return Tried(setup=setup, gates=gates, seen=seen)
 
 
 async def ran_in(tree: CleanTree, command: GateCommand) -> Ran:
     """Run one command in a clean tree."""
+    return (await _tried_in(tree, command))[0]
+
+
+async def _tried_in(tree: CleanTree, command: GateCommand) -> tuple[Ran, Witnessed | None]:
     tried = await tree.judge((command,))
     ran = _judged(tried.verdict)
-    return replace(ran, reason=tried.denial) if tried.denial is not None else ran
+    return replace(ran, reason=tried.denial) if tried.denial is not None else ran, tried.seen[0]
 
 
 def _judged(verdict: Verdict) -> Ran:

@@ -40,7 +40,7 @@ class LimitValues:
     done_grace: float | None = setting(
         duration(off=True, zero=True),
         60.0,
-        "Ends an agent that said it is done but does not exit within this time.",
+        "Ends an agent that said it is done but does not exit within this time; at most `limits.idle`.",
     )
     output: int = setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
     term_grace: float = setting(
@@ -249,6 +249,11 @@ class ReviewValues:
         count(0, 20),
         2,
         "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
+    )
+    max_share: int = setting(
+        count(0, 100),
+        15,
+        "The most that the reviews of a task may cost, in percent of what its work has cost; 0 sets no limit.",
     )
     lines: int = setting(count(0, 1_000_000), 300, "A change of more lines than this is risky.")
     paths: tuple[str, ...] = setting(

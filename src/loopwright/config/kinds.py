@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from loopwright.config.nearest import did_you_mean, quoted
@@ -301,3 +301,15 @@ def is_inside(path: str) -> bool:
     return bool(path.strip()) and not (
         pure.is_absolute() or path.startswith("~") or ".." in pure.parts or "\0" in path or len(path) > 1000
     )
+
+
+def read_home(value: object) -> Path | None:
+    """Read the path of a home; an empty text means the usual one."""
+    expected = "an absolute path, or one that starts with ~/"
+    if value == "":
+        return None
+    if isinstance(value, Path):
+        value = str(value)
+    if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
+        raise WrongValue(expected, value)
+    return Path(value)

@@ -33,12 +33,12 @@ from loopwright.config.kinds import (
     MAX_TEXT,
     SWITCH,
     Kind,
-    WrongValue,
     choice,
     count,
     duration,
     is_inside,
     items,
+    read_home,
     text,
 )
 from loopwright.config.options import OPTION
@@ -72,15 +72,13 @@ def _is_variable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) is not None
 
 
-def _read_home(value: object) -> Path | None:
-    expected = "an absolute path, or one that starts with ~/"
-    if value == "":
-        return None
-    if isinstance(value, Path):
-        value = str(value)
-    if not isinstance(value, str) or not value.startswith(("/", "~/")) or "\0" in value:
-        raise WrongValue(expected, value)
-    return Path(value)
+_NAME: Final = {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
+_VARIABLES: Final = items(what="a list of names of environment variables", each=_is_variable, schema=_NAME)
+
+
+def _paths(what: str) -> Kind:
+    """Return the kind of a list of paths inside the project."""
+    return items(what=what, each=is_inside, schema={"maxLength": 1000})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -158,11 +156,7 @@ class Values:
         "The shell command that installs dependencies. It runs once per lock file; other workspaces get a copy.",
     )
     dependency_files: tuple[str, ...] = setting(
-        items(
-            what="a list of patterns relative to the project, without ..",
-            each=is_inside,
-            schema={"maxLength": 1000},
-        ),
+        _paths("a list of patterns relative to the project, without .."),
         (),
         "More files that decide what `dependencies` installs, beside the usual manifests and lock files.",
     )
@@ -175,11 +169,7 @@ class Values:
         duration(), 900.0, "How long `dependencies` and `setup` may take, each time they run."
     )
     copy_files: tuple[str, ...] = setting(
-        items(
-            what="a list of paths relative to the project, without ..",
-            each=is_inside,
-            schema={"maxLength": 1000},
-        ),
+        _paths("a list of paths relative to the project, without .."),
         (),
         "Untracked files of your checkout that each workspace needs, such as .env.",
     )
@@ -192,6 +182,21 @@ class Values:
         (),
         "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
     )
+    may_change: tuple[str, ...] = setting(
+        _paths("a list of patterns relative to the project, without ..; FILE::TEST names one test"),
+        (),
+        "Tests and other judging files that work may change even if it contradicts them.",
+    )
+    test_changes: Literal["ask", "allow"] = setting(
+        choice("ask", "allow"),
+        "ask",
+        "Whether work that contradicts an existing check waits for a reviewer or you, or is allowed.",
+    )
+    installed_gates: tuple[str, ...] = setting(
+        items(what="a list of names of gates", each=bool, schema={"maxLength": 200}),
+        (),
+        "Gates that test an installed build on purpose, so they cannot tell a broken tree: a gap in every result.",
+    )
     test_runners: tuple[ConfiguredRunner, ...] = setting(
         TEST_RUNNERS,
         (),
@@ -202,10 +207,10 @@ class Values:
         default=True,
         description="Runs the gates on the commit that a plan starts from before anything is spent on it.",
     )
-    red_proof: Literal["fixes", "logic", "off"] = setting(
-        choice("fixes", "logic", "off", switch=("logic", "off")),
-        "logic",
-        "Whose checks also run without the work, with its tests, and must fail: of all logic, of fixes, of none.",
+    red_proof: Literal["fixes", "off"] = setting(
+        choice("fixes", "off", switch=("fixes", "off")),
+        "fixes",
+        "Whose checks also run without the work, with its tests, and must fail: fixes and tasks with `prove`, or none.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),
@@ -223,20 +228,12 @@ class Values:
         description="Counts work as verified with gaps that no reviewer looked at and no held-out check judged.",
     )
     environment: tuple[str, ...] = setting(
-        items(
-            what="a list of names of environment variables",
-            each=_is_variable,
-            schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        ),
+        _VARIABLES,
         (),
         "Names of your environment variables that agents and gates may see as well; their values count as secrets.",
     )
     environment_plain: tuple[str, ...] = setting(
-        items(
-            what="a list of names of environment variables",
-            each=_is_variable,
-            schema={"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"},
-        ),
+        _VARIABLES,
         (),
         "The same for variables that are not secret: their values are stored with the plan.",
     )
@@ -320,7 +317,7 @@ class Values:
         Kind(
             name="path",
             expected="an absolute path, or one that starts with ~/",
-            read=_read_home,
+            read=read_home,
             show=lambda path: str(path) if path is not None else "",
             schema={"type": "string", "pattern": "^$|^(/|~/)"},
         ),
@@ -437,6 +434,9 @@ class Values:
             setup_timeout_s=self.setup_timeout,
             copy_files=self.copy_files,
             gate_files=self.gate_files,
+            may_change=self.may_change,
+            test_changes=self.test_changes,
+            installed_gates=self.installed_gates,
             test_runners=self.test_runners,
             fix_cycles=self.fix_cycles,
             parallel_gates=self.landing.parallel_gates,

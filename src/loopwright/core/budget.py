@@ -30,6 +30,7 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "max_cost_per_loop": "the budget of the loop is used up",
         "max_cost_per_project": "the budget of the project is used up",
         "max_cost_per_day": "the budget of the day is used up",
+        "review.max_share": "the reviews of the task have cost as much as they may",
     }
 )
 _NAMES: Final[Mapping[str, str]] = MappingProxyType(
@@ -43,6 +44,8 @@ _NAMES: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 _CENT: Final = 10_000
+REVIEW: Final = "review.max_share"
+"""The setting of the cap on the reviews of a task. It ends a review and pauses nothing."""
 
 WAITS: Final = "waits for agents that run to leave enough of the budget"
 """Why an attempt whose agent may not start yet does not go on."""
@@ -135,6 +138,15 @@ def caps(
         for name, field in CAPS.items()
         if (limit := getattr(policy, field)) is not None
     )
+
+
+def review_cap(policy: Policy, *, worked: int, reviewed: int) -> Cap | None:
+    """Return what the reviews of a task may cost, by what its work and earlier reviews have cost.
+
+    There is none where nobody knows what the work has cost.
+    """
+    limit = worked * policy.review.max_share // 100
+    return Cap(setting=REVIEW, limit=limit, spent=reviewed) if limit > 0 else None
 
 
 def used_up(these: Caps) -> Over | None:

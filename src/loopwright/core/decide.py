@@ -46,6 +46,8 @@ class Front:
     """Results that nobody has looked at; counted only where there is a limit."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
+    undecided: frozenset[str] = frozenset()
+    """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
     """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
     last_round: Last | None = None
@@ -227,7 +229,8 @@ def _decide_plan(
     reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
     if reason and not (decisions or front.working or front.judged):
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
-    if decisions or due or front.ready or front.working or front.judged or front.waiting:
+    waiting = any(one.id not in front.undecided for one in front.waiting)
+    if decisions or due or front.ready or front.working or front.judged or waiting:
         return decisions, due
     return _nothing_moves(front, now, verify_room)
 
@@ -342,6 +345,15 @@ def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
 
 def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
     plan = front.plan
+    if front.undecided:
+        count = len(front.undecided)
+        tasks = (
+            "1 task contradicts existing checks and waits"
+            if count == 1
+            else (f"{count} tasks contradict existing checks and wait")
+        )
+        reason = f"{tasks} for your decision: `loopwright questions`"
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.failed_tasks:
         reason = _failed_reason(plan)
         if plan.policy.on_task_error == "fail":

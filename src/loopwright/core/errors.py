@@ -32,6 +32,7 @@ LoopwrightError
 │   ├── DiskFull
 │   ├── NotPermitted
 │   └── FileGone
+├── UnjudgedTree         a gate does not judge the tree; says what it loads and what to do, exit code 6
 ├── StoreUnavailable     the database cannot be reached or written
 │   └── DamagedDatabase  its file is damaged; names the backup and the command that restores it
 ├── DamagedRow           something in the database is not what was written there
@@ -322,6 +323,16 @@ class FileGone(MachineTrouble):
     code = "file_gone"
     what = "A file or folder was deleted or moved while Loopwright used it"
     hint = "put it back and run the command again; `loopwright doctor` says what is left of the home"
+
+
+class UnjudgedTree(LoopwrightError):
+    """A gate passes although the project's own modules cannot be loaded: it does not judge the tree."""
+
+    code = "unjudged_tree"
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.hint = hint
 
 
 class StoreUnavailable(LoopwrightError):

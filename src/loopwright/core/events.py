@@ -149,6 +149,10 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "envelope_probing": EventType(_LOW, "One attempt finds out whether a closed account is open again."),
         "envelope_still_closed": EventType(_LOW, "The account was found closed once more."),
         "envelope_opened": EventType(_NORMAL, "An account is open again; what waited for it goes on."),
+        "checks_contradicted": EventType(
+            _NORMAL,
+            "The work contradicts existing checks; the agent has one turn to keep them or to say why.",
+        ),
         "review_asked": EventType(_NORMAL, "An independent reviewer is to look at the work before it lands."),
         "review_ended": EventType(_NORMAL, "A review of the work came to its end."),
         "look_ended": EventType(_NORMAL, "A look at the whole came to its end."),

@@ -12,6 +12,7 @@ class Failure(StrEnum):
 
     NO_CHANGE = "no_change"
     GATE = "gate"
+    CONTRADICTION = "contradiction"
     REVIEW = "review"
     LOOK = "look"
     ISSUES = "issues"
@@ -93,6 +94,9 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {
         Failure.NO_CHANGE: Rule(Level.ATTEMPT, "The agent changed nothing, or nothing of what was rejected."),
         Failure.GATE: Rule(Level.ATTEMPT, f"A check failed on the result{POINTERS[0]}."),
+        Failure.CONTRADICTION: Rule(
+            Level.ATTEMPT, "The work contradicts existing checks, and a person wants them kept."
+        ),
         Failure.REVIEW: Rule(Level.ATTEMPT, f"A reviewer found what must not land{POINTERS[1]}."),
         Failure.LOOK: Rule(Level.ATTEMPT, "A look at the whole was not reported in the form asked for."),
         Failure.ISSUES: Rule(Level.NONE, "A look at the whole found what has to be mended first."),

@@ -51,6 +51,8 @@ class CommandResult:
     """Whether that is known from its own report only, so that no canary was tried."""
     known_failures: int = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
+    known_failed: tuple[str, ...] = ()
+    """The first of these, by name."""
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed on the same tree, or its own name where no tests could be seen."""
     kept_sha256: str = ""
@@ -104,8 +106,17 @@ class Verdict:
     """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
     unknown_before: str = ""
     """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
+    broken: tuple[str, ...] = ()
+    """Tests that did not fail before the work and fail now, and commands that passed before and fail now."""
+    lost: tuple[str, ...] = ()
+    """Tests that ran before the work and do not run now: missing, skipped or deselected."""
+    passed_before: int = 0
+    passed_now: int = 0
+    """How many tests passed in the commands that could be compared, before the work and now."""
     left_open: tuple[str, ...] = ()
-    """What else was seen that leaves something open: tests of the work's own that did not run, for example."""
+    """What else was seen that leaves something open: each is a gap where the final tree is judged."""
+    notes: tuple[str, ...] = ()
+    """What is worth telling and changes nothing: new tests that were skipped, for example."""
 
     @property
     def is_excused(self) -> bool:

@@ -1,7 +1,7 @@
 """Which files of a project decide what its gate says: existing tests, their configuration, gate scripts.
 
 They are known by their names, per ecosystem, as tables; the setting `gate_files` adds to them or takes out. What an
-attempt changed among them is judged with the files as they were before: see `docs/adr/0018-gate-integrity.md`.
+attempt changed among them is judged with the files as they were before: see `docs/adr/0028-old-checks-decide.md`.
 """
 
 import posixpath
@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from fnmatch import fnmatchcase
 from typing import Final
 
 from loopwright.core.globs import any_covers, names_anything
@@ -20,13 +21,13 @@ class Kind(StrEnum):
     """How a file steers a gate."""
 
     TEST = "test"
-    """A test, or something that tests read: a new one is welcome, an existing one is pinned."""
+    """A test, or data that tests read."""
     STEERING = "steering"
-    """Configuration, a plugin or a script of the gate: pinned, and a new one is left out of the pinned run."""
+    """Configuration, a plugin or a script of the gate."""
     MIXED = "mixed"
-    """Holds other things too: pinned by the parts that steer."""
+    """Holds other things too: only its judging keys are restored."""
     BUILD = "build"
-    """May steer, and no part of it can be told apart: named, and the outcome says so."""
+    """A build file whose judging parts cannot be separated: it is never restored, only noted."""
 
 
 _TEST_FOLDERS: Final = frozenset(
@@ -112,8 +113,6 @@ _STEERING_FOLDERS: Final = frozenset(
 )
 _CI_FOLDERS: Final = frozenset({"ci", ".ci"})
 """Folders at the top in which everything is there to judge: scripts, and the lists that they read."""
-_FORGE: Final = ".github"
-"""The same for a forge; what is new in it nothing reads here."""
 _VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty"})
 _CHECKERS: Final = re.compile(
     r"testify|stretchr|gomega|ginkgo|go-cmp|gotest\.tools|check\.v1|pytest|unittest|hypothesis|hamcrest|mock"
@@ -136,7 +135,7 @@ _BUILD_NAMES: Final = (
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
 )
-"""Python modules that would take the place of a test runner, wherever they lie."""
+"""Python modules that, newly added, would take the place of a test runner."""
 _SHADOWED: Final = frozenset(
     {"argparse", "ast", "contextlib", "doctest", "functools", "importlib", "inspect", "io", "os", "re"}
     | {"runpy", "site", "traceback", "types", "warnings"}
@@ -151,9 +150,11 @@ _SHADOWED: Final = frozenset(
         "testfixtures",
         "numpy",
     }
+    | {"bandit", "black", "coverage", "flake8", "isort", "mypy", "nox", "pycodestyle", "pyflakes", "pylint"}
+    | {"pyright", "ruff", "tox"}
 )
-"""Modules that test runners load, or that tests check with: a new file of that name in a folder that Python searches
-would be taken instead."""
+"""Modules that test runners load, that tests check with, or that judge source: a new file of that name in a folder
+that Python searches would be taken instead."""
 _ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
 _STANDARD: Final = frozenset(sys.stdlib_module_names)
 _FIRST: Final = frozenset({"", "tests", "test"})
@@ -162,40 +163,42 @@ _FIRST: Final = frozenset({"", "tests", "test"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rules:
-    """What counts as a gate file in one plan."""
+    """What counts as a judging file in one plan."""
 
     patterns: tuple[str, ...] = ()
-    """More of them; one that begins with `!` takes out."""
+    """Added by the setting `gate_files`; a pattern that starts with `!` takes files out."""
     scripts: frozenset[str] = frozenset()
-    """Files that the commands themselves run, and what configuration names to be loaded."""
-    tests: frozenset[str] = frozenset()
-    """Files that hold tests, or that nothing but tests uses, whatever they are called."""
-    shared: frozenset[str] = frozenset()
-    """Files that tests use and the product too: they cannot be put back without taking its work away."""
+    """Files that the gate commands run, and modules that the runner's configuration loads."""
     targets: frozenset[str] = frozenset()
-    """Where a new file or folder would tell make that there is nothing to do."""
+    """Make targets: a new file or folder of that name would tell make that there is nothing to do."""
+    test_names: tuple[str, ...] = ()
+    """Names of test files, as the configuration of pytest has them."""
+    packages: frozenset[str] = frozenset()
+    """Folders that were Python packages before the work: a new module in one takes nobody's place."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFiles:
-    """What an attempt did to the gate's files, and what came of it: a fact of the receipt."""
+    """What an attempt did to the files that judge it, and what came of it: a fact of the receipt."""
 
     pinned: tuple[str, ...] = ()
-    """Changed without leave: the gate also ran with these as they were before."""
+    """Judging files that it changed, added or deleted: the gate also ran with these as they were before."""
     pinned_tree: str | None = None
     """The tree of that run."""
-    exempt: tuple[str, ...] = ()
-    """Changed with leave: by the task's scope, or by a person."""
     pinned_without: tuple[str, ...] = ()
-    """Commands that did not run there: they name new tests alone, below a `conftest.py` that is not there as it is."""
-    acting: tuple[str, ...] = ()
-    """Where new tests that judge the work do something that the others see."""
-    uncompared: tuple[str, ...] = ()
-    """Changed, and what was loosened in them cannot be told by reading."""
-    weakened: tuple[str, ...] = ()
-    """Checks that are gone or ask for less, in plain words."""
-    moved: tuple[str, ...] = ()
-    """Tests that are at another place now, or load a module from one, and else are what they were: `old -> new`."""
+    """Commands that need a file which the work added, so they ran on the candidate only."""
+    exempt: tuple[str, ...] = ()
+    """Judging files that it changed and that `may_change` names: they were not restored."""
+    build_files: tuple[str, ...] = ()
+    """Build files that it changed: they may steer the gate and cannot be restored in part."""
+    contradicted: tuple[str, ...] = ()
+    """Existing checks that fail, or no longer run, with the new code and the old judging files."""
+    allowed_by: tuple[str, ...] = ()
+    """Who allowed each of them, in the same order; empty while nobody has."""
+    reason: str = ""
+    """Why the agent changes what these checks demand, in its own words."""
+    missing: tuple[str, ...] = ()
+    """Tests that passed before and do not run in the candidate's own run."""
     added_tests: int = 0
     red_proof: bool | None = None
     """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
@@ -207,35 +210,31 @@ class GateFiles:
     """Why it need not be tried; empty when it was, or was not asked for."""
     red_missing: str = ""
     """Why it is not known although it was asked for."""
-    answers: tuple[str, ...] = ()
-    """Places of the work that hold an input and its answer of one of the tests that judge it."""
-
-    def is_capped(self, *, reviewed: bool, held_out: bool = False) -> bool:
-        """Whether the work counts as verified with gaps only: unless a reviewer looked at exactly this change.
-
-        Checks that its author never saw are as good where it changed, with leave, tests that it saw, or may only know
-        their answers. They are not where it changed what steers every check, these too.
-        Checks that passed before the work prove nothing, whoever looks at them; nor do those that should have shown
-        that they failed there and did not.
-        """
-        covered = reviewed or (held_out and all(is_test_file(path) for path in self.exempt))
-        unjudged = bool(self.exempt or self.answers) and not covered
-        uncompared = bool(self.uncompared or self.acting or self.pinned_without) and not reviewed
-        return unjudged or uncompared or self.red_proof is False or bool(self.red_missing)
+    red_seen: tuple[str, ...] = ()
+    """Tests that the gates saw fail on the tree before the work, and that pass with it: nothing else has to show it."""
+    suspicious: tuple[str, ...] = ()
+    """Places that a reviewer should look at. They never change the outcome."""
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
-    """Say how a file steers the gate, None when it does not; `path` is relative to the project."""
+    """Return how a file judges, None when it does not; `path` is relative to the project."""
     for pattern in reversed(rules.patterns):
         # The last that names it decides, so that a folder can be added and a part of it taken out again.
         if any_covers([pattern.removeprefix("!")], path):
             return None if pattern.startswith("!") else _named(path, existed=existed) or Kind.STEERING
     if path in rules.scripts or (not existed and _stops_make(path, rules.targets)):
         return Kind.STEERING
-    kind = _named(path, existed=existed, searched=rules.scripts)
-    if kind is None and path in rules.tests:
-        return Kind.TEST
-    return Kind.BUILD if kind is None and path in rules.shared else kind
+    known = existed or posixpath.dirname(path) in rules.packages
+    kind = _named(path, existed=known, searched=rules.scripts)
+    by_runner = any(fnmatchcase(posixpath.basename(path), each) for each in rules.test_names)
+    return Kind.TEST if kind is None and by_runner else kind
+
+
+def takes_a_place(path: str, rules: Rules) -> bool:
+    """Return whether a new file would be taken for something else: a module of that name, or a target of make."""
+    *folders, name = path.split("/")
+    shadows = name.endswith((".py", ".so")) and _shadows(folders, name, rules.scripts)
+    return _stops_make(path, rules.targets) or (shadows and posixpath.dirname(path) not in rules.packages)
 
 
 def is_code(path: str) -> bool:
@@ -255,7 +254,7 @@ def _stops_make(path: str, targets: frozenset[str]) -> bool:
 
 
 def is_test_file(path: str) -> bool:
-    """Say whether a file by its name has tests and nothing that other tests are run with."""
+    """Return whether a file by its name holds tests and nothing that other tests run with."""
     name = path.rpartition("/")[2]
     return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
 
@@ -268,11 +267,9 @@ def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | 
         return Kind.STEERING
     if any(re.fullmatch(each, name) for each in _STEERING_NAMES):
         return Kind.STEERING
-    if name.endswith(".py") and (name.removesuffix(".py") in _RUNNERS or _RUNNERS & set(folders)):
-        return Kind.STEERING
     if not existed and name.endswith((".py", ".so")) and _shadows(folders, name, searched):
         return Kind.STEERING
-    if folders and (folders[0] in _CI_FOLDERS or (existed and folders[0] == _FORGE)):
+    if folders and folders[0] in _CI_FOLDERS:
         return Kind.STEERING
     if _VENDORED & set(folders):
         # A library that was taken in is no work, and a new one is only of interest where tests check with it.
@@ -292,6 +289,8 @@ def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool
     Python searches the folder of the script that it runs before all others (`searched` has those of the gate).
     """
     stem = name.partition(".")[0]
+    if stem in _RUNNERS or _RUNNERS & set(folders):
+        return True
     beside = {posixpath.dirname(script) for script in searched if script.endswith(".py")}
     if stem in _SHADOWED and "/".join(folders) in _ROOTS | beside:
         return True

@@ -227,16 +227,6 @@ def _package_words(commands: Iterable[str]) -> list[str]:
     return [word for call in calls if _package_of(call) for word in call.words]
 
 
-def new_scripts(before: str | None, after: str | None, commands: Sequence[str]) -> list[str]:
-    """Return the scripts of package.json that commands call and that were not there before."""
-    try:
-        old, new = (json.loads(text or "{}").get("scripts") or {} for text in (before, after))
-    except (ValueError, AttributeError):
-        return []
-    words = set(_package_words(commands))
-    return sorted(name for name in new if name not in old and name in words) if isinstance(new, dict) else []
-
-
 def _modules(command: str) -> list[str]:
     """Return where the modules lie that a command runs with `python -m`."""
     found: list[str] = []

@@ -1,10 +1,12 @@
 """Checks of a task that its agent never sees: it can then only pass them by doing what it was asked for."""
 
 import hashlib
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopwright.core.findings import Verdict
+from loopwright.core.gate_files import is_test_file
 from loopwright.core.model import Task
 from loopwright.core.policy import GateCommand, HeldFile, HeldOut
 from loopwright.core.states import TaskState
@@ -36,6 +38,17 @@ class Unseen:
     def files(self) -> tuple[HeldFile, ...]:
         """What lies in the tree for them."""
         return held_files(self.held)
+
+
+def proposed(acceptance: Sequence[GateCommand]) -> str:
+    """Return a held-out check that fits a task's acceptance, as a line for the plan; it still needs other inputs."""
+    command = acceptance[0].command
+    files = [word for word in command.split() if is_test_file(word)]
+    if files:
+        mine = f"held_out/{files[0].rpartition('/')[2]}"
+        run = command.replace(files[0], mine)
+        return f"held_out: {{run: {json.dumps(run)}, files: {json.dumps(mine)}}}"
+    return f"held_out: [{json.dumps(command)}]"
 
 
 def unseen_of(tasks: Sequence[Task]) -> tuple[Unseen, ...]:
@@ -77,7 +90,8 @@ def veiled(verdict: Verdict) -> Verdict:
         checks=tuple(checks),
         # Names of tests, too, would tell what they look at.
         left_open=("something in it that may not be told",) if verdict.left_open else (),
-        commands=tuple(replace(one, tail="") for one in verdict.commands),
+        notes=(),
+        commands=tuple(replace(one, tail="", known_failed=()) for one in verdict.commands),
         reruns=tuple(
             replace(rerun, commands=tuple(replace(one, tail="") for one in rerun.commands))
             for rerun in verdict.reruns

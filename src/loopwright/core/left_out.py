@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _SHOWN: Final = 10
 _SEPARATORS: Final = frozenset(":[/.")
 """What stands in an id between a file, a class or a package and the tests in it."""
-_UNLOADED: Final = "unittest.loader._FailedTest."
+UNLOADED: Final = "unittest.loader._FailedTest."
 """How the id begins under which unittest reports a module that could not be loaded."""
 NOT_THE_SAME: Final = "no test that failed without it was seen to pass with it"
 
@@ -53,8 +53,8 @@ def _without_answer(wanted: frozenset[str], ran: Collection[str]) -> frozenset[s
 
 
 def _answered(test: str, wholes: Collection[str], ran: Iterable[str]) -> bool:
-    if test.startswith(_UNLOADED):
-        module = test.removeprefix(_UNLOADED)
+    if test.startswith(UNLOADED):
+        module = test.removeprefix(UNLOADED)
         return any(f".{module}." in f".{each}" for each in ran)
     return test in wholes or test.removesuffix("/__init__.py") in wholes
 
@@ -75,7 +75,7 @@ def with_new_skips(
     before: "Baseline | None",
     brought: tuple[str, ...],
 ) -> Verdict:
-    """Name tests of files that the work brought or changed that were skipped or expected to fail, and not so before.
+    """Note tests of files that the work brought or changed that were skipped or expected to fail, and not so before.
 
     `brought` says how their ids begin.
     """
@@ -92,7 +92,7 @@ def with_new_skips(
                 f"{result.name}: {counted(ids)} that the work brought or changed "
                 f"{'was' if len(ids) == 1 else 'were'} skipped or expected to fail: {listed(ids)}"
             )
-    return replace(verdict, left_open=(*verdict.left_open, *dict.fromkeys(said)))
+    return replace(verdict, notes=(*verdict.notes, *dict.fromkeys(said)))
 
 
 def new_skips(found: "Witnessed", known: Collection[str]) -> Iterator[str]:
@@ -120,14 +120,25 @@ def unloaded_skips(without: "Witnessed | None", found: "Witnessed") -> Iterator[
 def refused_without(
     without: Mapping[str, "Witnessed"], with_work: Mapping[str, "Witnessed"], names: Mapping[str, str]
 ) -> tuple[str, ...]:
-    """Say which tests failed without the work and were not run with it, by command."""
+    """Return which tests ran without the work and not with it, by command."""
     return tuple(
-        f"{names[command]}: {counted(ids)} that failed without the work {'is' if len(ids) == 1 else 'are'} "
+        f"{names[command]}: {counted(ids)} that {how} without the work {'is' if len(ids) == 1 else 'are'} "
         f"{what} with it: {listed(ids)}"
         for command, before in without.items()
         if (found := with_work.get(command)) is not None
-        for what, ids in unanswered(before, found)
+        for how, what, ids in (
+            *(("failed", *one) for one in unanswered(before, found)),
+            ("passed", "skipped", _within(before.passed - found.passed, found.skipped)),
+            ("passed", "deselected", _within(before.passed - found.passed, found.deselected)),
+        )
+        if ids
     )
+
+
+def _within(tests: Iterable[str], wholes: Collection[str]) -> frozenset[str]:
+    """Return the tests that are among these, or lie in a file or class that is."""
+    parts = {test: [test[:n] for n, each in enumerate(test) if each in _SEPARATORS] for test in tests}
+    return frozenset(test for test, some in parts.items() if any(one in wholes for one in (test, *some)))
 
 
 def is_shown(
@@ -149,6 +160,13 @@ def is_shown(
         if found.passed and (not failed or _without_answer(failed, found.passed) != failed):
             return True
     return False
+
+
+def now_passing(before: Iterable["Witnessed"], now: Iterable["Witnessed"]) -> tuple[str, ...]:
+    """Return the tests, or files that could not be loaded, that failed before the work and pass with it."""
+    failed = frozenset[str]().union(*(one.failed for one in before))
+    passed = frozenset[str]().union(*(one.passed - one.failed for one in now))
+    return tuple(sorted(failed - _without_answer(failed, passed)))
 
 
 def counted(ids: Iterable[str]) -> str:

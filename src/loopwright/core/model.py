@@ -207,6 +207,8 @@ class Task:
     """What kind of work it is, in its source's own word."""
     complexity: str = "medium"
     """high, medium or low (`core.complexity`)."""
+    prove: bool = False
+    """Whether its checks have to be seen to fail without its work (`core.tdd`)."""
     status: TaskState
     origin: str = ""
     """Where it comes from: empty for the source; `fix`, `qa`, `docs` (added by the machine), `discovered`."""
@@ -352,6 +354,8 @@ class Run:
     output_bytes: int | None = None
     files_sha256: str = ""
     """Of all else that was written down of it when it ended; empty for one that was broken off."""
+    reused_run_id: str | None = None
+    """The gate run on the same tree whose results it has; None when its commands ran."""
     verdict: Verdict | None = None
     created_at: datetime
     started_at: datetime | None = None
@@ -394,6 +398,8 @@ class Review:
     """Whether all of the change was shown to the reviewer, or only its beginning and the files."""
     reasons: tuple[str, ...] = ()
     """Why it was needed."""
+    contradicted: tuple[str, ...] = ()
+    """The existing checks that the change contradicts: the review decides about exactly these."""
     tries: int = 0
     """How many of its runs gave no answer that could be read."""
     problem: str = ""

@@ -5,18 +5,21 @@ unless a person says why; one that is red there is told, because tasks are judge
 """
 
 import posixpath
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from loopwright.core.command_lines import words_of
 from loopwright.core.evaluating import Finding, Item, Weight, some
 from loopwright.core.findings import CommandResult, Verdict
-from loopwright.core.gate_files import Kind, Rules, kind_of
+from loopwright.core.gate_files import Kind, Rules, is_test_file, kind_of
+from loopwright.core.globs import any_covers
 from loopwright.core.left_out import counted, listed
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import command_id, is_bad, is_of, telling_line
-from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
+from loopwright.core.witnesses import NO_END, NOTHING, Witnessed, files_named
 
 CHECK: Final = "base"
 _COULD_NOT_RUN: Final = {
@@ -53,6 +56,8 @@ class OnBase:
     watched: bool = False
     """Whether its tests can be seen: then what fails here is not held against the work."""
     duration_s: float = 0.0
+    missing: tuple[str, ...] = ()
+    """Files that it names and could not find."""
 
 
 def conditions(
@@ -93,8 +98,8 @@ def _condition(
         condition, why = Condition.EMPTY, NOTHING
     elif green:
         condition, why = Condition.GREEN, ""
-    elif failed:
-        condition, why = Condition.RED, f"{_fail(failed)}: {listed(failed)}"
+    elif found is not None and failed:
+        condition, why = Condition.RED, _fail(found)
     else:
         said = bad[0].name if bad and bad[0].name != result.name else telling_line(result.tail)[:_LINE]
         condition, why = Condition.RED, f"exit code {result.exit_code}{f': {said}' if said else ''}"
@@ -106,7 +111,37 @@ def _condition(
         failed=failed,
         watched=found is not None,
         duration_s=result.duration_s,
+        missing=() if green else missing_files(command.command, result.tail),
     )
+
+
+def missing_files(command: str, output: str) -> tuple[str, ...]:
+    """Return the files that a command could not find by its own words: those it names, and what pytest was given."""
+    found = _NOT_FOUND_BY_PYTEST.findall(output)
+    for word in words_of(command):
+        path = word.partition("::")[0].removeprefix("./").rstrip("/")
+        if path.startswith(("-", "/")) or not ("/" in path or "." in path):
+            continue
+        if any(line.search(output) for line in _not_found(re.escape(path))):
+            found.append(path)
+        module = path.removesuffix(".py").replace("/", ".")
+        if re.search(rf"^ModuleNotFoundError: No module named '{re.escape(module)}'", output, re.MULTILINE):
+            found.append(f"{module.replace('.', '/')}.py")
+    return tuple(dict.fromkeys(found))
+
+
+_NOT_FOUND_BY_PYTEST: Final = re.compile(r"^ERROR: (?:file or directory )?not found: ([^:\s]+)", re.MULTILINE)
+
+
+def _not_found(path: str) -> Iterator[re.Pattern[str]]:
+    """Yield how Python, shells and node say that there is no such file."""
+    for text in (
+        rf"can't open file '(?:[^'\n]*/)?{path}'",
+        rf"^[\w./-]+: (?:line )?(?:\d+: )?(?:cannot open )?(?:\./)?{path}: No such file",
+        rf"cannot open (?:\./)?{path}\b",
+        rf"(?:Could not find|Cannot find module) '(?:[^'\n]*/)?{path}'",
+    ):
+        yield re.compile(text, re.MULTILINE)
 
 
 def _broken(command: GateCommand, result: CommandResult, found: Witnessed | None, denial: str | None) -> str:
@@ -147,6 +182,9 @@ def gate_findings(
         prepares = bool(setup) and n == 0
         what = f"{' or '.join(setup)} command" if prepares else f"gate {one.name}"
         fix = _fix_of(setup) if prepares else _FIX
+        if one.missing and not prepares:
+            found.append(_of_missing(one, tasks))
+            continue
         match one.condition:
             case Condition.BROKEN:
                 found.append(_refused(f"the {what} cannot run on the base: {one.why}; {fix}", elsewhere))
@@ -161,7 +199,7 @@ def gate_findings(
             case Condition.RED if one.failed:
                 text = (
                     f"the {what} is red on the base, {one.why}; that stops nothing: tasks are judged on what fails "
-                    "newly, and what fails there already proves nothing"
+                    "newly, and what fails there may fail until its task lands"
                 )
                 found.append(_told(text))
             case Condition.RED:
@@ -175,18 +213,49 @@ def gate_findings(
     return found
 
 
+def told_by_gates(command: GateCommand, gates: Sequence[OnBase], there: Collection[str]) -> OnBase | None:
+    """Return how acceptance ends on the base, where that is known without running it: only that it fails.
+
+    `there` are the files of the base. Acceptance that names a test file fails if that is not there, or if a gate saw a
+    test in it fail.
+    """
+    files = [path for path in files_named(command.command) if is_test_file(path)]
+    failed = tuple(test for gate in gates for test in gate.failed if files and test.startswith(tuple(files)))
+    missing = [path for path in files if path not in there and "/" in path]
+    if not failed and not missing:
+        return None
+    fail = "fails" if len(failed) == 1 else "fail"
+    told = f"{counted(failed)} {fail} there: {listed(failed)}"
+    why = told if failed else f"{missing[0]} does not exist there"
+    return OnBase(
+        name=command.name,
+        command=command.command,
+        condition=Condition.RED,
+        why=why,
+        failed=failed,
+        watched=bool(failed),
+    )
+
+
 def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> list[Finding]:
-    """Say which tasks have acceptance that passes before the work: it has to be able to fail."""
+    """Say which tasks have acceptance that passes before the work, or that names a file which nobody will create."""
     found = []
     for task in tasks:
         ended = [ran[one.command] for one in task.acceptance if one.command in ran]
+        missing = dict.fromkeys(path for one in ended for path in one.missing)
+        if lost := [path for path in missing if not any(_may_create(each, path) for each in tasks)]:
+            text = (
+                f"{task.key}: its acceptance names {some(lost)}, which the base commit does not have and which is in "
+                "the scope of no task; fix the path, or add it to a scope"
+            )
+            found.append(Finding(check=CHECK, weight=Weight.POINTLESS, text=text))
         passing = [one.command for one in ended if one.condition is Condition.GREEN]
         if not passing:
             continue
         if len(passing) == len(task.acceptance):
             text = (
-                f"{task.key}: its acceptance passes on the base already ({some(passing)}), so it proves the work only "
-                "through tests that the work brings along"
+                f"{task.key}: its acceptance passes on the base already ({some(passing)}), so only tests that the work "
+                "brings along can show the work"
             )
         else:
             text = (
@@ -197,6 +266,29 @@ def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> lis
     if more <= 0:
         return found
     return [*found[:_TOLD], _told(f"and {more} more tasks whose acceptance passes on the base already")]
+
+
+def _of_missing(gate: OnBase, tasks: Sequence[Item]) -> Finding:
+    """Say that a gate names a file that is not there: no work can pass it before that file exists."""
+    said = f"the gate {gate.name} names {some(list(gate.missing))}, which the base commit does not have"
+    if all(any(_is_to_create(task, path) for task in tasks) for path in gate.missing):
+        return _told(
+            f"{said}: it fails until a task creates it, and so does every task that lands before that one"
+        )
+    text = (
+        f"{said} and no task is to create; fix the path, or name it in the scope of the task that creates it"
+    )
+    return Finding(check=CHECK, weight=Weight.POINTLESS, text=text)
+
+
+def _may_create(task: Item, path: str) -> bool:
+    return not task.scope or any_covers(task.scope, path)
+
+
+def _is_to_create(task: Item, path: str) -> bool:
+    """Return whether a task speaks of a file: in its scope, or in what it asks for."""
+    said = (task.title, task.description, *task.criteria, *(one.command for one in task.acceptance))
+    return (bool(task.scope) and any_covers(task.scope, path)) or any(path in text for text in said)
 
 
 _FIX: Final = "fix the command, or install what it needs with the setting `dependencies` or `setup`"
@@ -225,5 +317,16 @@ def _told(text: str) -> Finding:
     return Finding(check=CHECK, weight=Weight.TOLD, text=text)
 
 
-def _fail(tests: Sequence[str]) -> str:
-    return f"{counted(tests)} {'fails' if len(tests) == 1 else 'fail'} there"
+def _fail(found: Witnessed) -> str:
+    """Say which test files cannot be loaded and which tests fail."""
+    files, tests = found.unloaded, found.failed - found.unloaded
+    said = []
+    if files:
+        said.append(
+            f"{len(files)} test file{'s' * (len(files) != 1)} cannot be loaded there: {listed(files)}"
+        )
+    if tests:
+        said.append(f"{counted(tests)} {'fails' if len(tests) == 1 else 'fail'} there: {listed(tests)}")
+    if found.none_ran:
+        said.append("no test runs there")
+    return "; ".join(said)

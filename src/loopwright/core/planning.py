@@ -57,6 +57,10 @@ task and the repository, in a clone of its own, several at the same time where n
 - `depends_on` names what has to be there before; leave it empty where order does not matter.
 - `acceptance` are shell commands that fail now and pass when the task is done. A command that cannot fail is refused.
   Prefer the project's own test runner; a task may have to write the test that checks it.
+- `held_out` are one or two more such commands for each task, which its agent never sees. They ask for the same
+  behaviour with other inputs than `acceptance` and the task's tests, so that only work that really does it passes. Each
+  is complete in itself, such as `python -c "from shop import price; assert price(7) == 21"`: it needs no file that the
+  task does not make, and checks only what the description asks for. Never name their inputs in `description`.
 - `criteria` say in words what else must be true.
 - `scope` names the paths that it changes, tests included, so that tasks that overlap take turns.
 - `complexity` is low, medium or high; `priority` is lower for what should come first, 50 for what is as usual.

@@ -71,6 +71,8 @@ class ReviewPolicy:
     model: str | None = None
     max_turns: int = 2
     """How often an attempt's agent may mend what a reviewer found."""
+    max_share: int = 15
+    """Percent of a task's spend that its reviews may cost at most; 0 sets no limit."""
     lines: int = 300
     """A change of more lines is risky."""
     paths: tuple[str, ...] = ()
@@ -146,8 +148,14 @@ class Policy:
     copy_files: tuple[str, ...] = ()
     gate_files: tuple[str, ...] = ()
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
+    may_change: tuple[str, ...] = ()
+    """Tests and judging files that the work may change although existing checks contradict it."""
+    test_changes: str = "ask"
+    """What happens to work that contradicts existing checks: `ask` a reviewer or a person, or `allow` it."""
+    installed_gates: tuple[str, ...] = ()
+    """Gates that test an installed build, not the tree; a person accepted that."""
     test_runners: tuple[ConfiguredRunner, ...] = ()
-    red_proof: str = "logic"
+    red_proof: str = "fixes"
     """Of which tasks the checks are also run without the work, where they have to fail: one of `core.tdd.RedProof`."""
     qa_mode: str = "full"
     """What a look at the whole goes through: one of `core.qa.AREAS`."""

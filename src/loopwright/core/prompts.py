@@ -4,6 +4,7 @@ import json
 from collections.abc import Sequence
 
 from loopwright.core import doc_sync
+from loopwright.core.contradictions import turn_prompt
 from loopwright.core.discoveries import DISCOVERED_FENCE
 from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Answering, GateCommand
@@ -33,6 +34,13 @@ _RED_TESTS = (
 )
 
 
+_RULE = (
+    "They also run with your code and with every existing test, fixture and test configuration as it was before. "
+    "You may add, rewrite or move tests as long as the old ones still pass with your code. If the task asks for "
+    "behaviour that an existing test forbids, do it and say so: a person decides."
+)
+
+
 _FLAGGING = (
     f"If your change alters {doc_sync.CHANGES}, and documents of this repository for people who sell or plan speak of "
     "that, name them in your last message in a block like this one; they are brought up to date afterwards:\n\n"
@@ -50,6 +58,7 @@ def implementer(
     answers: Sequence[tuple[str, str]] = (),
     asks_by_tool: bool = False,
     findings: Sequence[Finding] = (),
+    contradicted: Sequence[str] = (),
 ) -> str:
     """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
     parts = [_opening(plan, task, attempt)]
@@ -81,6 +90,8 @@ def implementer(
             "An independent reviewer looked at what you did in this workspace. What it found must be mended before the "
             "work can land; leave everything else as it is:\n\n" + indented(in_words(findings))
         )
+    if contradicted:
+        parts.append(turn_prompt(contradicted))
     if attempt.evidence:
         before = "The previous attempt was not accepted. You start again from a clean tree."
         if is_carried_on(plan, task, attempt):
@@ -189,7 +200,7 @@ def _checks(gates: tuple[GateCommand, ...]) -> str:
     commands = [
         gate.command if gate.name == gate.command else f"{gate.name}: {gate.command}" for gate in gates
     ]
-    return listed("Afterwards these commands are run on your result, and all of them must pass", commands)
+    return f"{listed('Afterwards these commands run on your result, and all of them must pass', commands)}\n\n{_RULE}"
 
 
 def _closing() -> str:

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from loopwright.core.permissions import Wish, WishKind
 from loopwright.core.visible import on_one_line, shortened, visible
 
-QuestionKind = Literal["permission", "question", "escalation"]
+QuestionKind = Literal["permission", "question", "escalation", "contradiction"]
 
 FENCE: Final = "loopwright-ask"
 """The language of a fenced block that asks: for agents without a tool to ask with."""
@@ -43,6 +43,8 @@ class Asking:
     """Taken when nobody answers in time; without one the task is blocked then."""
     wish: Wish | None = None
     """What leave is asked for, with kind `permission`."""
+    key: str = ""
+    """What an answer holds for, with kind `contradiction`: the hash of the change and of the checks."""
 
 
 def asking_leave(wish: Wish) -> Asking:

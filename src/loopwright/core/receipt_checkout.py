@@ -39,10 +39,10 @@ def kept_patches(body: Mapping[str, Any]) -> list[Json]:
     return [one for one in latest.values() if one["patch_sha256"]]
 
 
-def checkout_gaps(body: Mapping[str, Any]) -> list[str]:
+def checkout_notes(body: Mapping[str, Any]) -> list[str]:
     """Name each change: what else was done on the machine, nobody has looked at."""
-    gaps = []
+    notes = []
     for one in body["checkout_changes"]:
         named = "; ".join(one["changes"][:_SHOWN]) + (" …" if len(one["changes"]) > _SHOWN else "")
-        gaps.append(f"the checkout changed while {one['run']} ran: {named} ({WHOSE[one['whose']]})")
-    return gaps
+        notes.append(f"the checkout changed while {one['run']} ran: {named} ({WHOSE[one['whose']]})")
+    return notes

@@ -60,11 +60,9 @@ def is_passed_by_word(task: Mapping[str, Any]) -> bool:
     return task["status"] == TaskState.COMPLETE.value and task["landed_sha"] is None and not ended
 
 
-def look_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
+def look_notes(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     """Name what a look at the whole is not worth."""
     name = repr(task["key"])
-    if is_passed_by_word(task):
-        return [f"task {name} was passed by a person's word: nothing was checked"]
     mine = [one for one in body["looks"] if one["task_id"] == task["id"]]
     if task["type"] != TYPE or task["status"] != TaskState.COMPLETE.value or not mine:
         return []

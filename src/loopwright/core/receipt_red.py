@@ -19,7 +19,13 @@ def red_differences(receipt: Mapping[str, Any]) -> list[str]:
         key = gate_key(acceptance_of(receipt["plan"], task) or gates_asked(receipt["plan"]))
         for attempt in task["attempts"]:
             facts = attempt["gate_files"]
-            if facts is None or facts["red_proof"] is None:
+            if facts is None:
+                continue
+            if facts["red_seen"] and not any(
+                ran["exit_code"] for one in receipt["verdicts"] for ran in one["commands"]
+            ):
+                found.append(f"no verdict says that tests of task {task['key']!r} failed before its work")
+            if facts["red_proof"] is None:
                 continue
             if (facts["red_tree"], key, facts["red_proof"]) not in said:
                 how = "failed" if facts["red_proof"] else "passed"

@@ -259,8 +259,12 @@ def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
     keys = {task["id"]: task["key"] for task in receipt["tasks"]}
     for one in receipt["overrides"]:
         yield "  - " + _line(decided(one, keys))
-    yield "Not checked by anybody:"
-    yield from (f"  - {_line(gap, most=_LONGEST)}" for gap in receipt["not_checked"])
+    yield "Gaps:" if receipt["gaps"] else "Gaps: none"
+    for gap in receipt["gaps"]:
+        yield f"  - {_line(gap['cause'], most=_LONGEST)}"
+        yield f"    {_line(gap['remedy'], most=_LONGEST)}"
+    yield "Notes:"
+    yield from (f"  - {_line(note['text'], most=_LONGEST)}" for note in receipt["notes"])
     yield ""
 
 

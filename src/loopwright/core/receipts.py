@@ -1,7 +1,8 @@
 """Receipts: the record of a plan that a stranger can check against the repository.
 
 A receipt is plain JSON. Outcomes, sums and gaps are derived from the facts in it and from nothing else, by the
-same function when it is written and when it is verified. Unknown stays null and is named under `not_checked`.
+same function when it is written and when it is verified. What lowers the outcome is under `gaps`, everything else that
+is worth telling under `notes`; `not_checked` has both as plain sentences.
 """
 
 import hashlib
@@ -18,11 +19,12 @@ from loopwright.core.findings import CheckStatus, CommandResult
 from loopwright.core.gates import setup_command
 from loopwright.core.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.receipt_checkout import kept_patches
-from loopwright.core.receipt_facts import USAGE, Json, derive, gate_files, gate_outputs, review_of
+from loopwright.core.receipt_facts import USAGE, Json, gate_files, gate_outputs, review_of
 from loopwright.core.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipt_landings import landing_hash_differences, landing_text
 from loopwright.core.receipt_looks import look_differences, looks, reports
 from loopwright.core.receipt_opinions import opinions
+from loopwright.core.receipt_outcomes import derive
 from loopwright.core.receipt_overrides import override_differences
 from loopwright.core.receipt_red import red_differences
 from loopwright.core.receipt_sandboxes import sandbox_differences
@@ -43,7 +45,15 @@ __all__ = [
 ]
 
 _MAX_BAD: Final = 100
+_DERIVED: Final = ("outcome", "cost", "usage", "gaps", "notes", "not_checked")
 _FROM_GIT: Final = ("result_tree", "diff_sha256", "not_ours")
+
+
+_POLICY: Final = (
+    *("agent", "model", "permission_mode", "max_attempts", "allow_unverified", "unseen_proof", "red_proof"),
+    *("gate_files", "may_change", "test_changes", "installed_gates"),
+)
+"""The settings of a plan that decide what its outcome is worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +184,7 @@ def build_receipt(
     derived = derive(body)
     for entry in body["tasks"]:
         entry["outcome"] = derived["outcomes"][entry["id"]]
-    body |= {key: derived[key] for key in ("outcome", "cost", "usage", "not_checked")}
+    body |= {key: derived[key] for key in _DERIVED}
     return body | {"sha256": fingerprint(body)}
 
 
@@ -307,16 +317,7 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "setup": asdict(setup) if (setup := setup_command(policy)) else None,
         "gates": [asdict(gate) for gate in plan.gates],
         "policy_sha256": _hash_of(plain(policy)),
-        "policy": {
-            "agent": policy.agent,
-            "model": policy.model,
-            "permission_mode": policy.permission_mode,
-            "max_attempts": policy.max_attempts,
-            "allow_unverified": policy.allow_unverified,
-            "unseen_proof": policy.unseen_proof,
-            "red_proof": policy.red_proof,
-            "gate_files": list(policy.gate_files),
-        },
+        "policy": {name: plain(getattr(policy, name)) for name in _POLICY},
         **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
     }
 
@@ -333,6 +334,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "title": task.title,
         "origin": task.origin,
         "type": task.type,
+        "prove": task.prove,
         "status": task.status.value,
         "failure": _value(task.failure),
         "reason": task.reason,
@@ -385,6 +387,7 @@ def _verdict(record: VerdictRecord) -> Json:
         "reason": verdict.reason,
         "unknown_before": verdict.unknown_before,
         "left_open": list(verdict.left_open),
+        "notes": list(verdict.notes),
         "sha256": _hash_of(plain(verdict)),
         "checks": {s.value: sum(c.status is s for c in verdict.checks) for s in CheckStatus},
         "bad": [
@@ -418,6 +421,7 @@ def _review(review: Review) -> Json:
         **{name: getattr(review, name) for name in copied.split()},
         "state": review.state.value,
         "reasons": list(review.reasons),
+        "contradicted": list(review.contradicted),
         "blocking": len(blocking(review.findings)),
         "opinions": len(review.findings) - len(blocking(review.findings)),
         "said_sha256": said_hash(review.summary, review.findings),
@@ -433,7 +437,7 @@ def _said(review: Review) -> Json:
 def _run(run: Run, ended_event: str | None) -> Json:
     copied = (
         "id task_id attempt_id label agent account agent_version model permission_mode sandbox prompt_sha256 "
-        "exit_code ended_by cost_micros cost_estimated output_sha256 output_bytes files_sha256"
+        "exit_code ended_by cost_micros cost_estimated output_sha256 output_bytes files_sha256 reused_run_id"
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},
@@ -463,7 +467,7 @@ def _derived_differences(receipt: Mapping[str, Any]) -> list[str]:
     derived = derive(receipt)
     found = [
         f"{name} does not follow from the facts: it says {receipt[name]!r}, they say {derived[name]!r}"
-        for name in ("outcome", "cost", "usage", "not_checked")
+        for name in _DERIVED
         if receipt[name] != derived[name]
     ]
     for task in receipt["tasks"]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from loopwright.core.answers import Unreadable, clean, findings_schema, missing, object_in
+from loopwright.core.answers import Unreadable, clean, findings_schema, missing
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.globs import any_covers
 from loopwright.core.patches import ChangedFile, Patch, file_of
@@ -22,7 +22,7 @@ from loopwright.core.states import ReviewState
 FENCE: Final = "loopwright-review"
 """The language of the fenced block that has the answer of an agent that cannot be given a schema."""
 MOST_TRIES: Final = 2
-"""So many runs may fail to give an answer that can be read, before the review is inconclusive."""
+"""After so many runs without a readable answer, a review is unclear."""
 MOST_FINDINGS: Final = 100
 _LONGEST: Final = 2000
 _LONGEST_NAME: Final = 500
@@ -56,6 +56,14 @@ BY_COMPLEXITY: Final[Mapping[str, frozenset[Ground]]] = {
 """Which of them count for a task where its complexity decides: a hard one is always reviewed, an easy one hardly."""
 
 
+class Decision(StrEnum):
+    """What a reviewer decides about a change as a whole."""
+
+    APPROVE = "approve"
+    OBJECT = "object"
+    UNCLEAR = "unclear"
+
+
 class Severity(StrEnum):
     """What a finding asks for."""
 
@@ -83,6 +91,8 @@ class Answer:
 
     summary: str
     findings: tuple[Finding, ...]
+    decision: Decision | None = None
+    """None if the reviewer gave findings alone."""
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -90,7 +100,7 @@ class Answer:
         return blocking(self.findings)
 
 
-SCHEMA: Final = findings_schema(
+_FINDINGS: Final = findings_schema(
     {
         "file": {"type": "string", "description": "The path as the diff has it."},
         "line": {
@@ -100,6 +110,18 @@ SCHEMA: Final = findings_schema(
     },
     (one.value for one in Severity),
 )
+SCHEMA: Final[Mapping[str, Any]] = {
+    **_FINDINGS,
+    "required": ["decision", *_FINDINGS["required"]],
+    "properties": {
+        "decision": {
+            "type": "string",
+            "enum": list(Decision),
+            "description": "Whether the change may land; `unclear` if you cannot tell.",
+        },
+        **_FINDINGS["properties"],
+    },
+}
 """What an answer looks like, for agents that can be given a schema."""
 
 
@@ -122,12 +144,10 @@ def reasons(
     risky = [path for one in patch.files if is_risky(path := one.path.removeprefix(top), policy.paths)]
     for ground, what, names in (
         (Ground.PLACE, "it changes places where mistakes are dear", risky),
-        (Ground.GATE, "it changed files of the gate without leave", facts.pinned),
-        (Ground.GATE, "it changed files of the gate with leave", facts.exempt),
-        (Ground.GATE, "new tests that judge it act on others", facts.acting),
-        (Ground.GATE, "what it loosened in files of the gate cannot be told by reading", facts.uncompared),
-        (Ground.GATE, "checks are gone or ask for less", facts.weakened),
-        (Ground.GATE, "it may only look right to its tests", facts.answers),
+        (Ground.GATE, "it contradicts existing checks", facts.contradicted),
+        (Ground.GATE, "tests that ran before do not run any more", facts.missing),
+        (Ground.GATE, "it changes build files that may steer the gate", facts.build_files),
+        (Ground.GATE, "it may only look right to its tests, so look here first", facts.suspicious),
     ):
         if names and ground in counts:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
@@ -148,35 +168,19 @@ def _words(part: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", part)]
 
 
-def is_capped(
-    facts: GateFiles | None,
-    state: str | None,
-    *,
-    shown_whole: bool,
-    held_out: bool = False,
-    unseen_proof: bool = False,
-) -> bool:
-    """Say whether work counts as verified with gaps only; `state` is that of the review of exactly this change.
-
-    A review that came to no result is never a pass, and one that did not see all of it covers no files of the gate.
-    `held_out` when checks judged it that its author never saw; with `unseen_proof` one of the two is needed.
-    """
-    if state == ReviewState.INCONCLUSIVE:
-        return True
-    reviewed = state == ReviewState.CLEAR and shown_whole
-    if unseen_proof and not (reviewed or held_out):
-        return True
-    return facts is not None and facts.is_capped(reviewed=reviewed, held_out=held_out)
-
-
 # --- what a reviewer says --------------------------------------------------------------------------------
 
 
 def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -> Answer | Unreadable:
-    """Read what a reviewer answered, and tie each finding to the change."""
-    value = structured if structured is not None else object_in(text, FENCE)
+    """Read a reviewer's structured answer, and tie each finding to the change. No other word of it counts."""
+    value = structured if structured is not None else _only_block(text)
     if value is None:
         return missing(FENCE)
+    if isinstance(value, Unreadable):
+        return value
+    decision = value.get("decision")
+    if decision is not None and decision not in tuple(Decision):
+        return Unreadable(problem=f"`decision` must be {', '.join(Decision)}")
     listed = value.get("findings")
     if not isinstance(listed, list):
         return Unreadable(problem="`findings` is not a list")
@@ -188,7 +192,43 @@ def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -
         found.append(finding)
     # Of too many, those are kept that ask for something.
     ranked = sorted(dict.fromkeys(found), key=lambda one: one.severity is not Severity.BLOCKING)
-    return Answer(summary=clean(value.get("summary"), _LONGEST), findings=tuple(ranked[:MOST_FINDINGS]))
+    return Answer(
+        summary=clean(value.get("summary"), _LONGEST),
+        findings=tuple(ranked[:MOST_FINDINGS]),
+        decision=Decision(decision) if decision is not None else None,
+    )
+
+
+def _only_block(text: str) -> Mapping[str, Any] | Unreadable | None:
+    """Return the answer in a reviewer's last words.
+
+    A second block may be one that the reviewer quotes from the change, so then neither counts.
+    """
+    blocks = re.findall(rf"^```{FENCE}[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
+    if len(blocks) > 1:
+        return Unreadable(problem=f"there are {len(blocks)} blocks ```{FENCE} in your last message: give one")
+    try:
+        value = json.loads(blocks[0] if blocks else text)
+    except (ValueError, RecursionError):
+        return None
+    return value if isinstance(value, dict) else None
+
+
+def outcome(answer: Answer, *, decides: bool) -> tuple[ReviewState, str]:
+    """Return how a review ends, with the reason if it is unclear.
+
+    A review that `decides` about contradicted checks needs an explicit approval.
+    """
+    if answer.blocking:
+        return ReviewState.BLOCKING, ""
+    match answer.decision:
+        case Decision.UNCLEAR:
+            return ReviewState.UNCLEAR, "the reviewer could not decide"
+        case Decision.OBJECT:
+            return ReviewState.UNCLEAR, "the reviewer objects, but names no line of the change"
+        case None if decides:
+            return ReviewState.UNCLEAR, "the reviewer gave no decision"
+    return ReviewState.CLEAR, ""
 
 
 def _finding(value: object, files: Sequence[ChangedFile]) -> Finding | str:

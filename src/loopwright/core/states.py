@@ -97,7 +97,7 @@ class ReviewState(StrEnum):
     ASKED = "ASKED"
     CLEAR = "CLEAR"
     BLOCKING = "BLOCKING"
-    INCONCLUSIVE = "INCONCLUSIVE"
+    UNCLEAR = "UNCLEAR"
     WITHDRAWN = "WITHDRAWN"
 
 
@@ -188,9 +188,11 @@ ATTEMPT: Final[Table[AttemptState]] = _table(
         _A.PREPARING: {_A.WORKING, _A.WAITING} | _UNFINISHED,
         _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
         # To PREPARING while no agent has begun: it starts from what has landed by then.
-        _A.WAITING: {_A.PREPARING, _A.WORKING} | _UNFINISHED,
-        # To WORKING while a reviewer looks at it, and for a fix turn on what that found.
-        _A.CHECKING: {_A.LANDING, _A.WORKING} | _UNFINISHED,
+        # To CHECKING after a person decided about contradicted checks.
+        _A.WAITING: {_A.PREPARING, _A.WORKING, _A.CHECKING} | _UNFINISHED,
+        # To WORKING while a reviewer looks at it, for a fix turn on what that found, and for the turn about
+        # contradicted checks; to WAITING while a person decides about these.
+        _A.CHECKING: {_A.LANDING, _A.WORKING, _A.WAITING} | _UNFINISHED,
         # Back to CHECKING when the plan branch moved under the candidate.
         _A.LANDING: {_A.LANDED, _A.CHECKING} | _UNFINISHED,
         _A.LANDED: set(),
@@ -232,16 +234,16 @@ DISCOVERY: Final[Table[DiscoveryState]] = _table(
 
 REVIEW: Final[Table[ReviewState]] = _table(
     {
-        # Inconclusive when no answer could be read; withdrawn when its attempt ended before there was one.
+        # Unclear without a decision that counts; withdrawn when its attempt ended before there was one.
         ReviewState.ASKED: {
             ReviewState.CLEAR,
             ReviewState.BLOCKING,
-            ReviewState.INCONCLUSIVE,
+            ReviewState.UNCLEAR,
             ReviewState.WITHDRAWN,
         },
         ReviewState.CLEAR: set(),
         ReviewState.BLOCKING: set(),
-        ReviewState.INCONCLUSIVE: set(),
+        ReviewState.UNCLEAR: set(),
         ReviewState.WITHDRAWN: set(),
     }
 )

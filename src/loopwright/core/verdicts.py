@@ -236,12 +236,10 @@ def task_outcome(
     verdict: VerdictStatus | None,
     waits_for_quota: bool = False,
     capped: bool = False,
-    looked: bool = False,
 ) -> Outcome:
-    """Say what the facts prove about a task; `verdict` is the one on exactly the tree that landed.
+    """Return what the facts prove about a task; `verdict` is the one on exactly the tree that landed.
 
-    `capped` is work that changed what judges it, where nobody but its author can say whether less is asked for now.
-    `looked` is a look at the whole: that nothing was found is what an agent says.
+    `capped` when the task has a gap (`core.gaps`).
     """
     if status is TaskState.CANCELLED:
         return Outcome.CANCELLED
@@ -250,18 +248,18 @@ def task_outcome(
     if status is not TaskState.COMPLETE:
         return Outcome.WAITING_QUOTA if waits_for_quota else Outcome.NOT_VERIFIED
     if verdict is VerdictStatus.PASSED:
-        if not landed and not looked and not capped:
-            return Outcome.NO_CHANGE_PROVEN
-        return Outcome.VERIFIED_WITH_GAPS if capped or looked else Outcome.VERIFIED
+        if capped:
+            return Outcome.VERIFIED_WITH_GAPS
+        return Outcome.VERIFIED if landed else Outcome.NO_CHANGE_PROVEN
     return Outcome.UNVERIFIED if verdict is VerdictStatus.UNVERIFIED else Outcome.NOT_VERIFIED
 
 
 def plan_outcome(
     *, tasks: Sequence[Outcome], final: VerdictStatus | None, cancelled: bool = False, capped: bool = False
 ) -> Outcome:
-    """Say what the facts prove about a plan; `final` is gate:all on exactly the result's tree.
+    """Return what the facts prove about a plan; `final` is gate:all on exactly the result's tree.
 
-    It is `capped` when it passed with failures that had been there before the plan, or has commits that no task made.
+    `capped` when the result itself has a gap (`core.gaps`), whatever was red while its tasks landed.
     """
     if cancelled or (tasks and all(outcome is Outcome.CANCELLED for outcome in tasks)):
         return Outcome.CANCELLED

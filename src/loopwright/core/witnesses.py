@@ -20,6 +20,8 @@ WITNESS: Final = "witness"
 """In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
 _KNOWN: Final = "it failed before this work too"
 _COULD_NOT_RUN: Final = (126, 127)
+_NAMED: Final = 20
+"""So many tests that failed before are kept by name."""
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
 """A word of a command that may be a path: no option, and none that leads out of the tree."""
@@ -38,12 +40,24 @@ class Witnessed:
     xfailed: frozenset[str] = frozenset()
     """Those of the skipped that ran, and were expected to fail."""
     deselected: frozenset[str] = frozenset()
+    unloaded: frozenset[str] = frozenset()
+    """Those of the failed that are files or packages that could not be loaded: none of their tests ran."""
     problems: tuple[str, ...] = ()
     """Why its word does not count: a canary that ended wrong, an end that is missing."""
     reported: bool = False
     """Whether this is only what the runner's own report or output says: it was not watched."""
     tried: bool = False
     """Whether such a runner was tried with canaries all the same."""
+
+    @property
+    def tests(self) -> frozenset[str]:
+        """Every test that was seen, however it ended."""
+        return self.passed | self.failed | self.skipped | self.deselected
+
+    @property
+    def none_ran(self) -> bool:
+        """Whether files could not be loaded and no test ran: such a run says nothing about the work."""
+        return bool(self.unloaded) and not self.passed and self.failed <= self.unloaded
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +131,7 @@ def held_against(
 
     Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
     refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
-    any, one has to.
+    any, one has to. Tests that ran before and do not run now fail nothing here: `Verdict.lost` names them.
     """
     if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
         return verdict
@@ -125,6 +139,9 @@ def held_against(
     commands: list[CommandResult] = []
     stuck: list[str] = []
     red: list[CommandResult] = []
+    broken: list[str] = []
+    lost: list[str] = []
+    blind: list[str] = []
     for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
         base = before.seen.get(result.command) if before is not None else None
         prefix = command_id(n, result.name)
@@ -138,18 +155,24 @@ def held_against(
             checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
             commands.append(result)
             continue
-        said = _objections(found, base, before.exempt if before is not None else ())
+        said = _objections(found, base)
+        lost += _lost(found, base, before.exempt if before is not None else ())
         if found is not None and result.command in own and (words := nothing_passed(found, base)):
             said.append(words)
-        known = 0
+        known: tuple[str, ...] = ()
         if found is not None:
             new = found.failed - (base.failed if base is not None else frozenset())
+            broken += sorted(new)
             if new and result.exit_code == 0:
                 said.append(f"{counted(new)} failed, though the command ended with 0: {listed(new)}")
             if base is not None and not new and not said and found.failed and not result.timed_out:
-                known = len(found.failed)
+                known = tuple(sorted(found.failed))
+                if found.none_ran:
+                    blind.append(_told_of_blind(result, found))
                 checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
                 checks += _others(result, prefix, found)
+        if result.refused and not known and (found is None or not found.failed):
+            broken.append(result.name)
         checks += [
             Check(
                 id=f"{prefix}/{WITNESS} {k}",
@@ -159,8 +182,29 @@ def held_against(
             )
             for k, words in enumerate(said, 1)
         ]
-        commands.append(replace(result, tests=_count(found), reported=_reported(found), known_failures=known))
-    held = judged_again(verdict, checks, commands)
+        commands.append(
+            replace(
+                result,
+                tests=_count(found),
+                reported=_reported(found),
+                known_failures=len(known),
+                known_failed=known[:_NAMED],
+            )
+        )
+    compared = [
+        (base, found)
+        for result, found in zip(verdict.commands, seen, strict=True)
+        if before is not None and found is not None and (base := before.seen.get(result.command)) is not None
+    ]
+    held = judged_again(
+        verdict,
+        checks,
+        commands,
+        broken=tuple(dict.fromkeys(broken)),
+        lost=tuple(dict.fromkeys(lost)),
+        passed_before=sum(len(base.passed) for base, _ in compared),
+        passed_now=sum(len(found.passed) for _, found in compared),
+    )
     if (stuck or red) and not any(map(is_bad, checks)):
         said = [_told_of_red(red, before.commit)] if red and before is not None else []
         if stuck:
@@ -169,6 +213,10 @@ def held_against(
     if held.status is VerdictStatus.PASSED and all(one.status is CheckStatus.SKIPPED for one in checks):
         told = "whatever failed had failed before the work, and nothing passed: nothing is known of it"
         return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=True)
+    if held.status is VerdictStatus.PASSED and blind:
+        if not any(one.command in own and one.exit_code == 0 for one in commands):
+            return replace(held, status=VerdictStatus.INCONCLUSIVE, reason="; ".join(blind), lasting=True)
+        held = replace(held, left_open=(*held.left_open, *blind))
     if before is not None and (open_ := sorted(before.stuck)):
         unknown = f"these did not come to their end on the tree before the work: {', '.join(open_)}"
         return replace(held, unknown_before=unknown)
@@ -230,6 +278,13 @@ def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
     )
 
 
+def _told_of_blind(result: CommandResult, found: Witnessed) -> str:
+    return (
+        f"{result.name}: no test ran, before the work and with it: these cannot be loaded: {listed(found.unloaded)}. "
+        "Make one of them loadable, or add a test that can be loaded"
+    )
+
+
 def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
     """Say that it could not be found out how it was before the work: what fails may then have failed before too."""
     told = f"how it was before the work could not be found out: {why.reason}"
@@ -254,16 +309,12 @@ def uncompared(
     pairs = list(zip(verdict.commands, seen, strict=False))
     known = frozenset[str]()
     if before is not None:
-        known = known.union(*(_tests_in(one) for result, one in pairs if one and result.command in named))
+        known = known.union(*(one.tests for result, one in pairs if one and result.command in named))
     return tuple(
         (result, one)
         for result, one in pairs
-        if one is not None and result.command in wanted and not _tests_in(one) <= known
+        if one is not None and result.command in wanted and not one.tests <= known
     )
-
-
-def _tests_in(found: Witnessed) -> frozenset[str]:
-    return found.passed | found.failed | found.skipped | found.deselected
 
 
 def files_named(command: str) -> tuple[str, ...]:
@@ -273,18 +324,32 @@ def files_named(command: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((*words, *modules)))
 
 
+def tests_named(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the tests that a command names, each as its file and the names inside: `a.py::T::m` and `a.T.m`."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for word in _WORD.findall(command):
+        file, sign, names = word.partition("::")
+        if sign:
+            found.append((file, tuple(names.split("::"))))
+            continue
+        # A module's test is named with dots; a file at the top is named with one too.
+        parts = word.split(".") if "/" not in word and not word.endswith(".py") else []
+        found += [(f"{'/'.join(parts[:n])}.py", tuple(parts[n:])) for n in range(1, len(parts))]
+    return tuple(found)
+
+
 def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
     """Say whether all tests that were seen have ids that begin so."""
-    return all(test.startswith(prefixes) for test in _tests_in(found))
+    return all(test.startswith(prefixes) for test in found.tests)
 
 
 def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdict:
-    """Say of which commands it is not known what tests they had before the work."""
+    """Note of which commands it is not known what tests they had before the work."""
     if not results:
         return verdict
     names = ", ".join(f"{one.name} ({one.command})" for one in results)
-    told = f"which tests these had is not known, because they are no gates of the project: {names}"
-    return replace(verdict, unknown_before="; ".join(filter(None, (verdict.unknown_before, told))))
+    told = f"these commands are not gates of the project, so their tests were not compared: {names}"
+    return replace(verdict, notes=(*verdict.notes, told))
 
 
 def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
@@ -309,33 +374,22 @@ def _count(found: Witnessed | None) -> int | None:
     return None if found is None else len(found.passed | found.failed | found.skipped)
 
 
-def _objections(found: Witnessed | None, base: Witnessed | None, exempt: Iterable[str]) -> list[str]:
-    """Say what speaks against a run of tests, besides tests that failed."""
+def _objections(found: Witnessed | None, base: Witnessed | None) -> list[str]:
+    """Return what speaks against a run of tests, besides tests that failed or did not run."""
     if found is None:
         return ["its tests were seen to run before, and were not seen now"] if base is not None else []
     # A project whose own hooks cannot bear the canaries is not at fault: it was so before.
-    said = [words for words in found.problems if base is None or words not in base.problems]
-    if base is None:
-        return said
-    spared = tuple(exempt)
-    if spared and base.reported:
-        return said  # a report need not say which file a test is in, so nobody can tell which may be gone
-    wanted = {each for each in base.passed if not each.startswith(spared)} if spared else set(base.passed)
-    lost = wanted - found.passed - found.failed
-    for name, ids in (
-        ("newly skipped", lost & found.skipped),
-        ("newly deselected", (lost & found.deselected) - found.skipped),
-        ("missing", lost - found.skipped - found.deselected),
-    ):
-        if ids:
-            said.append(
-                f"{counted(ids)} that passed before {'is' if len(ids) == 1 else 'are'} {name}: {listed(ids)}"
-            )
-    said += [
-        f"{counted(ids)} that failed before {'is' if len(ids) == 1 else 'are'} {what} now: {listed(ids)}"
-        for what, ids in unanswered(base, found, spared)
-    ]
-    return said
+    return [words for words in found.problems if base is None or words not in base.problems]
+
+
+def _lost(found: Witnessed | None, base: Witnessed | None, exempt: tuple[str, ...]) -> list[str]:
+    """Return the tests that passed or failed before and do not run now; those of `exempt` files need not."""
+    if found is None or base is None or (exempt and base.reported):
+        return []  # a report need not say which file a test is in
+    passed = base.passed - found.passed - found.failed
+    unanswered_ = (ids for _, ids in unanswered(base, found))
+    gone = passed.union(*unanswered_)
+    return sorted(each for each in gone if not (exempt and each.startswith(exempt)))
 
 
 def _set_aside(check: Check, prefix: str, why: str) -> Check:

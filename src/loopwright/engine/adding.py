@@ -29,6 +29,8 @@ def add_task(
     `against` is what speaks against it.
     """
     held = item.mark is Mark.BLOCKED or bool(against)
+    # Only what the plan started with can permit something: an agent may have written what was added since.
+    item = replace(item, may_change=())
     row = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
     task = replace(row, origin=origin)
     if against:

@@ -28,7 +28,16 @@ from loopwright.core.model import (
 from loopwright.core.retry import Failed
 from loopwright.core.scopes import claims
 from loopwright.core.states import AttemptState, EnvelopeState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine import commands, envelopes, pauses, questions, round_views, rounds, spending
+from loopwright.engine import (
+    commands,
+    contradictions,
+    envelopes,
+    pauses,
+    questions,
+    round_views,
+    rounds,
+    spending,
+)
 from loopwright.engine.books import tell_on_branch
 from loopwright.engine.moves import (
     MACHINE,
@@ -188,6 +197,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
         parked=tuple(task for task in running if task.id in parked),
+        undecided=contradictions.undecided(tx, waiting),
         reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
         last_round=round_views.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,
@@ -318,6 +328,8 @@ def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Le
         due = [one.deadline for one in left if one.deadline is not None]
         tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
         return None
+    if contradictions.is_decided(tx, attempt):
+        return contradictions.judge_again(tx, attempt)
     run = tx.get(Run, attempt.run_id) if attempt.wait_reason == WAITS and attempt.run_id else None
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     if run is not None and spending.has_to_wait(tx, world, plan, run):

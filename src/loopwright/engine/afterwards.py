@@ -9,7 +9,7 @@ from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
 from loopwright.core.fallback import handed_on, meant
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Role, Run, Task
+from loopwright.core.model import Attempt, Review, Role, Run, Task
 from loopwright.core.qa import TYPE
 from loopwright.core.questions import Asking
 from loopwright.core.retry import Failed, pause_until
@@ -25,12 +25,14 @@ from loopwright.engine.agent_runs import (
     stop_over_budget,
 )
 from loopwright.engine.answering import is_answer, put_answer
+from loopwright.engine.contradictions import has_had_its_turn
 from loopwright.engine.gate_scripts import inside
 from loopwright.engine.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.naming import attempt_ref, commit_subject, trailers
 from loopwright.engine.qa import report_of
 from loopwright.engine.reviewing import take_in
 from loopwright.engine.runs import Ended
+from loopwright.engine.spending import is_reviewed_out
 from loopwright.engine.world import World
 from loopwright.ports import Tx, able
 
@@ -65,6 +67,11 @@ class Afterwards:
         answered = await self._put_answer()
         refused = "" if reviews else await self._save()
         if is_over_budget(self.run, self.ended, self._can()):
+            if await self.world.store.read(lambda tx: is_reviewed_out(tx, self.run, self.ended.over)):
+                why = "it has cost as much as the reviews of its task may"
+                return await self._is_over(
+                    Failed(failure=Failure.BUDGET, detail=why, lasting=True), counts=False
+                )
             return await self._over_budget()
         if self.ended.excess:
             return await self._is_over(failure_of(result, self.ended), counts=False)
@@ -83,7 +90,7 @@ class Afterwards:
         if answered or (result is not None and result.claimed) or self._speaks_for_itself():
             return await self._claimed()
         failed = failure_of(result, self.ended)
-        if RULES[failed.failure].parks:
+        if RULES[failed.failure].parks and not (reviews and await self._decides()):
             goes_on = await self._wait(failed)
             if goes_on is not None:
                 return goes_on
@@ -91,11 +98,19 @@ class Afterwards:
             goes_on = await self._begin_another_conversation(failed)
             if goes_on is not None:
                 return goes_on
+        if not reviews and has_had_its_turn(self.rows.attempt):
+            # The work was finished before this turn: what the workspace holds is judged however the turn ended.
+            return await self._claimed()
         is_its_fault = RULES[failed.failure].level is Level.ATTEMPT
         handed = not is_its_fault and handed_on(self.rows.task, failed.failure, self.rows.plan.policy)
         if handed and not reviews:
             return await self._hand_on(failed)
         return await self._is_over(failed, counts=is_its_fault)
+
+    async def _decides(self) -> bool:
+        """Return whether a review decides about contradicted checks: a person can do so too, so nobody waits for it."""
+        review = await self.world.store.read(lambda tx: tx.get(Review, self.run.label))
+        return bool(need(review, "the review").contradicted)
 
     def _can(self) -> frozenset[str]:
         agent = self.world.agent(self.run.agent or self.rows.attempt.agent)
@@ -199,7 +214,7 @@ class Afterwards:
                     happened("scope_left", MACHINE, plan=plan, attempt=moved, paths=named, count=len(outside))
                 )
             result = self.ended.result
-            unusable = result.failure if result is not None and not result.claimed else None
+            unusable = Failure.CRASH if result is None else None if result.claimed else result.failure
             ended = RunState.ERROR if unusable else RunState.COMPLETE
             end_run(tx, self.run, ended, self.ended, failure=unusable)
             doc_sync.note(tx, self.rows.plan, moved, (result.last_words or result.summary) if result else "")

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from loopwright.core import budget, prompts, qa
@@ -153,15 +154,17 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 asks_by_tool=asks_by_tool,
             )
         else:
+            contradicted = attempt.gate_files.contradicted if attempt.gate_files else ()
             prompt = prompts.implementer(
                 plan,
                 rows.task,
                 attempt,
                 gates=task_commands(plan, rows.task),
-                resumed=before is not None and not to_mend.is_new,
+                resumed=before is not None and not to_mend.is_new and not contradicted,
                 answers=answers,
                 asks_by_tool=asks_by_tool,
                 findings=to_mend.findings,
+                contradicted=contradicted,
             )
     directory = world.paths.run(run.id)
     request = AgentRequest(
@@ -183,7 +186,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     around = attempt_values(world, plan, attempt, key=rows.task.key)
     values = {**world.workspace_values(workspace), **around}
     env, view = world.home_view(
-        world.environment(plan, invocation, values),
+        world.own_sources(world.environment(plan, invocation, values), Path(rows.project.path), workspace),
         invocation,
         world.paths.user(review.id if review else attempt.id),
     )
@@ -217,6 +220,8 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
             if _is_held_back(tx, world, current, run):
                 change_attempt(tx, attempt.id, fence, wait_reason=PAUSED)
                 return None
+            if review is not None and (why := _cannot_review(tx, current, review, run, drawn)):
+                raise ReviewerUnavailable(why)
             now = spending.allowance(tx, world, run)
             if now is not None and now <= 0:
                 waits = spending.waiting(tx, plan)
@@ -258,6 +263,20 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         run = begun
     conversation = [one for one in earlier if one.session_ref and one.session_ref == run.session_ref]
     return Started(run=run, spec=spec, request=request, before=_spent(conversation), walls=walls)
+
+
+class ReviewerUnavailable(Exception):
+    """A review cannot take place now, and nobody waits for it; the text says why."""
+
+
+def _cannot_review(tx: Tx, attempt: Attempt, review: Review, run: Run, account: str) -> str:
+    """Return why a reviewer may not start and need not be waited for; empty if it may."""
+    cap = spending.review_cap(tx, run)
+    if cap is not None and cap.left <= 0:
+        return cap.over.why
+    if review.contradicted and not envelopes.may_draw(tx, attempt, run, account):
+        return f"the account of {run.agent} is closed"
+    return ""
 
 
 def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bool) -> None:

@@ -35,6 +35,7 @@ from loopwright.engine import discoveries, envelopes, qa, rounds
 from loopwright.engine.afterwards import Afterwards, fail
 from loopwright.engine.agent_runs import (
     PAUSED,
+    ReviewerUnavailable,
     Rows,
     asked_of,
     failure_of,
@@ -56,6 +57,7 @@ from loopwright.engine.moves import (
 )
 from loopwright.engine.quota_watch import QuotaWatch
 from loopwright.engine.reconcile import DRIVEN
+from loopwright.engine.reviewing import give_up
 from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import Ended, Interrupts, Progress, drive_agent
 from loopwright.engine.serving import may_move
@@ -370,7 +372,11 @@ class AttemptLeg:
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
         agent = world.agent(run.agent or attempt.agent)
-        started = await start_run(world, rows, run, fence=self._leg.fence)
+        try:
+            started = await start_run(world, rows, run, fence=self._leg.fence)
+        except ReviewerUnavailable as unavailable:
+            await give_up(world, rows, run, str(unavailable), fence=self._leg.fence)
+            return True
         if started is None:
             return False
         run = started.run

@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from loopwright.core.errors import TookTooMuch
 from loopwright.core.findings import CommandResult, Verdict, VerdictStatus
-from loopwright.core.gate_files import Rules, is_code, kind_of
-from loopwright.core.gate_reach import holds_tests
 from loopwright.core.gates import setup_command, with_setup
 from loopwright.core.model import Role, VerdictRecord
 from loopwright.core.witnesses import (
@@ -21,9 +19,8 @@ from loopwright.core.witnesses import (
     is_compared,
     stand_in,
 )
-from loopwright.engine.gate_scripts import inside
 from loopwright.engine.world import World
-from loopwright.ports import Candidate, Repository
+from loopwright.ports import Repository
 
 if TYPE_CHECKING:
     from loopwright.engine.checks import Judging
@@ -59,11 +56,11 @@ async def baseline_of(
     tree = await repository.tree_of(ask.before)
     if tree == ask.tree:
         return None, None
-    before = await _known(world, ask, tree)
+    before = await known_baseline(world, ask, tree)
     if before is None and await world.underway.ended(
         ask.plan.id, tree, asked_by=ask.tree, interrupt=interrupt
     ):
-        before = await _known(world, ask, tree)
+        before = await known_baseline(world, ask, tree)
     if before is None:
         asked = replace(
             ask,
@@ -106,29 +103,15 @@ async def had_tests(
     return left
 
 
-async def files_with_tests(
-    world: World, repository: Repository, ask: "Judging", candidate: Candidate, rules: Rules
-) -> frozenset[str]:
-    """Return the changed files that nothing told to be tests, and in which tests were seen before the work."""
-    changed = [
-        path
-        for change in candidate.changes
-        if change.before is not None
-        and kind_of(path := inside(ask.project.subfolder, change.path), rules, existed=True) is None
-        and is_code(path)
-    ]
-    if not changed or ask.before is None:
-        return frozenset()
-    known = await _known(world, ask, await repository.tree_of(ask.before))
-    if known is None:
-        return frozenset()
-    tests = [test for one in known.seen.values() for test in (*one.passed, *one.failed, *one.skipped)]
-    return frozenset(path for path in changed if holds_tests(path, tests))
-
-
-async def _known(world: World, ask: "Judging", tree: str) -> Baseline | None:
+async def known_baseline(world: World, ask: "Judging", tree: str) -> Baseline | None:
+    """Return what the project's gates saw on a tree, where they ran on it before."""
     found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
-    known = (_seen_by(world, ask, record) for record in found)
+    return baseline_in(world, ask, found)
+
+
+def baseline_in(world: World, ask: "Judging", records: Sequence[VerdictRecord]) -> Baseline | None:
+    """Return what the project's gates saw on the tree of these verdicts."""
+    known = (_seen_by(world, ask, record) for record in records)
     return next((one for one in known if one is not None), None)
 
 

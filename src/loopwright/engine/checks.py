@@ -1,9 +1,11 @@
 """Running a gate on a tree under a keeper, once for each tree and list of commands."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -19,7 +21,6 @@ from loopwright.core.ids import Kind
 from loopwright.core.killed import Killed, killed_in, not_judged, red
 from loopwright.core.left_out import with_new_skips
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictRecord
-from loopwright.core.moved_ids import with_moved, with_unseen_moves
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
@@ -33,6 +34,7 @@ from loopwright.engine.held_files import lay
 from loopwright.engine.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.moves import MACHINE, move_run
 from loopwright.engine.reruns import Ran, settle
+from loopwright.engine.reuse import reused
 from loopwright.engine.room_watch import RoomWatch
 from loopwright.engine.runs import Ended, drive_command
 from loopwright.engine.surroundings import attempt_values, files_to_copy
@@ -83,8 +85,6 @@ class Judging:
     """Files whose tests need not be."""
     rewritten: tuple[str, ...] = ()
     """Files whose tests the work changed: that they passed before says nothing of them."""
-    moved: tuple[tuple[str, str], ...] = ()
-    """Files whose tests are to be found in others now: the old one and the new one."""
     own: tuple[GateCommand, ...] = ()
     """Those that the work itself is to make pass: that they failed before excuses nothing."""
     brought: tuple[str, ...] = ()
@@ -143,7 +143,8 @@ async def _run_gate(
     run = await _gate_run(world, ask, key)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
-    if world.keepers.look(request.directory).state == "absent":
+    begun = world.keepers.look(request.directory).state != "absent"
+    if not begun and not await reused(world, ask, run, request):
         request = await _laid_out(world, repository, ask, request, tree_path)
     ended = await _driven(world, request, tree_path, interrupt, alone=alone)
     verdict = world.gate.verdict(request, ended.exit)
@@ -167,9 +168,8 @@ async def _run_gate(
             verdict, failure = not_judged(verdict, killed, lasting=True), Failure.ENVIRONMENT
     elif verdict.status in _JUDGED:
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
-        before = with_moved(before, ask.moved, seen) if before is not None else None
         own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
-        if before is not None or any(seen):
+        if before is not None or any(seen) or (verdict.commands and verdict.status is VerdictStatus.FAILED):
             verdict = held_against(verdict, seen, before, own)
         verdict = await held_to_tree(repository, ask, verdict, before)
         if unknown is not None:
@@ -195,8 +195,6 @@ async def _run_gate(
             open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
             verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
         verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
-        if ask.before is not None:
-            verdict = with_unseen_moves(verdict, seen, ask.moved, ask.exempt)
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
@@ -333,7 +331,8 @@ async def gate_request(
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
     # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
-    env, view = world.home_view(world.environment(plan, None, values), None, world.paths.user(subject))
+    env = world.own_sources(world.environment(plan, None, values), Path(project.path), tree)
+    env, view = world.home_view(env, None, world.paths.user(subject))
     sandbox = sandbox_of(world, run, directory)
     request = GateRequest(
         run_id=run.id,
@@ -342,10 +341,19 @@ async def gate_request(
         commands=commands,
         env=env,
         secrets=world.secrets(env, plan.policy.environment),
+        environment=_environment(world, plan),
         home=sandbox.view(view),
         runners=plan.policy.test_runners,
     )
     return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
+
+
+def _environment(world: World, plan: Plan) -> str:
+    """Return a hash of the environment that a plan's commands run in, without the values of its secrets."""
+    env = world.environment(plan, None, {})
+    secrets = frozenset(world.secrets(env, plan.policy.environment))
+    named = sorted((name, "" if value in secrets else value) for name, value in env.items())
+    return sha256(json.dumps(named).encode()).hexdigest()
 
 
 def _goes_on(world: World, run: Run) -> bool:

@@ -7,6 +7,7 @@ from typing import Any, Final
 from loopwright.core import escalations, overspent
 from loopwright.core.awaited import Question
 from loopwright.core.budget import CAPS
+from loopwright.core.contradictions import KIND
 from loopwright.core.discoveries import Discovery
 from loopwright.core.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.events import happened
@@ -458,7 +459,12 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
     if escalations.is_given_up(question.kind, question.key):
         return _decided(tx, ids, command, question)
     if question.kind != overspent.ASKED:
-        return questions.answer(tx, ids, command)
+        told = questions.answer(tx, ids, command)
+        loop: Loop = need(tx.get(Loop, question.loop_id), "the loop")
+        plan: Plan = need(tx.get(Plan, question.plan_id), "the plan")
+        if question.kind == KIND and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING:
+            reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it
+        return told
     text = str(command.arguments.get("answer") or "")
     verb, arguments = pauses.meant(tx, question, text, command.actor)
     return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))

@@ -73,6 +73,8 @@ class Shared:
     borrowed: tuple[Path, ...] = ()
     caches: tuple[Path, ...] = ()
     network: str = "on"
+    checkout: Path | None = None
+    """The user's own checkout, which gates do not see."""
 
 
 async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox) -> Shared:
@@ -82,7 +84,12 @@ async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox
     caches = (cache_folder(world, plan),) if world.caches else ()
     for folder in caches:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    return Shared(borrowed=await world.borrowed(project), caches=caches, network=world.network)
+    return Shared(
+        borrowed=await world.borrowed(project),
+        caches=caches,
+        network=world.network,
+        checkout=Path(project.path),
+    )
 
 
 def contain_agent(
@@ -126,6 +133,7 @@ def contain_gate(
         env=request.env,
         writable=(workspace, *shared.caches),
         readable=shared.borrowed,
+        hidden=(shared.checkout,) if shared.checkout is not None else (),
         home=request.home,
         network=shared.network == "on",
     )

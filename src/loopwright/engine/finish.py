@@ -268,7 +268,6 @@ class FinishLeg:
             before=before,
             exempt=work.changed.exempt,
             rewritten=work.changed.rewritten,
-            moved=work.changed.moved,
             own=work.acceptance,
         )
         whole = await judge_whole(self._world, work.repository, ask, work.tasks, interrupt)

@@ -6,7 +6,6 @@ from typing import Final
 from loopwright.core.gate_files import Kind, kind_of
 from loopwright.core.mixed_files import steers_differently
 from loopwright.core.model import Plan, Project, Task
-from loopwright.core.new_tests import acts_on_others
 from loopwright.engine.gate_scripts import gate_rules, inside, judges_of
 from loopwright.ports import Candidate, FileChange, Repository, Step
 
@@ -51,10 +50,7 @@ async def _steers(
         )
         now = _text(await repository.files_at(step.sha, [change.path]), change.path)
         return steers_differently(path, was, now, commands)
-    if kind is Kind.TEST and change.before is None:
-        text = _text(await repository.files_at(step.sha, [change.path]), change.path)
-        return acts_on_others(path, text or "")
-    return True
+    return kind is not Kind.TEST or change.before is not None
 
 
 def _text(files: Mapping[str, bytes], path: str) -> str | None:

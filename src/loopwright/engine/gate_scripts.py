@@ -1,13 +1,21 @@
 """Which files steer a gate: by their names, and the scripts that it runs, followed from one to the next."""
 
-import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from loopwright.core.gate_files import Rules, is_code, is_named_like_a_library, kind_of
-from loopwright.core.gate_reach import COMMANDS, Line, is_telling, reach, settled, words_for
+from loopwright.core.gate_files import Kind, Rules, is_code, is_named_like_a_library, kind_of
+from loopwright.core.gate_reach import (
+    COMMANDS,
+    CONFIGURED,
+    PYTEST_FILES,
+    SOURCE,
+    has_fixtures_for,
+    loads,
+    names_of_tests,
+    word_for,
+)
 from loopwright.core.gate_scripts import (
     MAKEFILES,
     PACKAGE,
@@ -25,7 +33,6 @@ from loopwright.ports import Candidate, Repository
 
 _MOST: Final = 4 << 20
 """So many bytes of lines that name a changed file are read."""
-_SHORT: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,8 +46,8 @@ class Judges:
     setup: GateCommand | None
     patterns: tuple[str, ...]
     """What the project says of its gate's files."""
-    leave: tuple[str, ...] = ()
-    """What may be changed: the task's scope, and what a person approved."""
+    may_change: tuple[str, ...] = ()
+    """Judging files and tests that a person allows the work to change."""
 
     @property
     def commands(self) -> list[str]:
@@ -61,21 +68,39 @@ def judges_of(project: Project, plan: Plan, *tasks: Task) -> Judges:
         acceptance=tuple(command for task in tasks for command in task.acceptance),
         setup=setup_command(plan.policy),
         patterns=plan.policy.gate_files,
-        leave=tuple(path for task in tasks for path in (*task.scope, *task.approved)),
+        may_change=(*plan.policy.may_change, *(path for task in tasks for path in task.approved)),
     )
 
 
-async def gate_rules(
-    repository: Repository, judges: Judges, candidate: Candidate, *, seen: Iterable[str] = ()
-) -> Rules:
-    """Return the rules by which a file of the work is one of the gate; all of it is told from before the work.
-
-    In the files of `seen` tests were seen to run there.
-    """
+async def gate_rules(repository: Repository, judges: Judges, candidate: Candidate) -> Rules:
+    """Return the rules by which a changed file is a judging file, read from the tree before the work."""
     gates = (*judges.gates, *((judges.setup,) if judges.setup else ()))
     found = await _followed(repository, judges.subfolder, candidate, gates, judges.acceptance)
     rules = Rules(patterns=judges.patterns, scripts=found.scripts, targets=found.targets)
-    return await _reached(repository, judges.subfolder, candidate, gates, rules, seen)
+    rules = await _reached(repository, judges.subfolder, candidate, gates, rules)
+    return await _known_to_python(repository, judges.subfolder, candidate, rules)
+
+
+async def _known_to_python(
+    repository: Repository, subfolder: str, candidate: Candidate, rules: Rules
+) -> Rules:
+    """Return the rules with what Python's test files are called, and the packages that the work adds modules to."""
+    top = f"{subfolder}/" if subfolder else ""
+    changed = [
+        (inside(subfolder, one.path), one) for one in candidate.changes if one.path.endswith((".py", ".so"))
+    ]
+    kinds = {path: kind_of(path, rules, existed=one.before is not None) for path, one in changed}
+    new = (path for path, one in changed if one.before is None and kinds[path] is Kind.STEERING)
+    folders = sorted({str(PurePosixPath(path).parent) for path in new} - {"."})
+    asked = [f"{folder}/__init__.py" for folder in folders]
+    asked += PYTEST_FILES if None in kinds.values() else ()
+    texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in asked]) if asked else {}
+    here = {path.removeprefix(top): text.decode("utf-8", "replace") for path, text in texts.items()}
+    return replace(
+        rules,
+        packages=frozenset(folder for folder in folders if f"{folder}/__init__.py" in here),
+        test_names=tuple(name for path in PYTEST_FILES for name in names_of_tests(here.get(path, ""))),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,30 +161,27 @@ async def _reached(
     candidate: Candidate,
     gates: Sequence[GateCommand],
     rules: Rules,
-    seen: Iterable[str],
 ) -> Rules:
-    """Return the rules with the files that no name tells and that the gate uses, among those that the work changed."""
+    """Return the rules with the changed modules that the test runner's configuration loads before any test."""
     existed = [inside(subfolder, change.path) for change in candidate.changes if change.before is not None]
-    plain = [path for path in existed if kind_of(path, rules, existed=True) is None and is_telling(path)]
+    plain = [path for path in existed if is_code(path) and kind_of(path, rules, existed=True) is None]
     if not plain:
         return rules
-    words = sorted({word for path in plain for word in words_for(path)})
+    words = sorted({word_for(path) for path in plain})
     lines = await repository.mentions(candidate.parent, words, limit=_MOST)
-    if lines is None:
-        # Who reads what cannot be told any more: data may be read by tests, and that is then said.
-        return replace(rules, shared=frozenset(path for path in plain if not is_code(path)))
-    named = [Line(path=inside(subfolder, line.path), text=line.text) for line in lines]
-    said = [Line(path=COMMANDS, text=gate.command) for gate in gates]
-    if sum(len(line.text) for line in named) < _SHORT:
-        found = reach(plain, [*named, *said], rules, seen)
-    else:  # beside the event loop, which others need meanwhile
-        found = await asyncio.to_thread(reach, plain, [*named, *said], rules, seen)
-    if found.unread:
-        top = f"{subfolder}/" if subfolder else ""
-        texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in sorted(found.unread)])
-        read = {path.removeprefix(top): text.decode("utf-8", "replace") for path, text in texts.items()}
-        found = settled(found, read)
-    return replace(rules, scripts=rules.scripts | found.scripts, tests=found.tests, shared=found.shared)
+    naming = {inside(subfolder, line.path) for line in lines or ()}
+    configuration = sorted(path for path in naming if kind_of(path, rules, existed=True) in CONFIGURED)
+    top = f"{subfolder}/" if subfolder else ""
+    texts = await repository.files_at(candidate.parent, [f"{top}{path}" for path in (*configuration, *plain)])
+    every = {path.removeprefix(top): text.decode("utf-8", "replace") for path, text in texts.items()}
+    own = {path: every.pop(path, "") for path in plain}
+    read = {**every, COMMANDS: "\n".join(gate.command for gate in gates)}
+    found = {
+        path
+        for path, its in own.items()
+        if any(loads(text, by, path) or has_fixtures_for(text, by, path, its) for by, text in read.items())
+    }
+    return replace(rules, scripts=rules.scripts | {path for path in found if not path.startswith(SOURCE)})
 
 
 def inside(subfolder: str, path: str) -> str:

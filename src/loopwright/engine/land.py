@@ -6,10 +6,11 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from loopwright.core import moved_ids
+from loopwright.core.contradictions import MOST, contradicted, is_tampered, missing_too_many
 from loopwright.core.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus, is_sentence
+from loopwright.core.gaps import is_open
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, held_files, not_passed
@@ -18,7 +19,7 @@ from loopwright.core.retry import Failed
 from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
-from loopwright.engine.baselines import files_with_tests
+from loopwright.engine import contradictions
 from loopwright.engine.books import booked, touched_books
 from loopwright.engine.branch import tip_of
 from loopwright.engine.checks import Interrupted, Judging, judge_until_known
@@ -29,8 +30,8 @@ from loopwright.engine.landing_line import LandingLines, Line, Outdated, Place
 from loopwright.engine.links import leading_out
 from loopwright.engine.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.naming import commit_subject, taken_ref, trailers
+from loopwright.engine.old_checks import OldChecks, with_old_checks
 from loopwright.engine.own_commits import reverts
-from loopwright.engine.pinning import Pinning, pin
 from loopwright.engine.receipt import landing_trailer
 from loopwright.engine.red import NOT_RUN, with_red_proof
 from loopwright.engine.rejected_work import as_rejected, rejected
@@ -172,34 +173,19 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     )
     landing.place.build(top, lands=not candidate.empty)
     judges = judges_of(landing.project, landing.plan, landing.task)
-    pinning = await pin(landing.repository, judges, candidate)
-    facts = pinning.facts
+    old = await with_old_checks(landing.repository, judges, candidate)
+    facts = old.facts
     judged: dict[str, Any] = {
         "candidate_parent": tip,
         "candidate_tree": candidate.tree,
         "gate_files": facts,
     }
-    # First as it was before, because what fails there need not be run with the agent's own files at all.
-    if not await _passes_as_before(landing, candidate, pinning, interrupt, judged):
-        return None
-    facts = judged["gate_files"]
     record_id, verdict = await _judged(landing, candidate, interrupt, facts, candidate.changes)
     judged["verdict_id"] = record_id
-    if verdict.status is VerdictStatus.PASSED:
-        # Only now is it sure that somebody has seen what tests there were before the work.
-        held = await files_with_tests(
-            landing.world, landing.repository, _asked(landing, candidate, facts), candidate, pinning.rules
-        )
-        if held:
-            pinning = await pin(landing.repository, judges, candidate, seen=held)
-            judged["gate_files"] = pinning.facts
-            if not await _passes_as_before(landing, candidate, pinning, interrupt, judged):
-                return None
-            facts = judged["gate_files"]
-            judged["verdict_id"] = record_id
+    own = verdict
     if landing.task.held_out and verdict.status is VerdictStatus.PASSED:
-        # With the gate's files as they were, where the work changed them: they are what judges these checks too.
-        verdict = await _judged_unseen(landing, pinning.pinned or candidate, interrupt, facts)
+        # With the old judging files, where the work changed them: they are what judges these checks too.
+        verdict = await _judged_unseen(landing, old.restored or candidate, interrupt, facts)
         if verdict.status is VerdictStatus.FAILED:
             told, seen = not_passed(landing.task.held_out, verdict)
             await reject(landing, Failure.GATE, told, evidence=seen, **judged)
@@ -211,7 +197,7 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             told = "The agent said that it was done, but it changed nothing, and the checks do not pass."
             await reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
         # Nobody lands beside the rounds of a loop, and each begins with what the one before left.
-        case VerdictStatus.FAILED if pinning.pinned is not None or loops(landing.plan, landing.task):
+        case VerdictStatus.FAILED if old.restored is not None or loops(landing.plan, landing.task):
             await reject(landing, Failure.GATE, first_line(verdict), evidence=evidence(verdict), **judged)
         case VerdictStatus.FAILED:
             await landing.place.first(lands=False)
@@ -227,7 +213,11 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
         case _ if candidate.empty:
             await _nothing_to_land(landing, candidate, verdict, record_id)
         case _:
-            facts, left = await with_red_proof(landing, candidate, facts, pinning.rules, record_id, interrupt)
+            settled = await _with_old_checks_settled(landing, candidate, old, own, interrupt, judged)
+            if settled is None:
+                return None
+            ask = _asked(landing, candidate, settled)
+            facts, left = await with_red_proof(landing, ask, candidate, settled, own, record_id, interrupt)
             judged["gate_files"] = facts
             if left:
                 told = "; ".join(left)
@@ -239,37 +229,45 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
     return None
 
 
-async def _passes_as_before(
+async def _with_old_checks_settled(
     landing: Landing,
     candidate: Candidate,
-    pinning: Pinning,
+    old: OldChecks,
+    verdict: Verdict,
     interrupt: asyncio.Event,
     judged: dict[str, Any],
-) -> bool:
-    """Say whether the work passes with the gate's files as they were, where it changed any; else end the attempt."""
-    if pinning.refused:
-        told = "It weakens checks that were there before"
-        named = f"{told}: {'; '.join(pinning.refused[:3])}"
-        await reject(landing, Failure.GATE, named, evidence=_tampering(told, pinning.refused), **judged)
-        return False
-    if pinning.pinned is None:
-        return True
-    judged["gate_files"] = facts = replace(pinning.facts, pinned_tree=pinning.pinned.tree)
-    if all(one.command in facts.pinned_without for one in task_commands(landing.plan, landing.task)):
-        return True  # all that judges it are new tests that need what is not there
-    record_id, verdict = await _judged(
-        landing, pinning.pinned, interrupt, facts, candidate.changes, without=facts.pinned_without
-    )
-    if verdict.status is VerdictStatus.FAILED:
-        told = f"With the gate's files as they were before: {first_line(verdict)}"
-        more = _tampering("The gate was run with these files as they were before", facts.pinned)
-        judged["verdict_id"] = record_id
-        await reject(landing, Failure.GATE, told, evidence=f"{more}\n\n{evidence(verdict)}", **judged)
-        return False
-    if verdict.status is VerdictStatus.INCONCLUSIVE:
-        await cannot_tell(landing, verdict, judged)
-        return False
-    return True
+) -> GateFiles | None:
+    """Judge the work with its judging files as they were before; None when it does not land now.
+
+    `verdict` is the candidate's own. If no judging file changed, that run is this one.
+    """
+    facts = replace(old.facts, missing=verdict.lost[:MOST])
+    if old.restored is None:
+        checks = contradicted(verdict)
+    else:
+        found = await _judged_as_before(landing, old, interrupt, candidate.changes)
+        if found.status is VerdictStatus.INCONCLUSIVE:
+            await cannot_tell(landing, found, judged)
+            return None
+        if is_tampered(found):
+            told = f"With the tests and their configuration as before: {first_line(found)}"
+            await reject(landing, Failure.GATE, told, evidence=f"{told}\n\n{evidence(found)}", **judged)
+            return None
+        checks = contradicted(found) or (facts.missing if missing_too_many(verdict) else ())
+    if not checks:
+        return facts
+    return await contradictions.settle(landing, candidate, facts, checks, judged)
+
+
+async def _judged_as_before(
+    landing: Landing, old: OldChecks, interrupt: asyncio.Event, changes: Sequence[FileChange]
+) -> Verdict:
+    """Gate the candidate with the old judging files; a command that needs an added file has nothing to say there."""
+    left_out, restored = old.facts.pinned_without, need(old.restored, "the restored tree")
+    if all(one.command in left_out for one in task_commands(landing.plan, landing.task)):
+        return Verdict(status=VerdictStatus.PASSED)
+    _, found = await _judged(landing, restored, interrupt, old.facts, changes, without=left_out)
+    return found
 
 
 async def cannot_tell(landing: Landing, verdict: Verdict, judged: dict[str, Any]) -> None:
@@ -302,7 +300,6 @@ def _asked(landing: Landing, candidate: Candidate, facts: GateFiles) -> Judging:
         before=candidate.judged_parent or candidate.parent,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
-        moved=moved_ids.read(facts.moved),
         # A loop goes on until its gates are green, so they are its own.
         own=commands if loops(landing.plan, landing.task) else landing.task.acceptance,
     )
@@ -423,12 +420,12 @@ async def _record_landed(landing: Landing, sha: str) -> None:
         pinned = {one.gate_files.pinned_tree for one in by if one.gate_files is not None} - {None}
         judged += [one for each in pinned for one in tx.find(VerdictRecord, plan_id=task.plan_id, tree=each)]
         good = [one.verdict for one in judged if one.verdict.status is VerdictStatus.PASSED]
-        known = any(verdict.is_excused for verdict in good)
         outcome = task_outcome(
             status=TaskState.COMPLETE,
             landed=True,
             verdict=VerdictStatus.PASSED if passed else VerdictStatus.UNVERIFIED,
-            capped=known or any(lands_capped(tx, one) for one in by),
+            # What failed before the work and still does is judged on the plan's final tree.
+            capped=is_open(good) or any(lands_capped(tx, one) for one in by),
         )
         complete_task(tx, task, outcome=outcome, landed_sha=sha)
 
@@ -466,7 +463,7 @@ async def _nothing_to_land(
         )
         task = need(tx.get(Task, landing.task.id), "the task")
         outcome = task_outcome(
-            status=TaskState.COMPLETE, landed=False, verdict=verdict.status, capped=verdict.is_excused
+            status=TaskState.COMPLETE, landed=False, verdict=verdict.status, capped=is_open([verdict])
         )
         complete_task(tx, task, outcome=outcome, landed_sha=None)
 
@@ -499,16 +496,6 @@ async def reject(
         )
 
     await landing.world.store.transact("attempt.rejected", over)
-
-
-def _tampering(told: str, names: Sequence[str]) -> str:
-    """Tell the next attempt what the gate's files are, and how a change of them is meant to be allowed."""
-    listed = "\n".join(f"- {name}" for name in names[:50])
-    return (
-        f"{told}:\n{listed}\nThese files belong to the gate. Leave them as they are, and add new tests in new files. "
-        "If the task cannot be done without changing them, say so and stop: a person can allow it, in the task's scope "
-        "or with `loopwright retry TASK --allow FILE`."
-    )
 
 
 def first_line(verdict: Verdict) -> str:

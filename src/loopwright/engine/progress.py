@@ -327,9 +327,11 @@ def _tdd(attempt: Attempt) -> str:
         return f"skipped, {facts.red_skipped}"
     if facts.red_missing:
         return f"not shown, {facts.red_missing}"
+    if facts.red_seen:
+        return f"red before the work ({', '.join(facts.red_seen[:3])}), green with it"
     with_tests = f" (with {', '.join(facts.red_tests[:3])})" if facts.red_tests else ""
     told = {
         True: f"red without the work{with_tests}, green with it",
-        False: "green without the work too: it proves nothing",
+        False: "green without the work too: not demonstrated",
     }
     return told.get(facts.red_proof, "") if facts.red_proof is not None else ""

@@ -14,8 +14,9 @@ from loopwright.core.errors import FenceLost
 from loopwright.core.events import happened
 from loopwright.core.failures import Failure
 from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.gaps import is_open
 from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Outcome, Plan, Role, Task
+from loopwright.core.model import Attempt, Plan, Role, Task
 from loopwright.core.policy import GateCommand
 from loopwright.core.qa import (
     ORIGIN,
@@ -31,7 +32,7 @@ from loopwright.core.qa import (
 )
 from loopwright.core.retry import Failed
 from loopwright.core.states import AttemptState, TaskState
-from loopwright.core.verdicts import evidence, refused_commands
+from loopwright.core.verdicts import evidence, refused_commands, task_outcome
 from loopwright.engine.adding import add_task
 from loopwright.engine.checks import Interrupted, Judging
 from loopwright.engine.land import Landing, cannot_tell, gated, reject
@@ -73,7 +74,6 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=changed.exempt,
         rewritten=changed.rewritten,
-        moved=changed.moved,
         # What a look at the whole finds is to be mended, whoever is at fault.
         own=task_commands(plan, task),
     )
@@ -159,7 +159,13 @@ def _passed(
     moved = move_attempt(tx, moved, AttemptState.LANDED, fence=landing.fence, detail=words[:2000], about={})
     _ended(tx, landing.plan, moved, report)
     checked = verdict.status is VerdictStatus.PASSED
-    outcome = Outcome.VERIFIED_WITH_GAPS if checked else Outcome.UNVERIFIED
+    # That nothing is wrong is the agent's opinion: the receipt notes it. What the outcome says, the gate found.
+    outcome = task_outcome(
+        status=TaskState.COMPLETE,
+        landed=False,
+        verdict=VerdictStatus.PASSED if checked else VerdictStatus.UNVERIFIED,
+        capped=is_open([verdict]),
+    )
     complete_task(tx, task, outcome=outcome, landed_sha=None)
 
 

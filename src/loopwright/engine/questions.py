@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any, Final
 
 from loopwright.core.awaited import Question
+from loopwright.core.contradictions import KIND
 from loopwright.core.errors import NotFound, Refused
 from loopwright.core.events import happened
 from loopwright.core.gates import task_commands
@@ -117,12 +118,13 @@ def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
         task_id=run.task_id or "",
         run_id=run.id,
         kind=asking.kind,
-        key=asking.wish.key if asking.wish else "",
+        key=asking.wish.key if asking.wish else asking.key,
         text=asking.text,
         options=asking.options,
         # Nothing is ever taken for a yes, whatever an adapter hands on.
         default=None if asking.kind == _PERMISSION else asking.default,
-        deadline=None if within is None else now + timedelta(seconds=within),
+        # Work that waits for a decision is finished: nothing is lost by waiting longer.
+        deadline=None if within is None or asking.kind == KIND else now + timedelta(seconds=within),
         created_at=now,
     )
     tx.insert(question)

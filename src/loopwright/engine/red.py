@@ -1,30 +1,36 @@
-"""Red before green: a task's checks, with the tests that its work brought along, have to fail without the work."""
+"""Red before green: does something that fails without the work pass with it?"""
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from loopwright.core.errors import Denied, TookTooMuch
 from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gate_files import GateFiles, Kind, Rules, kind_of
+from loopwright.core.gate_files import GateFiles
 from loopwright.core.gates import with_setup
-from loopwright.core.idle_changes import is_idle
-from loopwright.core.known_answers import LARGEST
-from loopwright.core.left_out import NOT_THE_SAME, counted, is_shown, listed, refused_without, unloaded_skips
+from loopwright.core.left_out import (
+    NOT_THE_SAME,
+    counted,
+    is_shown,
+    listed,
+    now_passing,
+    refused_without,
+    unloaded_skips,
+)
 from loopwright.core.model import Role, VerdictRecord
 from loopwright.core.tdd import (
-    NO_ACCEPTANCE,
     NOTHING_SHOWS,
     RedProof,
     is_asked,
+    is_check_file,
     is_red,
-    mends,
     red_commands,
     why_skipped,
 )
 from loopwright.core.verdicts import gate_key
-from loopwright.core.witnesses import Witnessed
-from loopwright.engine.baselines import id_prefixes
+from loopwright.core.witnesses import Baseline, Witnessed
+from loopwright.engine.baselines import baseline_in, id_prefixes
 from loopwright.engine.checks import Judging, judge_until_known
 from loopwright.engine.gate_scripts import inside
 from loopwright.engine.known_verdicts import found_without_work
@@ -35,35 +41,58 @@ if TYPE_CHECKING:
 
 _MOST: Final = 200
 _FEW: Final = 20
+_MOST_BYTES: Final = 300_000
 NOT_RUN: Final = (
-    "Without the work these fail, so it has to make them pass: a test that does not run shows nothing."
+    "These run without the work, so they have to run with it: a test that does not run shows nothing."
 )
 GONE: Final = "what was seen inside of its test runners is not there any more"
 
 
 async def with_red_proof(
     landing: "Landing",
+    ask: Judging,
     candidate: Candidate,
     facts: GateFiles,
-    rules: Rules,
+    verdict: Verdict,
     verdict_id: str | None,
     interrupt: asyncio.Event,
 ) -> tuple[GateFiles, tuple[str, ...]]:
-    """Return the facts with what running the checks without the work showed, or why that was not done.
+    """Return the facts with what shows the work, and the tests that failed without the work and did not run with it.
 
-    The rules say what of the work are tests. The second says which tests failed without the work and did not run with
-    it, in the verdict that it has.
+    `ask` is the question that the candidate passed with this verdict. What the gates saw on the tree before the work is
+    used first. The checks run again, without the work, only for a task that has to show it, or where its acceptance
+    left tests out that nothing was compared with.
     """
-    facts, without = await _tried(landing, candidate, facts, rules, interrupt)
-    if without is None or not facts.red_proof:
+    asked = is_asked(landing.plan, landing.task)
+    if not asked and all(one.tests is None for one in verdict.commands):
         return facts, ()
-    now = await landing.world.store.read(lambda tx: tx.get(VerdictRecord, verdict_id) if verdict_id else None)
-    seen_then, seen_now = (_seen(landing, one) for one in (without, now))
+    tree = await landing.repository.tree_of(ask.before) if ask.before is not None else ""
+    now, records = await landing.world.store.read(
+        lambda tx: (
+            tx.get(VerdictRecord, verdict_id) if verdict_id else None,
+            tx.find(VerdictRecord, plan_id=landing.plan.id, tree=tree),
+        )
+    )
+    seen_now, before = _seen(landing, now), baseline_in(landing.world, ask, records)
+    if seen_now and before is not None:
+        own = {one.command for one in landing.task.acceptance} or set(seen_now)
+        shown = now_passing(before.seen.values(), [seen_now[each] for each in own & seen_now.keys()])
+        if shown:
+            return replace(facts, red_seen=shown[:_FEW]), ()
+    off = landing.plan.policy.red_proof == RedProof.OFF
+    if not asked and (off or not _left_out(landing, candidate, seen_now or {}, before)):
+        return facts, ()
+    facts, without = await _tried(landing, candidate, facts, interrupt)
+    if without is None:
+        return facts, ()
+    seen_then = _seen(landing, without)
     if seen_then is None or seen_now is None:
         return replace(facts, red_missing=GONE), ()
     names = {one.command: one.name for one in without.verdict.commands}
     if left := refused_without(seen_then, seen_now, names):
         return facts, left
+    if not facts.red_proof:
+        return facts, ()
     if not is_shown(without.verdict.commands, seen_then, seen_now):
         return replace(facts, red_missing=NOT_THE_SAME), ()
     mine = id_prefixes(tuple(inside(landing.project.subfolder, one.path) for one in candidate.changes))
@@ -81,6 +110,22 @@ async def with_red_proof(
     return facts, ()
 
 
+def _left_out(
+    landing: "Landing", candidate: Candidate, seen: Mapping[str, Witnessed], before: Baseline | None
+) -> bool:
+    """Return whether acceptance left out tests of old files that the gates do not run: they may have failed before."""
+    new = tuple(
+        inside(landing.project.subfolder, one.path) for one in candidate.changes if one.before is None
+    )
+    known = frozenset[str]().union(*(one.tests for one in before.seen.values())) if before is not None else ()
+    return any(
+        test not in known and not test.startswith(id_prefixes(new))
+        for one in landing.task.acceptance
+        if (found := seen.get(one.command)) is not None
+        for test in found.skipped | found.deselected
+    )
+
+
 def _seen(landing: "Landing", record: VerdictRecord | None) -> dict[str, Witnessed] | None:
     """Return what was seen inside of the test runners of a verdict's commands; None when there was, and it is gone."""
     if record is None:
@@ -93,22 +138,17 @@ def _seen(landing: "Landing", record: VerdictRecord | None) -> dict[str, Witness
 
 
 async def _tried(
-    landing: "Landing", candidate: Candidate, facts: GateFiles, rules: Rules, interrupt: asyncio.Event
+    landing: "Landing", candidate: Candidate, facts: GateFiles, interrupt: asyncio.Event
 ) -> tuple[GateFiles, VerdictRecord | None]:
-    """Run the checks without the work, where that is asked for; the second is what was found there."""
+    """Run the checks without the work; the second is what was found there."""
     plan, task = landing.plan, landing.task
-    mode, why = plan.policy.red_proof, why_skipped(task)
-    idle = mode != RedProof.OFF and await _is_idle(landing, candidate)
-    if not is_asked(plan, task) and not idle:
-        skipped = replace(facts, red_skipped=why or NO_ACCEPTANCE) if mode == RedProof.LOGIC else facts
-        return skipped, None
-    new = _new_tests(landing, candidate, rules)
-    # The gates would be the second run of the whole project: that is for those who have to show that it was broken.
-    commands = red_commands(plan, task, with_gates=idle or (bool(new) and mends(task)))
-    if not commands:
-        return replace(facts, red_missing=NOTHING_SHOWS) if mends(task) and not why else facts, None
-    if why:
+    new = _new_tests(landing, candidate)
+    # Without new tests the gates cannot show anything that the tree before the work did not.
+    commands = red_commands(plan, task, with_gates=bool(new))
+    if why := why_skipped(task):
         return replace(facts, red_skipped=why), None
+    if not commands:
+        return replace(facts, red_missing=NOTHING_SHOWS), None
     sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
     if new:
         kept = {change.path for change in new}
@@ -147,31 +187,10 @@ async def _judged(
         return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(trouble))
 
 
-async def _is_idle(landing: "Landing", candidate: Candidate) -> bool:
-    """Say whether nothing but comments and the like changed: then what passes now may have passed before."""
-    pairs = [(change.path, change.before, change.after) for change in candidate.changes]
-    if not 0 < len(pairs) <= _FEW or any(
-        old is None or new is None or old.mode != new.mode for _, old, new in pairs
-    ):
-        return False
-    ids = list(dict.fromkeys(entry.id for _, *both in pairs for entry in both if entry is not None))
-    texts = await landing.repository.texts(ids, limit=LARGEST)
-    return all(
-        old is not None
-        and new is not None
-        and old.id in texts
-        and new.id in texts
-        and is_idle(path, texts[old.id], texts[new.id])
-        for path, old, new in pairs
-    )
-
-
-def _new_tests(landing: "Landing", candidate: Candidate, rules: Rules) -> list[FileChange]:
-    """Return the tests that the work brought along or changed: without them acceptance might fail for any reason."""
+def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
+    """Return the checks that the work brought along or changed: without them acceptance might fail for any reason."""
     return [
         change
         for change in candidate.changes
-        if change.after is not None
-        and kind_of(inside(landing.project.subfolder, change.path), rules, existed=change.before is not None)
-        in (Kind.TEST, Kind.STEERING)
+        if change.after is not None and is_check_file(inside(landing.project.subfolder, change.path))
     ]

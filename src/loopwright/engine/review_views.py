@@ -37,7 +37,7 @@ class ReviewView:
                 return f"{by} found nothing that keeps it from landing{also}"
             case ReviewState.BLOCKING:
                 return f"{by} objects to {len(blocking(self.findings))}{also}"
-            case ReviewState.INCONCLUSIVE:
+            case ReviewState.UNCLEAR:
                 return f"{by} came to no result: {self.problem}"
             case _:
                 return f"{by} did not come to its end"

@@ -12,6 +12,7 @@ from loopwright.core.answers import Unreadable
 from loopwright.core.errors import FenceLost, GitFailed, UserError
 from loopwright.core.events import happened
 from loopwright.core.failures import RULES, Failure, Level
+from loopwright.core.gaps import landing_gaps
 from loopwright.core.gate_files import GateFiles
 from loopwright.core.ids import Kind
 from loopwright.core.model import AUTHORS, Attempt, Plan, Review, Run, Task
@@ -22,12 +23,13 @@ from loopwright.core.reviews import (
     Answer,
     blocking,
     in_words,
-    is_capped,
+    outcome,
     place,
     read_answer,
     reasons,
 )
 from loopwright.core.states import AttemptState, ReviewState, RunState
+from loopwright.core.tdd import must_show
 from loopwright.engine.agent_runs import Rows, end_run
 from loopwright.engine.checks import Interrupted
 from loopwright.engine.handover import HUMAN
@@ -38,6 +40,7 @@ from loopwright.engine.moves import (
     fail_attempt,
     move_attempt,
     move_review,
+    move_run,
     need,
     next_run,
 )
@@ -51,7 +54,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-_OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.INCONCLUSIVE)
+OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,20 +65,27 @@ class Covered:
 
 
 async def covered(
-    landing: "Landing", candidate: Candidate, facts: GateFiles, judged: dict[str, Any]
+    landing: "Landing",
+    candidate: Candidate,
+    facts: GateFiles,
+    judged: dict[str, Any],
+    contradicted: tuple[str, ...] = (),
 ) -> Covered | None:
-    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say."""
+    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say.
+
+    Contradicted checks are reviewed wherever a reviewer is named; the row of the review says whether it approved.
+    """
     policy = landing.plan.policy.review
-    if policy.mode == "off":
+    if policy.mode == "off" and not (contradicted and policy.agent):
         return Covered(review_id=None)
     patch = await landing.repository.patch(candidate.parent, candidate.sha)
     why = reasons(
         policy, patch, facts, subfolder=landing.project.subfolder, complexity=landing.task.complexity
     )
-    if not why:
+    if not (why or contradicted):
         return Covered(review_id=None)
     return await landing.world.store.transact(
-        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged)
+        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged, contradicted)
     )
 
 
@@ -86,6 +96,7 @@ def _look(
     patch: Patch,
     why: tuple[str, ...],
     judged: dict[str, Any],
+    contradicted: tuple[str, ...],
 ) -> Covered | None:
     current = change_attempt(tx, landing.attempt.id, landing.fence)
     if current.state is not AttemptState.CHECKING:
@@ -93,21 +104,29 @@ def _look(
     if current.interrupt:
         raise Interrupted
     # Of the same task, whichever attempt: the same change is not paid for twice.
-    known = tx.find(
-        Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=_OVER, order_by=("-created_at",)
+    same = tx.find(
+        Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=OVER, order_by=("-created_at",)
     )
+    known = [one for one in same if set(contradicted) <= set(one.contradicted)]
     if not known:
-        _ask(tx, landing, current, candidate, patch, why)
+        ask_reviewer(tx, landing, current, candidate, patch, why, contradicted)
         return None
     if known[0].state is not ReviewState.BLOCKING:
         return Covered(review_id=known[0].id)
-    _send_back(tx, landing, current, known[0], judged)
+    send_back(tx, landing, current, known[0], judged)
     return None
 
 
-def _ask(
-    tx: Tx, landing: "Landing", attempt: Attempt, candidate: Candidate, patch: Patch, why: tuple[str, ...]
+def ask_reviewer(
+    tx: Tx,
+    landing: "Landing",
+    attempt: Attempt,
+    candidate: Candidate,
+    patch: Patch,
+    why: tuple[str, ...],
+    contradicted: tuple[str, ...],
 ) -> None:
+    """Have a reviewer look at a candidate, for these reasons."""
     policy = landing.plan.policy.review
     # Who looks at what a person did is who would have done it.
     author = landing.task.agent or landing.plan.policy.agent if attempt.agent == HUMAN else attempt.agent
@@ -125,7 +144,8 @@ def _ask(
         candidate_sha=candidate.sha,
         patch_sha256=patch.sha256,
         shown_whole=patch.is_whole,
-        reasons=why,
+        reasons=why or ("it contradicts existing checks",),
+        contradicted=contradicted,
         created_at=tx.now(),
     )
     tx.insert(review)
@@ -145,7 +165,7 @@ def _ask(
     tx.append(happened("review_asked", MACHINE, plan=landing.plan, attempt=moved, run=run, **told))
 
 
-def _send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
+def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
     """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over.
 
     What a person did by hand goes back to the person.
@@ -191,12 +211,20 @@ def author_of(tx: Tx, attempt: Attempt) -> Run:
 def lands_capped(tx: Tx, attempt: Attempt) -> bool:
     """Say whether what an attempt landed counts as verified with gaps only."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
-    return is_capped(
-        attempt.gate_files,
-        review.state if review else None,
-        shown_whole=review is not None and review.shown_whole,
-        held_out=bool(need(tx.get(Task, attempt.task_id), "the task").held_out),
-        unseen_proof=need(tx.get(Plan, attempt.plan_id), "the plan").policy.unseen_proof,
+    task, plan = (
+        need(tx.get(Task, attempt.task_id), "the task"),
+        need(tx.get(Plan, attempt.plan_id), "the plan"),
+    )
+    return bool(
+        landing_gaps(
+            task.key,
+            attempt.gate_files,
+            must_show=must_show(task.origin, task.type, prove=task.prove),
+            review=review.state if review else None,
+            shown_whole=review is not None and review.shown_whole,
+            held_out=bool(task.held_out),
+            unseen_proof=plan.policy.unseen_proof,
+        )
     )
 
 
@@ -213,7 +241,10 @@ async def take_in(
     else:
         patch = await repository.patch(review.parent_sha, review.candidate_sha)
         answer = read_answer(ended.result.structured, ended.result.last_words or ended.result.summary, patch)
-    hopeless = failed is not None and (failed.lasting or RULES[failed.failure].level is Level.NONE)
+    # A person can decide about contradicted checks, so their review is one call.
+    hopeless = bool(review.contradicted) or (
+        failed is not None and (failed.lasting or RULES[failed.failure].level is Level.NONE)
+    )
 
     def over(tx: Tx) -> bool:
         current = change_attempt(tx, rows.attempt.id, fence)
@@ -241,17 +272,35 @@ async def take_in(
 
 def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
     if isinstance(answer, Unreadable):
-        move_review(tx, review, ReviewState.INCONCLUSIVE, model=run.model)
+        move_review(tx, review, ReviewState.UNCLEAR, model=run.model)
         return
+    state, problem = outcome(answer, decides=bool(review.contradicted))
     move_review(
         tx,
         review,
-        ReviewState.BLOCKING if answer.blocking else ReviewState.CLEAR,
+        state,
         model=run.model,
         summary=answer.summary,
         findings=answer.findings,
-        problem="",
+        problem=problem,
     )
+
+
+async def give_up(world: World, rows: Rows, run: Run, why: str, *, fence: int) -> None:
+    """End a review as unclear whose reviewer may not start."""
+
+    def over(tx: Tx) -> str:
+        current = change_attempt(tx, rows.attempt.id, fence)
+        if current.state is not AttemptState.WORKING or current.run_id != run.id:
+            raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+        move_run(tx, run, RunState.CANCELLED)
+        review = tx.update(Review, need(run.label, "a review"), problem=why)
+        move_review(tx, review, ReviewState.UNCLEAR)
+        move_attempt(tx, current, AttemptState.CHECKING, fence=fence, run_id=author_of(tx, current).id)
+        return review.id
+
+    review_id = await world.store.transact("review.given_up", over)
+    await remove_tree(world, world.repository(rows.project), review_id)
 
 
 async def remove_tree(world: World, repository: Repository, review_id: str) -> None:

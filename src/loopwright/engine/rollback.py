@@ -187,7 +187,6 @@ class Decision:
             before=plan.base_sha,
             exempt=changed.exempt,
             rewritten=changed.rewritten,
-            moved=changed.moved,
             own=acceptance,
         )
         _, verdict = await judge(self._world, repository, ask, asyncio.Event())

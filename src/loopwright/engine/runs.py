@@ -191,12 +191,12 @@ async def drive_agent(
     end, why = await _until_end(keepers, spec.directory, listen, reasons, stop)
     interrupted = why is reasons[0]
     result: AgentResult | None = None
-    if end.ended_by != "lost":
-        result = agent.result(state, end)
-    elif said_done:
-        # Finished work is not done again because its keeper was killed: it is judged like that of an agent that hangs
-        # after it said that it is done.
-        result = agent.result(state, replace(end, ended_by="done_hang"))
+    if (judged := exit_to_judge(end, said_done=said_done)) is not None:
+        result = agent.result(state, judged)
+        if not result.claimed and end.ended_by in ("idle", "deadline"):
+            result = agent.result(
+                state, end
+            )  # its last word answers the limit's interrupt: it had not finished
     if result is not None and result.failure is Failure.AUTH and end.login_renewed:
         # Two renewed it at the same moment, which makes the old one void, and this run was the second.
         result = replace(result, failure=Failure.LOGIN_RENEWED)
@@ -211,6 +211,16 @@ async def drive_agent(
         result = replace(result, failure=Failure.BUDGET, detail=spending.over.why if spending.over else "")
         return Ended(exit=end, interrupted=False, result=result, over=spending.over)
     return Ended(exit=end, interrupted=interrupted, result=result)
+
+
+def exit_to_judge(end: Exit, *, said_done: bool) -> Exit | None:
+    """Return the end that an agent's result is judged by; None when its keeper was lost before it said it is done.
+
+    Finished work is judged whatever ended the process afterwards, like that of an agent that does not exit.
+    """
+    if said_done and end.ended_by in ("lost", "idle", "deadline"):
+        return replace(end, ended_by="done_hang")
+    return None if end.ended_by == "lost" else end
 
 
 async def drive_command(

@@ -32,6 +32,7 @@ WORDS: Final = (
     "model",
     "type",
     "complexity",
+    "prove",
     "max_attempts",
 )
 """What a source says of a task besides its state and its place."""

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from loopwright.core import budget
-from loopwright.core.model import AGENT_ROLES, Attempt, Plan, Project, Run, Task, Usage
+from loopwright.core.model import AGENT_ROLES, Attempt, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.overspent import Over, nobody_knows
 from loopwright.core.prices import estimate
 from loopwright.core.states import AttemptState, RunState, TaskState
@@ -68,7 +68,28 @@ def allowance(tx: Tx, world: World, run: Run) -> int | None:
     """Return how much a run may cost that is about to start; None when nothing limits it, 0 when it has to wait."""
     plan = need(tx.get(Plan, run.plan_id), "the plan")
     these = caps(tx, world, plan, run, reserve=True)
-    return budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
+    left = budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
+    cap = review_cap(tx, run)
+    return left if cap is None else cap.left if left is None else min(left, cap.left)
+
+
+def review_cap(tx: Tx, run: Run, *, own: int = 0) -> budget.Cap | None:
+    """Return the cap on the reviews of a task, if this run is one of them; `own` is what it has cost itself."""
+    if run.role is not Role.REVIEWER:
+        return None
+    policy = need(tx.get(Plan, run.plan_id), "the plan").policy
+    others = [one for one in tx.find(Run, task_id=run.task_id, role=AGENT_ROLES) if one.id != run.id]
+    reviewed = sum(one.cost_micros or 0 for one in others if one.role is Role.REVIEWER)
+    worked = sum(one.cost_micros or 0 for one in others if one.role is not Role.REVIEWER)
+    return budget.review_cap(policy, worked=worked, reviewed=reviewed + own)
+
+
+def is_reviewed_out(tx: Tx, run: Run, over: Over | None) -> bool:
+    """Return whether a run was stopped by the cap on reviews, and not by one that pauses the loop."""
+    if over is not None:
+        return over.setting == budget.REVIEW
+    cap = review_cap(tx, run)
+    return cap is not None and run.max_cost_micros is not None and cap.left <= run.max_cost_micros
 
 
 def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
@@ -204,7 +225,8 @@ class SpendingWatch:
         own = self._cost
         found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.over = budget.used_up(found)
-        near = tuple(cap for cap in found if cap.is_near and cap.setting not in self._warned)
+        counted = [cap for cap in found if cap.setting != budget.REVIEW]
+        near = tuple(cap for cap in counted if cap.is_near and cap.setting not in self._warned)
         if self.over is None and near:
             self._warned |= {cap.setting for cap in near}
             await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
@@ -222,7 +244,11 @@ class SpendingWatch:
 
     def _look(self, tx: Tx, own: int) -> budget.Caps:
         plan = need(tx.get(Plan, self._run.plan_id), "the plan")
-        return caps(tx, self._world, plan, self._run, own=own, estimated=self._estimated or own != self._cost)
+        found = caps(
+            tx, self._world, plan, self._run, own=own, estimated=self._estimated or own != self._cost
+        )
+        share = review_cap(tx, self._run, own=own)
+        return (*found, share) if share is not None else found
 
     def _warn(self, tx: Tx, near: budget.Caps) -> None:
         warn(tx, need(tx.get(Plan, self._run.plan_id), "the plan"), self._run, near)

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from loopwright.core.model import Attempt
-from loopwright.core.moved_ids import read
 from loopwright.core.states import AttemptState
 from loopwright.ports import Tx
 
@@ -17,8 +16,6 @@ class Steered:
     """Changed with leave: their tests need not all be there still."""
     rewritten: tuple[str, ...]
     """All that were changed: that their tests passed before says nothing of them."""
-    moved: tuple[tuple[str, str], ...] = ()
-    """Tests that are at another place now: the old one and the new one."""
 
 
 def steered(tx: Tx, plan_id: str, *, landings: Collection[str | None] | None = None) -> Steered:
@@ -31,5 +28,4 @@ def steered(tx: Tx, plan_id: str, *, landings: Collection[str | None] | None = N
     ]
     exempt = tuple(path for facts in changed for path in facts.exempt)
     pinned = tuple(path for facts in changed for path in facts.pinned)
-    moved = read(words for facts in changed for words in facts.moved)
-    return Steered(exempt=exempt, rewritten=(*exempt, *pinned), moved=moved)
+    return Steered(exempt=exempt, rewritten=(*exempt, *pinned))

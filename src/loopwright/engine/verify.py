@@ -1,6 +1,7 @@
 """The last rung: gate:all on the integrated branch, once. A failed one is never run again by the machine."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 from loopwright.core.errors import (
@@ -28,6 +29,7 @@ from loopwright.engine.evaluation import add_fix, adopt, is_to_be_mended, role_n
 from loopwright.engine.legs import carry_on
 from loopwright.engine.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.own_commits import foreign, own_commits
+from loopwright.engine.plan_checks import judged_by_base
 from loopwright.engine.runs import Interrupts
 from loopwright.engine.steered import steered
 from loopwright.engine.unseen import Whole, judge_whole
@@ -115,7 +117,6 @@ class VerifyLeg:
             before=plan.base_sha,
             exempt=changed.exempt,
             rewritten=changed.rewritten,
-            moved=changed.moved,
             own=acceptance,
         )
         whole = await judge_whole(self._world, repository, ask, wanted, interrupt)
@@ -123,7 +124,15 @@ class VerifyLeg:
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
             return
-        if is_to_be_mended(plan, verdict):
+        contradicts = False
+        if verdict.status is VerdictStatus.PASSED:
+            verdict = await judged_by_base(self._world, repository, ask, wanted, verdict, interrupt)
+            contradicts = verdict.status is VerdictStatus.FAILED
+            if verdict.status is VerdictStatus.INCONCLUSIVE:
+                await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
+                return
+            whole = replace(whole, verdict=verdict)
+        if is_to_be_mended(plan, verdict) and not contradicts:
             await self._world.store.transact(
                 "verify.evaluated",
                 lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, whole),
@@ -139,7 +148,9 @@ class VerifyLeg:
             tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
             final=verdict.status,
             # What others put on the branch was judged by no task's gate, and may be what judged those after it.
-            capped=whole.is_excused or bool(await foreign(repository, plan, line, own)),
+            capped=whole.is_excused
+            or any(gate.name in plan.policy.installed_gates for gate in plan.gates)
+            or bool(await foreign(repository, plan, line, own)),
         )
         # The last effect before the end. A change of the source after this is new work.
         work = await read_at_end(self._world, project, plan)

@@ -164,6 +164,10 @@ class World:
     """Variables that keep git inside a workspace."""
     may_act: Callable[[], bool]
     """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    own_sources: Callable[[Mapping[str, str], Path, Path], Mapping[str, str]] = lambda env, _checkout, _tree: (
+        env
+    )
+    """Returns an environment that loads a workspace's modules where it would have loaded those of the checkout."""
     asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
     """Reads what a run asked by its tool, from its directory, without these secrets."""
     discovered: Callable[[Path, Sequence[str]], tuple[Noticed, ...]] = lambda _directory, _secrets: ()

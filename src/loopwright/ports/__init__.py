@@ -20,7 +20,7 @@ from loopwright.ports.disk import Disk, EndlessDisk
 from loopwright.ports.dispatch import Engine, Execute
 from loopwright.ports.ends import Built, Ends, Pick
 from loopwright.ports.forges import Forge, Request, Wanted
-from loopwright.ports.gates import Gate, GateRequest
+from loopwright.ports.gates import Gate, GateRequest, ShownBy
 from loopwright.ports.git import (
     FINGERPRINT,
     HELD_OUT,
@@ -121,6 +121,7 @@ __all__ = [
     "RunSpec",
     "Sandbox",
     "Setback",
+    "ShownBy",
     "Sighting",
     "Snapshot",
     "Source",

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
@@ -33,8 +34,18 @@ class GateRequest:
     """How to find out what the commands change in the tree; None where nobody asks."""
     laid: tuple[str, ...] = ()
     """Files that were laid over the tree, from its top: there it is not what git has."""
+    environment: str = ""
+    """A hash of the plan's environment: verdicts found in another one are not reused."""
     only: frozenset[str] = frozenset()
     """Run no other tests than these, in test runners that can be told so; all when there are none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownBy:
+    """A command that need not run, because a wider one ran all its tests on the same tree."""
+
+    gate: GateCommand
+    tests: frozenset[str]
 
 
 class Gate(Protocol):
@@ -48,3 +59,8 @@ class Gate(Protocol):
 
     def witnessed(self, directory: Path, count: int) -> Sequence[Witnessed | None] | None:
         """Return what was seen inside the test runners of a run's commands; None when its files are gone."""
+
+    def reuse(
+        self, request: GateRequest, source: Path, shown: Mapping[str, ShownBy], at: datetime, /
+    ) -> bool:
+        """Record the commands as ended now with the results of an earlier run; False when it cannot answer for them."""

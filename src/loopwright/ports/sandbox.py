@@ -23,6 +23,8 @@ class Reach:
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     """In sight, wherever they lie."""
+    hidden: tuple[Path, ...] = ()
+    """Out of sight, except for what the other fields name inside of them."""
     home: HomeView | None = None
     network: bool = True
 

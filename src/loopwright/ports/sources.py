@@ -33,6 +33,8 @@ class PlannedTask:
     criteria: tuple[str, ...] = ()
     acceptance: tuple[GateCommand, ...] = ()
     held_out: tuple[HeldOut, ...] = ()
+    may_change: tuple[str, ...] = ()
+    """Tests and judging files that it may change even if it contradicts them."""
     depends_on: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
     priority: int = 50
@@ -45,6 +47,8 @@ class PlannedTask:
     """What kind of work the source says it is, in the source's own word (code, ui, docs, qa, ...)."""
     complexity: str | None = None
     """high, medium or low, where a person said so."""
+    prove: bool = False
+    """Whether its checks have to be seen to fail without its work."""
     mark: Mark = Mark.OPEN
     reason: str = ""
     """Why it is blocked."""

@@ -220,7 +220,10 @@ class Performance:
 
     def do_review(self, step: Step) -> None:
         """Give a reviewer's answer."""
-        answer = json.dumps({"summary": "I looked at all of it.", "findings": step["review"]})
+        blocks = any(one["severity"] == "blocking" for one in step["review"])
+        decision = step.get("decision", "object" if blocks else "approve")
+        said = {"decision": decision, "summary": "I looked at all of it.", "findings": step["review"]}
+        answer = json.dumps(said)
         self.report(ok=True, summary=f"I looked.\n```loopwright-review\n{answer}\n```\n")
 
     def do_qa(self, step: Step) -> None:

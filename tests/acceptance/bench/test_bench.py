@@ -17,9 +17,11 @@ def test_product_and_baseline_do_the_same_plan_and_every_process_is_accounted_fo
     jobs = independent(2, 0.1)
     product = Yard(root=tmp_path / "product", jobs=jobs).make()
     took = product.run()
-    roles = sorted(product.roles().values())
-    assert roles == ["gate", "gate", "implementer", "implementer", "verify"]
-    assert set(product.roles()) <= {one.pid for one in took.others}, "a keeper ended unseen"
+    roles = product.roles()
+    kinds = ["gate", "gate", "implementer", "implementer"]
+    assert sorted(one for one in roles.values() if one in ("gate", "implementer")) == kinds
+    assert set(roles) <= {one.pid for one in took.others}, "a keeper ended unseen"
+    assert took.memory_bytes > 10_000_000
     assert took.main.own_cpu_s > 0
     assert took.main.peak_bytes > 10_000_000
     script = Yard(root=tmp_path / "script", jobs=jobs).make()

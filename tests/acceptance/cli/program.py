@@ -32,13 +32,7 @@ class Program:
             "LOOPWRIGHT_SANDBOX__LEVEL": "none",
             # Many gates of tests wait for somebody, or count who ran them. Those of the base ask for it.
             "LOOPWRIGHT_CHECK_BASE": "false",
-            # One run more for each task, and many tests count them. Those of red and green ask for the default.
-            "LOOPWRIGHT_RED_PROOF": "fixes",
         }
-
-    def by_default(self) -> None:
-        """Let all logic show that its acceptance fails without it, as it is with everyone who sets nothing."""
-        del self.env["LOOPWRIGHT_RED_PROOF"]
 
     def __call__(
         self,

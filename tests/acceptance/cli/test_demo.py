@@ -19,7 +19,6 @@ PACKAGE = Path(loopwright.__file__).parent
 @pytest.fixture
 def program(tmp_path: Path) -> Program:
     program = Program(tmp_path)
-    program.by_default()
     program.env["TMPDIR"] = str(tmp_path / "tmp")
     (tmp_path / "tmp").mkdir()
     return program

@@ -40,6 +40,8 @@ def test_a_good_plan_is_shown_with_its_longest_chain_and_its_width(program: Prog
     assert "up to 3 side by side, 2 with the setting parallel" in said.out
     assert "python3 -B -m unittest -q" in said.out
     assert "ok: the plan is good" in said.out
+    assert "no held-out check for money, discounts, stock" in " ".join(said.out.split())
+    assert 'held_out: ["python3' in said.out or "held_out: {run:" in said.out
     assert not program.home.exists(), "looking leaves nothing in the home"
     assert git(shop, "status", "--porcelain").split() == ["??", "plan.yaml"]
 
@@ -59,6 +61,7 @@ def test_the_same_facts_are_there_for_programs(program: Program, shop: Path) -> 
         ("claude", True, str(agent))
     ]
     assert plan["notes"] == []
+    assert list(plan["held_out_proposals"]) == [task["key"] for task in plan["tasks"] if task["acceptance"]]
 
 
 @pytest.mark.capability("C004")

@@ -14,6 +14,8 @@ tasks:
     description: Write bonjour into the file bonjour.
     acceptance:
       - grep -q bonjour bonjour
+    held_out:
+      - test $(wc -l <bonjour) = 1
     scope:
       - bonjour
     complexity: low
@@ -28,6 +30,7 @@ ANSWER: dict[str, Any] = {
             "description": "Write bonjour into the file bonjour.",
             "depends_on": [],
             "acceptance": ["grep -q bonjour bonjour"],
+            "held_out": ["test $(wc -l <bonjour) = 1"],
             "criteria": [],
             "scope": ["bonjour"],
             "priority": 50,

@@ -110,7 +110,6 @@ def health(shop: Workshop) -> tuple[Any, ...]:
 )
 def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, sample: Sample) -> None:
     given = sample.folder / "given"
-    shop.program.by_default()
     if sample.tracker:
         # It keeps its issues to itself, as newer ones do.
         (shop.repository / ".git/info/exclude").write_text(".beads/\n")

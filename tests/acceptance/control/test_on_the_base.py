@@ -41,7 +41,7 @@ def test_gates_are_run_on_the_base_and_what_is_green_there_is_not_run_again(shop
     told = " ".join(red.out.split())
     assert "the gate tests is red on the base, 1 test fails there: test_greet.Greeting.test_loud;" in told
     assert "idle: its acceptance passes on the base already (grep -q . greet.txt)" in told
-    assert "made:" not in told
+    assert "made: its acceptance passes" not in told
 
     _commit(shop, "greet.txt", "HELLO\n")
     green = shop("plan", "check", str(plan), "--json").document["plan"]
@@ -97,7 +97,7 @@ def test_a_plan_that_nobody_checked_has_its_gates_run_on_the_base_before_anythin
     """Green or red, the first attempt need not run them there again; what cannot run is refused."""
     shop.program.env["LOOPWRIGHT_CHECK_BASE"] = "true"
     _commit(shop, "test_greet.py", TESTS)
-    shop.play({key: [[{"write": key, "text": "made\n"}]] for key in ("red", "green", "blind")})
+    shop.play({key: [[{"write": key, "text": "made\n"}]] for key in ("red", "green", "blind", "idle")})
     broken = shop.plan(
         "broken", [task("red", "test -s red")], gates=[{"name": "gone", "run": "sh -c 'exec /gone'"}]
     )
@@ -114,7 +114,12 @@ def test_a_plan_that_nobody_checked_has_its_gates_run_on_the_base_before_anythin
     assert "AGREES" in shop("receipt", "verify", str(receipt)).out
 
     _commit(shop, "greet.txt", "HELLO\n")
-    assert shop.run(shop.plan("green", [task("green", "test -s green")], gates=[UNITTEST])).code == 0
+    tasks = [task("green", "test -s green"), task("idle", "grep -q . greet.txt")]
+    said = shop.run(shop.plan("green", tasks, gates=[UNITTEST]))
+    assert said.code == 0, "acceptance that passes without the work is a note"
+    told, _, rest = said.out.partition("idle: its acceptance passes on the base already")
+    assert rest, said.out
+    assert "scripted" not in told, "it was told before an agent was called"
     assert _on_base(shop) == [True, True]
     _commit(shop, "other.txt", "other\n")
     blind = shop.plan("blind", [task("blind", "test -s blind")], gates=[UNITTEST])

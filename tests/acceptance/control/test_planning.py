@@ -59,6 +59,10 @@ def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> N
     done = shop.run(path)
     assert done.code == 0, done.out + done.err
     assert "salut" in shop.landed()
+    (task,) = shop.rows(Task, key="salut")
+    assert [one.check.command for one in task.held_out] == ["test $(wc -l <salut) = 1"], (
+        "the planner wrote it"
+    )
     again = shop("plan", GOAL)
     assert again.code == 2
     assert "--force" in again.err

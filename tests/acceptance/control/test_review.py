@@ -119,7 +119,7 @@ def test_an_answer_that_nobody_can_read_is_asked_for_once_more_and_is_never_a_pa
     assert said.code == 4, said.out + said.err
     assert shop.row(Plan).outcome == "verified_with_gaps"
     review = shop.row(Review)
-    assert (review.state, review.tries) == (ReviewState.INCONCLUSIVE, 2)
+    assert (review.state, review.tries) == (ReviewState.UNCLEAR, 2)
     first, second = shop.rows(Run, role=Role.REVIEWER)
     assert second.session_ref == first.session_ref
     assert "could not be read: there is no block ```loopwright-review" in prompt(shop, second)
@@ -167,3 +167,20 @@ def test_a_reviewer_waits_for_its_account_and_what_nobody_mends_is_rejected(shop
     assert [one.state for one in shop.rows(Review)] == [ReviewState.BLOCKING, ReviewState.CLEAR]
     assert len(shop.rows(Run, role=Role.REVIEWER)) == 3
     assert shop.git("show", f"{shop.row(Plan).branch}:double.py") == RIGHT
+
+
+def test_a_review_costs_at_most_its_share_and_then_is_unclear(shop: Workshop) -> None:
+    def spent(dollars: float) -> dict[str, Any]:
+        return {"usage": {"input_tokens": 1, "output_tokens": 1, "cost_micros": round(dollars * 1_000_000)}}
+
+    dear = [spent(0.10), spent(0.16), {"hang": 90}]
+    said = shop.run(play(shop, [[*HONEST, spent(1.0)]], dear))
+    assert said.code == 4, said.out + said.err
+    (run,) = shop.rows(Run, role=Role.REVIEWER)
+    assert (run.max_cost_micros, run.cost_micros, run.failure) == (150_000, 160_000, "budget")
+    review = shop.row(Review)
+    assert (review.state, review.tries) == (ReviewState.UNCLEAR, 1), "it is one call"
+    assert "as much as the reviews of its task may" in review.problem
+    assert shop.events("budget_near") == [], "the loop itself has no limit"
+    assert shop.landed() == ["double"]
+    receipt(shop)

@@ -16,7 +16,6 @@ SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 
 def prepared(shop: Workshop, **state: Any) -> Path:
     """Commit the sample with this in its state; return the file with the state."""
-    shop.program.by_default()
     shutil.copytree(SAMPLE, shop.repository, dirs_exist_ok=True)
     (shop.repository / "loopwright.toml").write_text(SETTINGS)
     path = shop.repository / "orchestrator/state.json"

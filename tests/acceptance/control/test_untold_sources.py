@@ -39,7 +39,6 @@ def tracked_by_bd(shop: Workshop) -> Workshop:
     (shop.repository / "loopwright.toml").write_text(SETTINGS)
     shop.git("add", "-A")
     shop.git("commit", "-qm", "settings")
-    shop.program.by_default()
     put_issues(shop, issue("bd-a1"))
     shop.play({key: [[{"write": f"made-{key}", "text": "x\n"}]] for key in ("bd-a1", "bd-a2")})
     path = fake_bd.install(shop.place / "bin").parent

@@ -52,8 +52,6 @@ FILES = {
 }
 WORKS = "python -B -c 'from calc import mul; assert mul(2, 3) == 6'"
 
-Steps = list[Mapping[str, Any]]
-
 
 def write(path: str, text: str) -> Mapping[str, Any]:
     """Return the step that writes a file."""
@@ -99,10 +97,3 @@ class Calculator(Workshop):
         facts = self.attempts("mul")[n - 1].gate_files
         assert facts is not None
         return asdict(facts)
-
-
-HONEST: Steps = [
-    {"expect_prompt": "belong to the gate", "otherwise": [write("told", "the prompt did not say why\n")]},
-    write("calc.py", RIGHT),
-]
-"""What an agent does that was told which files it must leave alone."""

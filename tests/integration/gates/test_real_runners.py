@@ -28,8 +28,9 @@ SEEN = Witnessed(
     passed=frozenset({"a.test.js::good"}),
     failed=frozenset({"a.test.js::sums > bad", "b.test.js"}),
     skipped=frozenset({"a.test.js::sums > left", "a.test.js::sums > later"}),
+    unloaded=frozenset({"b.test.js"}),
 )
-PACKAGE = '{"name": "it", "version": "1.0.0", "scripts": {"test": "jest"}}'
+PACKAGE = '{"name": "it", "version": "1.0.0", "scripts": {"test": "jest", "own": "NODE_OPTIONS=--no-warnings jest"}}'
 DECEIVES = {
     "jest": "globalThis.expect = () => ({ toBe() {}, toThrow() {}, toContain() {}, toEqual() {} });\n",
     "vitest run": "import { expect } from 'vitest';\nexpect.extend({ toBe: () => ({ pass: true }) });\n",
@@ -87,10 +88,11 @@ def see(
     verdict, _, _ = desk.run(command(text), gate=gate, runners=TEST_RUNNERS.read(list(runners)), **env)
     seen = gate.witnessed(desk.directory, 1)
     assert seen is not None
+    assert verdict.left_open == (), "every runner was watched"
     return verdict, seen[0]
 
 
-@pytest.mark.parametrize("text", ["jest", "npm test"])
+@pytest.mark.parametrize("text", ["jest", "npm test", "npm run own"])
 def test_jest_tells_every_test_also_below_npm(desk: Desk, text: str) -> None:
     files = {"package.json": PACKAGE, "a.test.js": MIXED, "b.test.js": "require('./nothing');\n"}
     verdict, seen = see(desk, text, files)

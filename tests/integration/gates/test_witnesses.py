@@ -1,15 +1,23 @@
 """What is seen inside real test runners, honest ones and deceived ones."""
 
 import ast
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
+from tests.acceptance.gates.bare_python import bare_python
 from tests.acceptance.gates.calculator import NOT_OURS
+from tests.cases import each_case
 from tests.integration.gates.desks import Desk, command, ended
+from tests.waiting import eventually
 
 from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.gates.processes import Runners, children, named
 from loopwright.core.findings import Verdict
 from loopwright.core.policy import GateCommand
 from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
@@ -81,11 +89,15 @@ def test_a_pytest_below_make_or_with_a_path_of_its_own_is_seen_too(desk: Desk) -
         command(f"PYTHONPATH=. {PYTEST}", "path"),
         command(f"{PYTEST} && {PYTEST} -k good", "two"),
         command("true", "none"),
+        command("sh -c 'printenv TOX_OVERRIDE'", "tox"),
         test_it_py=passing,
     )
-    assert [one and sorted(one.passed) for one in seen] == [["test_it.py::test_good"]] * 3 + [None]
+    assert [one and sorted(one.passed) for one in seen] == [["test_it.py::test_good"]] * 3 + [None, None]
     assert all(one is None or not one.problems for one in seen)
     assert {result.exit_code for result in verdict.commands} == {0}
+    assert verdict.commands[-1].tail == "testenv.pass_env+=PYTHONPATH\n", (
+        "tox hands it on to its environments"
+    )
 
 
 def test_tests_that_are_spread_over_processes_are_seen(desk: Desk) -> None:
@@ -100,7 +112,10 @@ def test_tests_that_are_spread_over_processes_are_seen(desk: Desk) -> None:
 
 
 def test_what_a_test_starts_itself_is_not_taken_for_the_run(desk: Desk) -> None:
-    inner = f"import subprocess\ndef test_it():\n    subprocess.run({PYTEST!r} + ' inner', shell=True)\n"
+    inner = (
+        f"import pytest, subprocess\ndef test_it():\n    subprocess.run({PYTEST!r} + ' inner', shell=True)\n"
+        f"    assert pytest.main({[*NOT_OURS.split(), 'inner']!r}) == 1\n"
+    )
     _, (seen,) = see(
         desk, command(f"{PYTEST} test_it.py"), test_it_py=inner, inner__test_x_py="def test_x(): assert 0\n"
     )
@@ -199,7 +214,7 @@ def test_a_unittest_is_not_believed_when_the_source_bends_it(desk: Desk, text: s
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-@pytest.mark.parametrize("given", ["node --test", "sh all.sh"])
+@pytest.mark.parametrize("given", ["node --test", "sh all.sh", "sh own.sh"])
 def test_node_tells_every_test_wherever_it_is_started_from(desk: Desk, given: str) -> None:
     text = """
     import test from 'node:test';
@@ -208,7 +223,8 @@ def test_node_tells_every_test_wherever_it_is_started_from(desk: Desk, given: st
     test('bad', () => assert.equal(1, 2));
     test('left', { skip: true }, () => {});
     """
-    verdict, (seen,) = see(desk, command(given), **{"a.test_mjs": text, "all.sh": "node --test\n"})
+    scripts = {"all.sh": "node --test\n", "own.sh": "NODE_OPTIONS=--no-warnings node --test\n"}
+    verdict, (seen,) = see(desk, command(given), **{"a.test_mjs": text}, **scripts)
     assert seen == Witnessed(
         passed=frozenset({"a.test.mjs::good"}),
         failed=frozenset({"a.test.mjs::bad"}),
@@ -251,6 +267,7 @@ def test_a_file_that_ends_before_its_tests_is_no_test_of_node_that_passed(desk: 
         },
     )
     assert seen is not None
+    assert seen.unloaded == {"dies.test.mjs"}
     # By paths that are the same in every tree.
     assert (seen.passed, seen.failed, seen.skipped) == (
         frozenset({"plain.test.mjs"}),
@@ -377,3 +394,121 @@ def test_the_witness_needs_no_newer_python_than_3_8() -> None:
     folder = Path(__file__).parents[3] / "src" / "loopwright" / "adapters" / "gates" / "inside"
     for program in ("pytest_plugin.py", "unittest_program.py"):
         ast.parse((folder / program).read_text(), feature_version=(3, 8))
+
+
+MISSING = "import no_such_module\ndef test_it(): pass\n"
+
+
+@pytest.mark.parametrize("options", ["", "-x"])
+def test_a_file_that_cannot_be_imported_hides_no_other_test_of_pytest(desk: Desk, options: str) -> None:
+    verdict, (seen,) = see(desk, command(f"{PYTEST} {options}"), test_a_py=MISSING, test_it_py=MIXED)
+    assert seen is not None
+    assert (seen.unloaded, seen.passed) == ({"test_a.py"}, {"test_it.py::test_good"})
+    assert seen.failed == {"test_a.py", "test_it.py::test_bad", "test_it.py::test_broken"}
+    assert verdict.commands[0].exit_code == 1
+
+
+def test_a_module_that_unittest_cannot_load_is_told_as_such(desk: Desk) -> None:
+    _, (seen,) = see(desk, command(UNITTEST), test_a_py=MISSING, test_cases_py=CASES)
+    assert seen is not None
+    assert seen.unloaded == {"unittest.loader._FailedTest.test_a"} < seen.failed
+    assert "test_cases.Cases.test_good" in seen.passed
+
+
+PASSING = "def test_good(): assert True\n"
+INNER = """
+import subprocess, sys
+def test_inner():
+    assert subprocess.run([sys.executable, "-m", "pytest", "check_x.py"], env={}).returncode == 1
+"""
+MAKEFILE = """
+path: ; PYTHONPATH=src python -B -m pytest -q test_it.py
+script: ; PYTHONPATH=src pytest -q test_it.py
+emptied: ; env -i PATH="$$PATH" python3 -m pytest -q test_it.py
+own: ; PYTHONPATH=src venv/bin/python -m pytest -q test_it.py
+isolated: ; env -i venv/bin/python -I -m pytest -q
+unittest: ; PYTHONPATH=src python3 -m unittest -q
+"""
+
+
+def test_python_tests_are_watched_whatever_the_command_does_to_its_environment(desk: Desk) -> None:
+    files = {
+        "Makefile": MAKEFILE,
+        "test_it.py": PASSING,
+        "test_inner.py": INNER,
+        "check_x.py": "def test_x(): assert 0\n",
+        "test_cases.py": CASES,
+    }
+    for name, content in files.items():
+        (desk.tree / name).write_text(content)
+    bare_python(desk.tree / "venv")
+    bare = bare_python(desk.tree.parent / "bare")
+    (bare / "pytest").write_text(f"#!{bare}/python\nimport pytest\nraise SystemExit(pytest.main())\n")
+    (bare / "pytest").chmod(0o755)
+    gate = CommandGate(term_grace_s=1.0)
+    targets = ("path", "script", "emptied", "own", "isolated", "unittest")
+    verdict, _, _ = desk.run(
+        *(command(f"make {one}", one) for one in targets), gate=gate, PATH=f"{bare}:/usr/bin:/bin"
+    )
+    seen = dict(zip(targets, gate.witnessed(desk.directory, len(targets)) or (), strict=True))
+    for target in ("path", "script", "emptied", "own"):
+        assert seen[target] == Witnessed(passed=frozenset({"test_it.py::test_good"})), target
+    isolated, unittest = seen["isolated"], seen["unittest"]
+    assert isolated is not None
+    assert {"test_it.py::test_good", "test_inner.py::test_inner"} <= isolated.passed
+    assert not [one for one in isolated.failed if "check_x" in one], (
+        "what a test starts is not what is judged"
+    )
+    assert unittest is not None
+    assert unittest.passed == {"test_cases.Cases.test_good"}
+    assert verdict.left_open == ()
+    assert not list(desk.tree.rglob("*.pth")), "nothing of it is left"
+
+
+def test_a_runner_that_did_not_report_is_named(desk: Desk) -> None:
+    runner = f"env -i {sys.executable} -B -m pytest -q {NOT_OURS}\n"
+    verdict, (seen,) = see(desk, command("sh all.sh"), **{"all.sh": runner, "test_it_py": PASSING})
+    assert seen is None
+    assert verdict.status == "passed"
+    (told,) = verdict.left_open
+    assert told.startswith("check: pytest ran without being watched, so only the exit code counts.")
+    assert verdict.is_excused
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
+def test_the_process_of_a_test_runner_is_seen_from_outside_until_it_reports(tmp_path: Path) -> None:
+    (tmp_path / "pytest").write_text("import sys\nsys.stdin.read()\n")
+    line = ["sh", "-c", f'"{sys.executable}" -B "{tmp_path}/pytest" & wait']
+    with subprocess.Popen(line, stdin=subprocess.PIPE, start_new_session=True) as shell:
+        runners = Runners(shell.pid)
+        try:
+            eventually(lambda: runners.look(time.monotonic()) or runners.unwatched(()))
+            (pid,) = children(shell.pid)
+        finally:
+            os.killpg(shell.pid, signal.SIGKILL)
+    assert runners.unwatched({shell.pid}) == [], "one that reported may have been started in its place"
+    assert (runners.unwatched(()), runners.unwatched({pid})) == (["pytest"], [])
+
+
+@each_case(
+    ("line", "runner"),
+    [
+        ("/venv/bin/python3.12 -B -W error -m pytest -q", "pytest"),
+        ("python /venv/bin/pytest --version", ""),
+        ("python -m coverage run -m pytest", "pytest"),
+        ("python /venv/bin/coverage run -m unittest discover", "unittest"),
+        ("python -m pip install pytest", ""),
+        ("python /venv/bin/pip install pytest", ""),
+        ("python -c pytest", ""),
+        ("node --test test/", "node --test"),
+        ("node /x/node_modules/.bin/jest --ci", "jest"),
+        ("node /x/node_modules/vitest/vitest.mjs run", "vitest"),
+        ("node server.js", ""),
+        ("/usr/lib/go/bin/go test ./...", "go test"),
+        ("go test -c ./...", ""),
+        ("go vet ./...", ""),
+        ("ruff check pytest", ""),
+    ],
+)
+def test_a_process_is_known_as_a_test_runner_by_its_words(line: str, runner: str) -> None:
+    assert named(line.split()) == runner

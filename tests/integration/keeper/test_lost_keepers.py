@@ -6,7 +6,9 @@ import os
 import signal
 import sys
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -18,10 +20,11 @@ from loopwright.adapters.agents.command import CommandAgent
 from loopwright.adapters.keepers import ProcessKeepers
 from loopwright.core.failures import Failure
 from loopwright.core.policy import Limits
-from loopwright.engine.runs import Ended, agent_spec, drive_agent
-from loopwright.ports import Agent, AgentRequest, RunSpec, Spent
+from loopwright.engine.runs import Ended, agent_spec, drive_agent, exit_to_judge
+from loopwright.ports import Agent, AgentRequest, Exit, RunSpec, Spent
 from loopwright.testing.scripted import ScriptedAgent, write_script
 
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
 STUBBORN = "trap '' TERM; echo $$ > left; sleep 300 & wait"
 """A process that outlives its parent and a polite word, so that the keeper has something to do after the end."""
 
@@ -162,3 +165,16 @@ async def test_a_run_leaves_no_group_behind(keepers: ProcessKeepers, make_spec: 
     if path:
         assert any(line.endswith(f"/loopwright-{spec.run_id}") for line in said)
     assert not path or not Path(path).exists()
+
+
+@pytest.mark.parametrize(
+    ("ended_by", "unfinished"),
+    [("idle", "idle"), ("deadline", "deadline"), ("lost", None), ("asked", "asked"), ("itself", "itself")],
+)
+def test_finished_work_is_judged_whatever_ended_the_process(ended_by: Any, unfinished: str | None) -> None:
+    end = Exit(code=-9, ended_by=ended_by, started_at=NOW, ended_at=NOW, output_bytes=0, output_sha256="")
+    judged = exit_to_judge(end, said_done=True)
+    assert judged is not None
+    assert judged.ended_by == (ended_by if ended_by in ("asked", "itself") else "done_hang")
+    left = exit_to_judge(end, said_done=False)
+    assert (left and left.ended_by) == unfinished

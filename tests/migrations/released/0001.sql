@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
+INSERT INTO "chains" VALUES('plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','d8f1d0a76d9f8ce962e4fc33e06e3cf670707ff4a84b6e692b2ec0fe04cb524e');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_9ea3593e-ac37-4a13-b295-60e32fea7a09',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd');
-INSERT INTO "events" VALUES(2,'evt_2eda512c-e926-4e17-b04f-2a7479311bef',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'TaskCreated',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','3450f82a4ebfb28092a6ab114ceea0c23c624a659b3ce3f03eb96dff06cd07fd','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1');
-INSERT INTO "events" VALUES(3,'evt_5bb7dc03-1e13-4777-866e-153055854cb5',NULL,NULL,'plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-17T08:10:25.086203Z','test','normal','{}','886d0dacf30cd3c9c92d90c64aff4f06959ef34fdd5124b0f1d3f06528467cd1','262f2faf4083cfb5bd314cdecb90a53981c6f07e581354d577cbe7cd23ebd04b');
+INSERT INTO "events" VALUES(1,'evt_2b69be35-14e9-421d-91eb-58239b0e1bd0',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','','929a1cd82851319c63a0cf17461c06bd00d8b76e0878863e1e0c8a790df4305f');
+INSERT INTO "events" VALUES(2,'evt_2c9eb69f-eb2e-48c9-ac89-448471cd6430',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','929a1cd82851319c63a0cf17461c06bd00d8b76e0878863e1e0c8a790df4305f','1f1dc3d2d587c91b100f2a5c4d57fc1db6fdff343b98f15f10d4e2f58a534f98');
+INSERT INTO "events" VALUES(3,'evt_de0b9232-16c1-4385-9515-387b201fcb57',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','1f1dc3d2d587c91b100f2a5c4d57fc1db6fdff343b98f15f10d4e2f58a534f98','d8f1d0a76d9f8ce962e4fc33e06e3cf670707ff4a84b6e692b2ec0fe04cb524e');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_242af087-130f-4afb-849b-fdcbf8a6162e','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','plan.md','markdown','846f7d37-4414-4d41-bd81-f504af7a5643.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_7df506bc-3a8b-4542-85eb-e05699e27260','proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','plan.md','markdown','a537db91-75f8-48af-aac2-69088954fffe.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -224,7 +224,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','loop_242af087-130f-4afb-849b-fdcbf8a6162e','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"test_runners":[],"red_proof":"logic","qa_mode":"full","unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','loop_7df506bc-3a8b-4542-85eb-e05699e27260','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -236,7 +236,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_ba3aabb8-0769-48e2-aaac-a6546e2d3f0f','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -277,6 +277,7 @@ CREATE TABLE reviews (
     patch_sha256 TEXT NOT NULL,
     shown_whole BOOLEAN NOT NULL,
     reasons TEXT NOT NULL,
+    contradicted TEXT NOT NULL,
     tries BIGINT NOT NULL,
     problem TEXT NOT NULL,
     summary TEXT NOT NULL,
@@ -320,6 +321,7 @@ CREATE TABLE runs (
     output_sha256 TEXT,
     output_bytes BIGINT,
     files_sha256 TEXT NOT NULL,
+    reused_run_id TEXT,
     verdict TEXT,
     created_at VARCHAR(27) NOT NULL,
     started_at VARCHAR(27),
@@ -362,6 +364,7 @@ CREATE TABLE tasks (
     phase TEXT NOT NULL,
     type TEXT NOT NULL,
     complexity TEXT NOT NULL,
+    prove BOOLEAN NOT NULL,
     status TEXT NOT NULL,
     origin TEXT NOT NULL,
     unmet BIGINT NOT NULL,
@@ -390,7 +393,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_41dbd95b-de17-4b8d-91a9-b92dd80ad794','plan_bbdf7e67-b0d2-401e-b1bd-797f75573c78','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium','QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_de53d47c-0508-4faf-8189-4a79aafc981c','plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

@@ -119,3 +119,21 @@ def test_nothing_is_mounted_on_a_link_whose_folder_comes_to_be_seen_later(user: 
     assert str(environment) in found
     assert str(environment / "bin" / "python") not in found
     assert not is_hidden(found, str(real))
+
+
+def test_a_hidden_checkout_is_seen_by_what_is_lent_of_it_alone(user: Path) -> None:
+    checkout = user.parent / "checkout"
+    for name in ("src", ".git/objects", ".venv/bin"):
+        (checkout / name).mkdir(parents=True)
+    found = table(
+        user,
+        hidden=(checkout,),
+        readable=(checkout / ".git" / "objects",),
+        env={"PATH": f"{checkout}/.venv/bin:/usr/bin"},
+    )
+    hidden = [
+        path
+        for path in ("src", ".git/config", ".git/objects/x", ".venv/bin/x")
+        if is_hidden(found, f"{checkout}/{path}")
+    ]
+    assert hidden == ["src", ".git/config"]

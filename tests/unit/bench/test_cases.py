@@ -2,7 +2,7 @@
 
 import pytest
 from bench.cases.makespan import Worked, lower_bound, parts, random_jobs
-from bench.cases.overhead import cpu_of
+from bench.cases.script import cpu_of
 from bench.counted import Counts, git_command, shape
 from bench.meter import Ended, Metered
 from bench.yard import Job
@@ -45,10 +45,10 @@ def test_processor_time_is_sorted_by_what_it_was_for() -> None:
         out="",
     )
     cpu = cpu_of(took, {2: "implementer", 3: "gate", 4: "verify"}, 0.25)
-    assert (cpu.orchestrator, cpu.agents, cpu.gate_runners) == (5.0, 0.5, 1.0)
+    assert (cpu.orchestrator, cpu.agents, cpu.gates) == (5.0, 0.5, 1.0)
     assert cpu.keepers == pytest.approx(0.75 + 0.6)
     assert cpu.git == pytest.approx(2.0 - 0.75)
-    assert cpu.added == pytest.approx(5.0 + 1.35 + 1.0)
+    assert cpu.own == pytest.approx(5.0 + 1.35 + 1.25)
 
 
 @each_case(

@@ -12,7 +12,7 @@ from bench.measure import Measurement, Target
 from tests.cases import each_case
 
 MET = Measurement(
-    case="overhead",
+    case="makespan",
     name="wall time | 50",
     unit="s",
     values=(2.0, 3.0),
@@ -26,7 +26,7 @@ MISSED = Measurement(
     case="keeper", name="memory", unit="MB", values=(16.0,), target=Target(limit=15, of="value")
 )
 LONG = Measurement(
-    case="overhead",
+    case="makespan",
     name="more",
     unit="s",
     values=(4.0,),
@@ -76,12 +76,12 @@ def test_the_terminal_gets_columns_and_the_page_gets_escaped_cells() -> None:
 
 
 def test_a_page_keeps_what_stands_around_the_marks() -> None:
-    cases = {"overhead": measured(MET), "keeper": measured(MISSED)}
+    cases = {"makespan": measured(MET), "keeper": measured(MISSED)}
     text = page.replaced(f"# Before\n{page.BEGIN}\nold\n{page.END}\nAfter\n", page.rendered(cases))
     assert text.startswith("# Before\n")
     assert text.endswith(f"{page.END}\nAfter\n")
     assert "old" not in text
-    assert "### overhead" in text
+    assert "### makespan" in text
     assert "2030-01-02 (full form) on: memory 4 GB." in text
     with pytest.raises(ValueError, match="needs the marks"):
         page.replaced("no marks", "part")
@@ -89,10 +89,10 @@ def test_a_page_keeps_what_stands_around_the_marks() -> None:
 
 def test_cases_that_are_measured_again_take_the_place_of_their_own_figures_alone(tmp_path: Path) -> None:
     (tmp_path / "benchmarks.md").write_text(f"{page.BEGIN}\n{page.END}\n")
-    put_into(tmp_path, {"keeper": measured(MISSED), "overhead": measured(MET)})
-    put_into(tmp_path, {"overhead": measured(LONG, at="2031-01-02T03:04:05")})
+    put_into(tmp_path, {"keeper": measured(MISSED), "makespan": measured(MET)})
+    put_into(tmp_path, {"makespan": measured(LONG, at="2031-01-02T03:04:05")})
     kept = json.loads((tmp_path / "benchmarks.json").read_text())
-    assert list(kept) == ["overhead", "keeper"]
+    assert list(kept) == ["makespan", "keeper"]
     assert page.figures(kept) == [LONG, MISSED]
     told = (tmp_path / "benchmarks.md").read_text()
     assert "Measured 2031-01-02 (full form)" in told

@@ -30,8 +30,15 @@ BARE = "tasks:\n  - {id: a, title: x}\n"
         ),
         (BARE, [GATES], "no criterion can fail where nothing checks the work of a"),
         (TASK.replace("make a", "':'"), [], "no criterion can fail"),
+        (TASK.replace("]}", "], held_out: [make b]}"), [], ""),
+        (
+            TASK.replace("]}", "], held_out: ['true']}"),
+            [],
+            "a command that always passes checks nothing: true",
+        ),
         (TASK + "settings: {parallel: 9}\n", [], "settings: they are not part of what you plan"),
         (TASK.replace("title: x", "title: x, agent: codex"), [], "task a: agent: leave it out"),
+        (TASK.replace("title: x", "title: x, may_change: tests/"), [], "task a: may_change: leave it out"),
         ("I will not.\n", [], "what stands there instead of a plan: title: t I will not."),
     ],
 )

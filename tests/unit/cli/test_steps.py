@@ -194,6 +194,16 @@ async def test_what_a_person_asked_for_in_vain_does_not_make_a_plan_unfinished()
     assert exit_code(replace(done, finishes=(replace(end, actor=MACHINE), finished))) is ExitCode.VERIFIED
 
 
+async def test_a_plan_that_asks_you_is_unfinished_even_if_other_tasks_failed() -> None:
+    home = await Home().launch()
+    home.submit(planned("a"), planned("b"))
+    view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
+    failed, asks = (replace(view.tasks[0], status=status) for status in ("ERROR", "AWAITING_RESPONSE"))
+    held = replace(view, status="RUNNING", loop_state="FAILED", tasks=(failed, asks))
+    assert exit_code(held) is ExitCode.UNFINISHED
+    assert exit_code(replace(held, tasks=(failed,))) is ExitCode.NOT_VERIFIED
+
+
 async def test_what_was_seen_inside_a_runner_is_said_once_to_its_end_and_marks_its_command() -> None:
     home = await Home().launch()
     home.submit(planned("a"), gates=(GateCommand(name="tests", command="make test"),))

@@ -32,6 +32,10 @@ def message_of(text: str) -> str:
         ('[limits]\nhard = "0s"', "more than zero"),
         ('[limits]\nhard = "900d"', "at most a year"),
         ('[limits]\nterm_grace = "off"', "loopwright.toml:2: limits.term_grace: expected a duration"),
+        (
+            '[limits]\nidle = "30s"',
+            "limits.idle (30s, from loopwright.toml:2) is shorter than limits.done_grace (1m, from default)",
+        ),
         ('limits = "1m"', "loopwright.toml:1: limits: expected a table with limits.hard"),
         ('[limits]\noutput = "big"', "expected a size"),
         ('[limits]\noutput = "12"', "at least 1KB"),

@@ -41,6 +41,8 @@ SAMPLES: dict[str, list[object]] = {
     "setup_timeout": ["1m", "2m", "3m", "4m", "5m", "6m"],
     "copy_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "gate_files": [["a"], ["!b"], ["c/"], ["d"], ["e"], ["f"]],
+    "may_change": [["a"], ["b::t"], ["c/"], ["d/**"], ["e"], ["f"]],
+    "test_changes": ["allow", "ask", "allow", "ask", "allow", "ask"],
     "test_runners": [
         [
             {
@@ -54,8 +56,9 @@ SAMPLES: dict[str, list[object]] = {
         ]
         for n in range(6)
     ],
+    "installed_gates": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "check_base": [False, True, False, True, False, True],
-    "red_proof": ["logic", "off", "fixes", "logic", "off", "logic"],
+    "red_proof": ["off", "fixes", "off", "fixes", "off", "fixes"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "business_docs": [True, False, True, False, True, False],
     "unseen_proof": [True, False, True, False, True, False],
@@ -100,6 +103,7 @@ SAMPLES: dict[str, list[object]] = {
     "review.agent": ["a1", "a2", "a3", "a4", "a5", "a6"],
     "review.model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "review.max_turns": [1, 2, 3, 4, 5, 0],
+    "review.max_share": [10, 20, 30, 40, 50, 0],
     "review.lines": [1, 2, 3, 4, 5, 0],
     "review.paths": [["a"], ["!b"], ["c/"], ["d"], ["e"], ["f"]],
     "rounds.max": [1, 2, 3, 4, 5, 6],
@@ -231,12 +235,17 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         setup_timeout_s=60,
         copy_files=("a",),
         gate_files=("a",),
+        installed_gates=("a",),
+        may_change=("a",),
+        test_changes="allow",
         test_runners=TEST_RUNNERS.read(SAMPLES["test_runners"][0]),
-        red_proof="logic",
+        red_proof="off",
         qa_mode="lite",
         business_docs=True,
         unseen_proof=True,
-        review=ReviewPolicy(mode="risky", agent="a1", model="m1", max_turns=1, lines=1, paths=("a",)),
+        review=ReviewPolicy(
+            mode="risky", agent="a1", model="m1", max_turns=1, max_share=10, lines=1, paths=("a",)
+        ),
         rounds=RoundsPolicy(max=1, sleep_s=1, until="green", unchanged=1, stop_after_s=3600),
         allowed_commands=("a *",),
         answer_within_s=60.0,

@@ -250,6 +250,23 @@ def test_a_plan_with_failed_tasks_is_held_and_says_for_what(failed: int, held_up
     assert decided(scene).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
 
 
+@each_case(
+    ("count", "told"),
+    [(1, "1 task contradicts existing checks and waits"), (2, "2 tasks contradict existing checks and wait")],
+)
+def test_a_plan_of_which_only_undecided_contradictions_are_left_is_held(count: int, told: str) -> None:
+    waiting = tuple(parked() for _ in range(count))
+    scene = replace(front(waiting=waiting), undecided=frozenset(one.id for one in waiting))
+    reason = f"{told} for your decision: `loopwright questions`"
+    assert decided(scene).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
+    for busy in (
+        replace(scene, waiting=(*waiting, parked())),
+        replace(scene, working=(task(),)),
+        replace(scene, judged=(task(),)),
+    ):
+        assert not any(isinstance(one, HoldPlan) for one in decided(busy).decisions), "something still moves"
+
+
 def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
     scene = front(failed_tasks=1, policy=Policy(on_task_error="fail"))
     assert decided(scene).decisions == (FailPlan(plan_id=scene.plan.id, reason="1 task needs you"),)

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.gate_files import GateFiles, Kind, Rules, declared, kind_of
+from loopwright.core.gate_files import Kind, Rules, declared, kind_of, takes_a_place
 from loopwright.core.gate_scripts import scripts_in
 from loopwright.core.policy import GateCommand
 
@@ -58,9 +58,6 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
         "build/rules.mk",
         "node_modules/jest/index.js",
         "node_modules/jest/package.json",
-        "pytest.py",
-        "tests/_pytest/runner.py",
-        "src/unittest/__init__.py",
         "__pycache__/calc.cpython-311.pyc",
         "x.egg-info/entry_points.txt",
         "x-1.dist-info/METADATA",
@@ -85,7 +82,7 @@ def test_tests_are_known_by_name_or_folder(path: str) -> None:
         ".yamllint",
         ".shellcheckrc",
         "docker-compose.override.yml",
-        *("ci/allowed.txt", ".ci/run", ".github/workflows/test.yml", "ci/lib/rules.py"),
+        *("ci/allowed.txt", ".ci/run", "ci/lib/rules.py"),
     ],
 )
 def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str) -> None:
@@ -95,6 +92,9 @@ def test_configuration_plugins_and_what_takes_a_runners_place_steer_it(path: str
 @each_case(
     "path",
     [
+        "pytest.py",
+        "src/unittest/__init__.py",
+        "pkg/_pytest/runner.py",
         "traceback.py",
         "src/inspect/__init__.py",
         "tests/re.py",
@@ -164,8 +164,9 @@ def test_what_a_command_runs_steers_it() -> None:
     assert kind("build/all", scripts=("build/all",)) is Kind.STEERING
 
 
-def test_a_new_workflow_of_a_forge_is_read_by_nothing_here() -> None:
-    assert kind(".github/workflows/new.yml", existed=False) is None
+def test_what_a_forge_reads_judges_nothing_here() -> None:
+    for path in (".github/workflows/test.yml", ".github/ISSUE_TEMPLATE/bug.md"):
+        assert kind(path) is kind(path, existed=False) is None
     assert kind("ci/allowed.d/mine.txt", existed=False) is Kind.STEERING, "a script may read the folder"
 
 
@@ -176,19 +177,32 @@ def test_a_new_module_beside_a_script_of_the_gate_is_taken_before_the_real_one(p
     assert kind(path, existed=True, scripts=("checks/run.py",)) is None, "the project has had one all along"
 
 
-def test_files_are_tests_where_tests_were_seen_in_them_or_nothing_else_uses_them() -> None:
-    rules = Rules(tests=frozenset({"checks/check_a.py"}), shared=frozenset({"config/defaults.json"}))
-    assert kind_of("checks/check_a.py", rules, existed=True) is Kind.TEST
-    assert kind_of("config/defaults.json", rules, existed=True) is Kind.BUILD
-    assert kind_of("checks/other.py", rules, existed=True) is None
-
-
 def test_a_new_file_in_the_place_of_a_target_steers() -> None:
     rules = Rules(targets=frozenset({"lint", "app/check"}))
     for path in ("lint", "lint/a.txt", "app/check"):
         assert kind_of(path, rules, existed=False) is Kind.STEERING
         assert kind_of(path, rules, existed=True) is None
     assert kind_of("linter", rules, existed=False) is None
+    assert takes_a_place("lint", rules)
+
+
+def test_a_new_module_takes_a_place_unless_its_package_was_there_before() -> None:
+    own = Rules(packages=frozenset({"src/pluggy"}))
+    assert kind_of("src/pluggy/_hooks.py", own, existed=False) is None
+    assert kind_of("src/pluggy/_hooks.py", Rules(), existed=False) is Kind.STEERING
+    assert kind_of("mypy.py", own, existed=False) is Kind.STEERING
+    assert [takes_a_place(path, own) for path in ("src/pluggy/_hooks.py", "mypy.py", "ci/new.py")] == [
+        False,
+        True,
+        False,
+    ]
+
+
+def test_the_names_that_pytest_is_configured_with_make_a_file_a_test() -> None:
+    rules = Rules(test_names=("check_*.py",))
+    for existed in (True, False):
+        assert kind_of("checks/check_a.py", rules, existed=existed) is Kind.TEST
+        assert kind_of("checks/a.py", rules, existed=existed) is None
 
 
 @each_case(
@@ -236,21 +250,3 @@ def test_a_scope_declares_the_files_that_it_names() -> None:
     assert declared("tests/test_a.py", ["**/test_*.py"])
     assert not declared("tests/test_a.py", ["src/"])
     assert not declared("tests/test_a.py", ["**", "*"]), "everything is no declaration"
-
-
-def test_only_what_nobody_compared_needs_another_look() -> None:
-    assert not GateFiles(pinned=("a",), added_tests=3).is_capped(reviewed=False)
-    for facts in (GateFiles(exempt=("a",)), GateFiles(uncompared=("a",))):
-        assert facts.is_capped(reviewed=False)
-        assert not facts.is_capped(reviewed=True)
-    test = GateFiles(exempt=("tests/test_a.py",))
-    assert not test.is_capped(reviewed=False, held_out=True), "these it could not change"
-    for steers in ("conftest.py", "tests/conftest.py", "tests/helper.py", "pyproject.toml", "ci/own.cfg"):
-        both = GateFiles(exempt=("tests/test_a.py", steers))
-        assert both.is_capped(reviewed=False, held_out=True), "these are run with it, too"
-        assert not both.is_capped(reviewed=True, held_out=True)
-    assert GateFiles(uncompared=("a",)).is_capped(reviewed=False, held_out=True), "only eyes can compare it"
-    assert GateFiles(red_missing="it is not known").is_capped(reviewed=True, held_out=True)
-    assert GateFiles(red_proof=False).is_capped(reviewed=True), (
-        "nobody's eyes make such acceptance prove anything"
-    )

@@ -4,7 +4,7 @@ import json
 
 from tests.cases import each_case
 
-from loopwright.core.gate_scripts import first_looks, made_by, new_scripts, run_by, scripts_in
+from loopwright.core.gate_scripts import first_looks, made_by, run_by, scripts_in
 from loopwright.core.policy import GateCommand
 
 
@@ -158,14 +158,6 @@ def test_a_script_leads_to_what_it_imports_from_folders_for_checking_alone() -> 
         "ci/check.js", "const lib = require('./lib');\nrequire('../calc');\n", [], []
     )
     assert "calc.js" not in run_by("ci/check.js", "require('../calc');\n", [], [])
-
-
-def test_a_script_of_package_json_that_is_new_and_called_is_told() -> None:
-    old, new = ({"scripts": {"test": "x"}}, {"scripts": {"test": "x", "check": "true", "other": "true"}})
-    assert new_scripts(json.dumps(old), json.dumps(new), ["npm run check"]) == ["check"]
-    assert new_scripts(None, json.dumps(new), ["npm test"]) == ["test"]
-    assert new_scripts(json.dumps(new), json.dumps(new), ["npm run check"]) == []
-    assert new_scripts("{", json.dumps(new), ["npm run check"]) == []
 
 
 @each_case(

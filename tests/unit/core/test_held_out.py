@@ -26,6 +26,7 @@ from loopwright.core.held_out import (
     joined,
     marked,
     not_passed,
+    proposed,
     unseen_of,
     veiled,
 )
@@ -111,7 +112,7 @@ def test_a_receipt_says_verified_only_with_the_verdicts_of_what_was_held_out():
     failed = [*landed, verdict_record(9, TREE2, unseen, status=VerdictStatus.FAILED, exit_code=1)]
     for judged, gap in (
         (landed, "the held-out checks of task 't1' ran when it landed, not on the result"),
-        (failed, "the held-out checks of task 't1' have not passed on the result"),
+        (failed, "the held-out checks of task 't1' do not pass on the result"),
         ([*landed, verdict_record(9, TREE2, unseen)], None),
     ):
         receipt = build(tasks=tasks, verdicts=judged)
@@ -184,3 +185,18 @@ def test_when_all_work_passed_unseen_checks_that_limit_is_not_named():
     words = "not every task had a check that was held out"
     assert any(words in gap for gap in build()["not_checked"])
     assert not any(words in gap for gap in build(tasks=tasks, verdicts=judged)["not_checked"])
+
+
+@each_case(
+    ("command", "line"),
+    [
+        (
+            "pytest -q tests/test_double.py",
+            'held_out: {run: "pytest -q held_out/test_double.py", files: "held_out/test_double.py"}',
+        ),
+        ("python -c 'assert f(2) == 4'", """held_out: ["python -c 'assert f(2) == 4'"]"""),
+        ('make "x y"', r'held_out: ["make \"x y\""]'),
+    ],
+)
+def test_a_proposal_is_a_line_that_can_be_pasted_into_the_plan(command: str, line: str) -> None:
+    assert proposed([GateCommand(name="x", command=command)]) == line

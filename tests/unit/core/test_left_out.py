@@ -1,12 +1,13 @@
 """Tests that were to judge some work and did not run."""
 
 from tests.cases import each_case
-from tests.unit.core.test_witnesses import held, objections, ran, seen
+from tests.unit.core.test_witnesses import objections, ran
 
-from loopwright.core.findings import CommandResult, VerdictStatus
+from loopwright.core.findings import CommandResult
 from loopwright.core.left_out import (
     is_shown,
     nothing_passed,
+    now_passing,
     refused_without,
     unanswered,
     unloaded_skips,
@@ -66,14 +67,6 @@ def test_what_could_not_be_loaded_before_is_answered_by_any_of_its_tests_that_ra
     assert left(saw(failed=whole), saw(passed="other.py::test_it")) == {"missing": {whole}}
 
 
-def test_a_red_test_that_is_skipped_with_the_work_fails_the_gate_with_the_reason() -> None:
-    verdict = held(seen("a", skipped="b"), seen("a", "b"))
-    assert verdict.status is VerdictStatus.FAILED
-    assert objections(verdict) == ["1 test that failed before is skipped now: tests/test_b.py::test_b"]
-    assert held(seen("ab"), seen("a", "b")).status is VerdictStatus.PASSED
-    assert held(seen("a"), seen("a", "b"), exempt=("tests/test_b.py",)).status is VerdictStatus.PASSED
-
-
 def test_of_the_tests_in_its_own_acceptance_one_has_to_pass() -> None:
     def own(now: Witnessed, before: Witnessed | None = None) -> list[str]:
         known = None if before is None else Baseline(seen={"pytest": before})
@@ -90,22 +83,31 @@ def test_of_the_tests_in_its_own_acceptance_one_has_to_pass() -> None:
 def test_a_test_of_the_work_that_did_not_run_is_named_unless_it_did_not_before() -> None:
     def named(now: Witnessed, before: Witnessed | None = None) -> tuple[str, ...]:
         known = None if before is None else Baseline(seen={"pytest": before})
-        return with_new_skips(ran(), [now, None], known, (FILE,)).left_open
+        return with_new_skips(ran(), [now, None], known, (FILE,)).notes
 
     told = f"tests: 1 test that the work brought or changed was skipped or expected to fail: {A}"
     assert named(saw(passed=B, skipped=A)) == named(saw(passed=B, xfailed=A)) == (told,)
     assert named(saw(passed=B, skipped=A), saw(skipped=A)) == ()
     assert named(saw(passed=B, skipped="tests/test_other.py::test_it")) == ()
     assert with_new_skips(ran(1), [saw(skipped=A), None], None, (FILE,)) == ran(1), "it failed anyway"
-    capped = with_new_skips(ran(), [saw(passed=B, skipped=A), None], None, (FILE,))
-    assert capped.is_excused
+    noted = with_new_skips(ran(), [saw(passed=B, skipped=A), None], None, (FILE,))
+    assert not noted.is_excused, "a new test that is skipped here is a note"
 
 
 def test_one_of_several_sets_of_values_may_be_left_out_for_the_platform_but_not_be_expected_to_fail() -> None:
     both = saw(passed=f"{A}[linux]", skipped=f"{A}[windows]")
-    assert with_new_skips(ran(), [both, None], None, (FILE,)).left_open == ()
+    assert with_new_skips(ran(), [both, None], None, (FILE,)).notes == ()
     wrong = saw(passed=f"{A}[2]", xfailed=f"{A}[7]")
-    assert with_new_skips(ran(), [wrong, None], None, (FILE,)).left_open != ()
+    assert with_new_skips(ran(), [wrong, None], None, (FILE,)).notes != ()
+
+
+def test_what_failed_before_the_work_and_passes_with_it_shows_the_work() -> None:
+    other = saw(passed="tests/test_other.py::test_it")
+    assert now_passing([saw(failed=A), saw(failed=B)], [saw(passed=A), other]) == (A,)
+    assert now_passing([saw(failed=FILE)], [saw(passed=A)]) == (FILE,), "it could not be loaded before"
+    assert (
+        now_passing([saw(failed=A)], [saw(skipped=A)]) == now_passing([saw(passed=A)], [saw(passed=A)]) == ()
+    )
 
 
 def test_what_failed_without_the_work_has_to_run_with_it() -> None:
@@ -116,6 +118,10 @@ def test_what_failed_without_the_work_has_to_run_with_it() -> None:
         f"own: 1 test that failed without the work is skipped with it: {B}",
     )
     assert refused_without(without, {}, names) == (), "nothing can be seen in it"
+    green = {"pytest": saw(passed=f"{A} {B}")}
+    assert refused_without(green, {"pytest": saw(passed=A, skipped=B)}, names) == (
+        f"own: 1 test that passed without the work is skipped with it: {B}",
+    )
 
 
 def test_red_is_shown_by_a_test_that_passes_with_the_work_or_by_an_exit_code_where_none_can_be_seen() -> None:

@@ -1,6 +1,7 @@
 """How a plan's checks end on the commit that it starts from, and what follows from that."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from tests.cases import each_case
 
@@ -14,6 +15,8 @@ from loopwright.core.on_the_base import (
     gate_findings,
     is_broken,
     is_green,
+    missing_files,
+    told_by_gates,
 )
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import command_checks, judge
@@ -26,6 +29,7 @@ class _Task:
     acceptance: tuple[GateCommand, ...] = ()
     scope: tuple[str, ...] = ()
     title: str = "x"
+    description: str = ""
     depends_on: tuple[str, ...] = ()
     criteria: tuple[str, ...] = ()
 
@@ -93,6 +97,23 @@ def gate(condition: Condition, *, failed: tuple[str, ...] = (), name: str = "tes
     return OnBase(name=name, command=name, condition=condition, why="because", failed=failed)
 
 
+@each_case(
+    ("command", "why"),
+    [
+        ("pytest tests/test_a.py", "1 test fails there: tests/test_a.py::test_it"),
+        ("pytest -q tests/test_new.py", "tests/test_new.py does not exist there"),
+        ("pytest tests/test_b.py", None),
+        ("pytest", None),
+        ("sh bin/new.sh", None),
+    ],
+)
+def test_acceptance_that_must_fail_on_the_base_is_not_run_there(command: str, why: str | None) -> None:
+    gates = (gate(Condition.RED, failed=("tests/test_a.py::test_it",)),)
+    there = ("tests/test_a.py", "tests/test_b.py")
+    found = told_by_gates(GateCommand(name="own", command=command), gates, there)
+    assert (found.condition, found.why) == (Condition.RED, why) if found else why is None
+
+
 def test_only_what_cannot_run_refuses_a_plan() -> None:
     found = gate_findings(
         [gate(one) for one in Condition] + [gate(Condition.RED, failed=("t",))],
@@ -145,3 +166,61 @@ def test_acceptance_that_passes_before_the_work_is_told_task_by_task() -> None:
     assert told[1] == "some: passes on the base already, so the rest has to prove the work: green"
     assert told[-1] == "and 7 more tasks whose acceptance passes on the base already"
     assert len(told) == 21
+
+
+@each_case(
+    ("command", "tail", "missing"),
+    [
+        (
+            "pytest -q tests/test_x.py",
+            "ERROR: file or directory not found: tests/test_x.py\n",
+            "tests/test_x.py",
+        ),
+        ("pytest tests/test_x.py::test_a", "ERROR: not found: tests/test_x.py::test_a\n", "tests/test_x.py"),
+        ("make test", "pytest -q unit\nERROR: file or directory not found: unit\n", "unit"),
+        ("python ci/x.py", "python: can't open file '/tree/ci/x.py': [Errno 2] No such file", "ci/x.py"),
+        ("sh ./check.sh", "sh: 0: cannot open ./check.sh: No such file\n", "check.sh"),
+        ("bash check.sh", "bash: check.sh: No such file or directory\n", "check.sh"),
+        ("grep -q a notes.txt", "grep: notes.txt: No such file or directory\n", "notes.txt"),
+        ("node --test a.test.js", "Could not find '/tree/a.test.js'\n", "a.test.js"),
+        (
+            "python -m unittest tests.test_x",
+            "ModuleNotFoundError: No module named 'tests.test_x'\n",
+            "tests/test_x.py",
+        ),
+        ("pytest tests/test_a.py", "FAILED tests/test_a.py::t - FileNotFoundError: No such file: 'x'\n", ""),
+        ("pytest tests/", "E   FileNotFoundError: No such file or directory: 'tests/data'\n", ""),
+        ("pytest -q", "E   ModuleNotFoundError: No module named 'one'\n", ""),
+    ],
+)
+def test_a_file_that_a_command_names_and_cannot_find(command: str, tail: str, missing: str) -> None:
+    assert missing_files(command, tail) == ((missing,) if missing else ())
+
+
+def test_a_gate_that_names_a_missing_file_is_refused_unless_a_task_is_to_create_it() -> None:
+    path = "tests/test_x.py"
+    lost = replace(gate(Condition.EMPTY), missing=(path,))
+
+    def weight(**more: Any) -> tuple[Weight, str]:
+        (found,) = gate_findings([lost], [_Task("a"), _Task("b", **more)], setup=(), elsewhere=True)
+        return found.weight, found.text
+
+    words = f"the gate tests names {path}, which the base commit does not have"
+    assert weight() == (
+        Weight.POINTLESS,
+        f"{words} and no task is to create; fix the path, or name it in the scope of the task that creates it",
+    )
+    for more in ({"scope": ("tests/**",)}, {"description": f"Write {path}."}, {"title": f"Add {path}"}):
+        assert weight(**more)[0] is Weight.TOLD, more
+
+
+def test_acceptance_may_name_a_file_that_a_task_may_create() -> None:
+    own = (GateCommand(name="own", command="own"),)
+    ran = {"own": replace(gate(Condition.RED, name="own"), missing=("tests/test_x.py",))}
+
+    def told(*tasks: _Task) -> list[Weight]:
+        return [one.weight for one in acceptance_findings(tasks, ran)]
+
+    assert told(_Task("a", own)) == told(_Task("a", own, scope=("tests/",))) == []
+    assert told(_Task("a", own, scope=("src/",)), _Task("b", scope=("tests/test_x.py",))) == []
+    assert told(_Task("a", own, scope=("src/",))) == [Weight.POINTLESS]

@@ -46,7 +46,7 @@ def test_that_somebody_looked_is_a_fact_and_that_nothing_is_wrong_is_not() -> No
     assert [one["what"] for one in receipt["reports"][0]["issues"]] == ["Typo"], (
         "the gate's own is in a verdict"
     )
-    assert receipt["tasks"][2]["outcome"] == receipt["outcome"] == "verified_with_gaps"
+    assert (receipt["tasks"][2]["outcome"], receipt["outcome"]) == ("no_change_proven", "verified")
     said = [one for one in receipt["not_checked"] if "'t3'" in one]
     assert said[0] == (
         "that nothing is wrong is what the agent of 't3' says, which looked at 4444444444 (lite): nobody checked that"
@@ -57,7 +57,9 @@ def test_that_somebody_looked_is_a_fact_and_that_nothing_is_wrong_is_not() -> No
 def test_a_look_that_a_person_passed_was_not_checked() -> None:
     receipt = build(**looked(passes=False))
     assert (receipt["tasks"][2]["outcome"], receipt["outcome"]) == ("unverified", "verified_with_gaps")
-    assert "task 't3' was passed by a person's word: nothing was checked" in receipt["not_checked"]
+    assert "task 't3' was passed by a person's word: nothing was checked" in [
+        one["cause"] for one in receipt["gaps"]
+    ]
     assert verify_receipt(json.loads(render(receipt)), FACTS) == []
 
 

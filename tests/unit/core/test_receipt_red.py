@@ -59,17 +59,53 @@ def test_the_latest_verdict_on_the_tree_without_the_work_says_how_it_was() -> No
     assert red_verdict(made, sha("7"), key) is None
 
 
-def test_why_it_was_not_asked_for_is_said() -> None:
-    gaps = build(attempts=steered(red_skipped="it is static content"))["not_checked"]
-    assert any("was not run before its work, because it is static content" in one for one in gaps)
+def fix(**about: Any) -> list[Any]:
+    first, *others = rows()["tasks"]
+    return [replace(first, **about), *others]
+
+
+def test_acceptance_that_is_green_without_the_work_is_a_gap_of_a_fix_and_else_a_note() -> None:
+    green = {"attempts": steered(red_tree=sha("8"), red_proof=False)}
+    told = "task 't1' is not demonstrated: its checks pass without the work too"
+    plain = build(**green)
+    assert (plain["outcome"], plain["gaps"]) == ("verified", [])
+    assert {"task": "t1", "text": told} in plain["notes"]
+    for about in ({"type": "bug"}, {"prove": True}):
+        made = build(**green, tasks=fix(**about))
+        assert made["tasks"][0]["outcome"] == made["outcome"] == "verified_with_gaps"
+        (gap,) = made["gaps"]
+        assert gap["cause"] == (
+            "task 't1' does not show its work: its acceptance passes without the work too"
+        )
+        assert gap["remedy"]
+        assert told not in made["not_checked"], "the same is not stated twice"
+
+
+def test_a_test_that_the_baseline_saw_fail_shows_the_work() -> None:
+    red = verdict_record(8, sha("8"), GATE, status=VerdictStatus.FAILED, exit_code=1)
+    made = build(
+        attempts=steered(red_seen=("tests/test_a.py::test_a",)),
+        tasks=fix(type="bug"),
+        verdicts=[*rows()["verdicts"], red],
+    )
+    assert (made["outcome"], made["gaps"]) == ("verified", [])
+    assert not any("not demonstrated" in one["text"] for one in made["notes"] if one["task"] == "t1")
+    assert verify_receipt(json.loads(render(made)), FACTS) == []
+    invented = build(attempts=steered(red_seen=("tests/test_a.py::test_a",)), tasks=fix(type="bug"))
+    assert "no verdict says that tests of task 't1' failed before its work" in verify_receipt(
+        json.loads(render(invented)), FACTS
+    )
 
 
 def test_what_was_asked_for_and_is_not_known_is_a_gap_whoever_looked() -> None:
-    made = build(attempts=steered(red_tree=sha("8"), red_missing="the gate could not be started"))
+    made = build(
+        attempts=steered(red_tree=sha("8"), red_missing="the gate could not be started"),
+        tasks=fix(type="fix"),
+    )
     assert made["tasks"][0]["outcome"] == made["outcome"] == "verified_with_gaps"
-    told = "task 't1' was to show that its checks fail without its work, and did not: the gate could not be started"
-    assert told in made["not_checked"]
-    assert not any("was not run before its work" in one for one in made["not_checked"] if "'t1'" in one)
+    assert [one["cause"] for one in made["gaps"]] == [
+        "task 't1' does not show its work: the gate could not be started"
+    ]
 
 
 def test_without_acceptance_the_gates_have_to_have_failed_on_the_tests_that_came_along() -> None:

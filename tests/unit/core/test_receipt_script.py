@@ -147,12 +147,14 @@ def test_a_person_reads_what_was_run_and_what_nobody_checked() -> None:
         "exit 0 on the tree of the result: make own\n",
         " task t1: verified\n   exit 0 on the tree that landed: make own\n",
         " task t3: not_verified\n",
-        " Not checked by anybody:\n   - ",
+        " Gaps: none\n",
     ):
         assert part in facts
-    gap = f"{'one place, ' * 30}have it reviewed, or give it held-out checks"
-    told = check_script({**build(), "not_checked": [gap]}, "", name="receipt.sh")
-    assert f"   - {gap}\n" in told, "all of it, what to do included"
+    assert " Notes:\n   - " in facts
+    cause = f"{'one place, ' * 30}and another"
+    gap = {"task": None, "cause": cause, "remedy": "Have it reviewed."}
+    told = check_script({**build(), "gaps": [gap]}, "", name="receipt.sh")
+    assert f"   - {cause}\n     Have it reviewed.\n" in told, "all of it, what to do included"
 
 
 def test_nothing_that_a_receipt_says_is_run_or_steers_a_terminal(tmp_path: Path) -> None:

@@ -342,13 +342,17 @@ def test_a_plan_without_agent_runs_cost_nothing():
 
 
 def test_what_was_not_checked_is_said_in_plain_words():
-    assert build()["not_checked"] == [
+    receipt = build()
+    assert receipt["gaps"] == []
+    assert receipt["not_checked"] == [one["text"] for one in receipt["notes"]]
+    assert receipt["not_checked"] == [
+        "task 't1' is not demonstrated: nothing was seen to fail without the work",
+        "task 't2' has no acceptance command of its own: gate:all alone checked it",
+        "task 't2' has 1 criterion in words: only commands were run",
+        "task 't2' is not demonstrated: nothing was seen to fail without the work",
         "no tests were seen inside these commands, their exit code alone counts: all, own",
         "not every task had a check that was held out: an answer to just what the open ones ask is not excluded",
         "the gates ran on one machine: what depends on it, on its network or on the day is not excluded",
-        "the acceptance of task 't1' was not run before its work: whether it can fail is not known",
-        "task 't2' has no acceptance command of its own: gate:all alone checked it",
-        "task 't2' has 1 criterion in words: only commands were run",
         "2 agent runs had the permission mode 'edit': what else they did is not known",
         "3 of 3 runs had no sandbox around them: they could act on the whole machine",
         (
@@ -359,13 +363,13 @@ def test_what_was_not_checked_is_said_in_plain_words():
     ]
 
 
-def test_skipped_checks_of_the_final_gate_are_a_gap():
+def test_skipped_checks_of_the_final_gate_are_a_note():
     checks = (
         Check(id="a", name="a", status=CheckStatus.PASSED),
         Check(id="b", name="b", status=CheckStatus.SKIPPED),
     )
     receipt = build(verdicts=[*JUDGED, verdict_record(6, TREE2, WHOLE, checks=checks)])
-    assert receipt["not_checked"][0] == "1 checks of gate:all were skipped on the result"
+    assert {"task": None, "text": "1 checks of gate:all were skipped on the result"} in receipt["notes"]
     assert receipt["outcome"] == "verified"
 
 
@@ -382,10 +386,10 @@ def test_commands_of_new_tests_alone_need_no_verdict_with_the_files_as_they_were
     tries = steered(pinned=("conftest.py",), pinned_tree=sha("7"), pinned_without=named)
     assert build(attempts=tries)["tasks"][0]["outcome"] == "not_verified"
     receipt = build(attempts=tries, verdicts=[*rows()["verdicts"], verdict_record(7, sha("7"), gates)])
-    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
+    assert receipt["tasks"][0]["outcome"] == "verified"
     everything = tuple(one.command for one in FIRST)
     tries = steered(pinned=("conftest.py",), pinned_tree=sha("7"), pinned_without=everything)
-    assert build(attempts=tries)["tasks"][0]["outcome"] == "verified_with_gaps"
+    assert build(attempts=tries)["tasks"][0]["outcome"] == "verified"
 
 
 def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they_were():
@@ -398,32 +402,48 @@ def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they
 
 
 @each_case(
-    ("facts", "gap"),
+    ("facts", "note"),
     [
-        (
-            {"exempt": ("tests/test_a.py",)},
-            "changed files of the gate with leave, and no reviewer looked at them",
-        ),
-        (
-            {"acting": ("tests/test_a.py, line 3: calc.add = int",)},
-            "has new tests that judge it and do something that the others see",
-        ),
+        ({"exempt": ("tests/test_a.py",)}, "changed judging files that `may_change` names"),
         (
             {"pinned_without": ("pytest tests/test_a.py",)},
-            "has commands that ran only with its own conftest.py, which their new tests need",
+            "has commands that need files or tests which it added",
         ),
-        (
-            {"uncompared": ("a.test.js",)},
-            "changed files of the gate, and whether they ask for less now was not compared",
-        ),
+        ({"build_files": ("setup.py",)}, "changed build files, which may steer the gate"),
+        ({"missing": ("a::b",)}, "has tests no more that passed before"),
+        ({"suspicious": ("a.py:2 exits",)}, "has places that a reviewer should read"),
     ],
 )
-def test_changed_files_of_the_gate_that_nobody_else_looked_at_are_a_gap(facts, gap):
+def test_changed_files_that_judge_are_a_note(facts, note):
     receipt = build(attempts=steered(**facts))
-    assert [t["outcome"] for t in receipt["tasks"]] == ["verified_with_gaps", "verified"]
-    assert receipt["outcome"] == "verified_with_gaps"
+    assert (receipt["outcome"], receipt["gaps"]) == ("verified", [])
     ((path,),) = facts.values()
-    assert f"task 't1' {gap}: {path}" in receipt["not_checked"]
+    assert {"task": "t1", "text": f"task 't1' {note}: {path}"} in receipt["notes"]
+
+
+def contradicting(allowed_by=("the setting may_change: tests/",), check="tests/test_a.py::test_a"):
+    """The rows of a plan whose first task contradicts one check with the old judging files."""
+    tries = steered(
+        pinned=("tests/test_a.py",), pinned_tree=sha("7"), contradicted=(check,), allowed_by=allowed_by
+    )
+    old = verdict_record(7, sha("7"), FIRST, status=VerdictStatus.FAILED)
+    return {"attempts": tries, "verdicts": [*rows()["verdicts"], old]}
+
+
+def test_work_that_contradicts_a_check_counts_only_if_someone_allowed_each_contradiction():
+    receipt = build(**contradicting())
+    assert receipt["outcome"] == "verified"
+    told = "task 't1' contradicts the existing check tests/test_a.py::test_a, allowed by the setting may_change: tests/"
+    assert told in receipt["not_checked"]
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+    PUBLISHED.validate(json.loads(render(receipt)))
+    for nobody in ((), ("",)):
+        assert build(**contradicting(nobody))["tasks"][0]["outcome"] == "not_verified"
+
+
+def test_a_plan_that_failed_by_the_checks_of_its_base_commit_is_not_verified():
+    failed = replace(rows()["plan"], status=PlanState.FAILED)
+    assert build(plan=failed)["outcome"] == "not_verified"
 
 
 def review(n=1, **changes):
@@ -523,17 +543,13 @@ def test_nothing_is_said_of_unreviewed_work_where_all_of_it_was_looked_at():
     assert not any("no independent reviewer" in one for one in build(**given | only)["not_checked"])
 
 
-def test_a_review_covers_files_of_the_gate_that_were_changed_with_leave():
-    receipt = build(**reviewed(review(), exempt=("tests/test_a.py",), red_proof=True))
-    assert receipt["outcome"] == "verified"
-    assert not any("files of the gate" in gap for gap in receipt["not_checked"])
-    partly = build(**reviewed(review(shown_whole=False), exempt=("tests/test_a.py",), red_proof=True))
-    assert partly["outcome"] == "verified_with_gaps"
+def test_a_review_that_saw_a_part_of_the_change_says_so():
+    partly = build(**reviewed(review(shown_whole=False), exempt=("tests/test_a.py",)))
     assert "not all of the change of task 't1' was shown to its reviewer" in partly["not_checked"]
 
 
 def test_a_review_without_a_result_is_no_pass_and_is_told():
-    nothing = review(state=ReviewState.INCONCLUSIVE, findings=(), summary="", problem="there is no block")
+    nothing = review(state=ReviewState.UNCLEAR, findings=(), summary="", problem="there is no block")
     receipt = build(**reviewed(nothing))
     assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
     assert "the review of task 't1' came to no result: there is no block" in receipt["not_checked"]
@@ -563,41 +579,78 @@ def test_a_review_that_was_changed_is_found_even_with_a_new_hash_around_it(chang
     assert any(told in one for one in verify_receipt(receipt, LOOKED)), verify_receipt(receipt, LOOKED)
 
 
-def test_acceptance_that_passed_before_the_work_proves_nothing():
-    receipt = build(attempts=steered(red_proof=False))
-    assert receipt["tasks"][0]["outcome"] == "verified_with_gaps"
-    assert (
-        "the acceptance of task 't1' passed before its work too: it proves nothing" in receipt["not_checked"]
-    )
-    proven = build(attempts=steered(red_proof=True))
-    assert proven["outcome"] == "verified"
-    assert not any("acceptance of task 't1'" in gap for gap in proven["not_checked"])
-
-
-def test_many_files_and_what_they_no_longer_ask_for_are_named_in_part():
-    receipt = build(attempts=steered(exempt=tuple(map(str, range(12))), weakened=("a: test_a was removed",)))
+def test_many_files_are_named_in_part():
+    receipt = build(attempts=steered(exempt=tuple(map(str, range(12)))))
     assert any(gap.endswith("8, 9 and 2 more") for gap in receipt["not_checked"])
-    assert "task 't1' asks for less than before: a: test_a was removed" in receipt["not_checked"]
 
 
-def test_failures_that_were_there_before_are_a_gap_of_the_task_and_of_the_plan():
-    known = verdict_record(6, TREE2, WHOLE)
-    results = (
-        replace(known.verdict.commands[0], exit_code=1, tests=5, known_failures=2),
-        *known.verdict.commands[1:],
-    )
-    known = replace(known, verdict=replace(known.verdict, commands=results))
-    receipt = build(verdicts=[*JUDGED, known])
+def excused(record, **changes):
+    """The verdict of a record whose last command ended with failures that had been there before."""
+    *rest, last = record.verdict.commands
+    failed = replace(last, exit_code=1, tests=5, known_failures=2, known_failed=("test_a", "test_b"))
+    return replace(record, verdict=replace(record.verdict, commands=(*rest, failed), **changes))
+
+
+def test_failures_that_were_there_before_are_a_gap_where_they_are_still_red_on_the_result():
+    receipt = build(verdicts=[*JUDGED, excused(verdict_record(6, TREE2, WHOLE))])
+    assert [t["outcome"] for t in receipt["tasks"]] == ["verified", "verified"]
     assert receipt["outcome"] == "verified_with_gaps"
-    assert (
-        "2 tests fail on the result that had failed before the plan: they check nothing"
-        in receipt["not_checked"]
-    )
-    assert any("made to deceive its test runner" in gap for gap in receipt["not_checked"])
-    own, rest = JUDGED[0].verdict.commands
-    landed = replace(JUDGED[0].verdict, commands=(own, replace(rest, exit_code=1, tests=5, known_failures=2)))
-    first = build(verdicts=[replace(JUDGED[0], verdict=landed), JUDGED[1], verdict_record(6, TREE2, WHOLE)])
-    assert [t["outcome"] for t in first["tasks"]] == ["verified_with_gaps", "verified"]
+    assert receipt["gaps"] == [
+        {
+            "task": None,
+            "cause": "2 tests fail on the result, as before the plan: test_a, test_b",
+            "remedy": "Fix them or remove them from the gate: a test that always fails checks nothing.",
+        }
+    ]
+    assert any("made to deceive its test runner" in note for note in receipt["not_checked"])
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+
+
+def test_failures_that_were_there_before_and_are_green_on_the_result_are_a_note_of_their_task():
+    """Two tasks whose tests exist from the start: that of the second is red while the first one lands."""
+    receipt = build(verdicts=[excused(JUDGED[0]), JUDGED[1], verdict_record(6, TREE2, WHOLE)])
+    assert [t["outcome"] for t in receipt["tasks"]] == ["verified", "verified"]
+    assert (receipt["outcome"], receipt["gaps"]) == ("verified", [])
+    told = "when task 't1' landed, 2 tests failed as before its work"
+    assert {"task": "t1", "text": told} in receipt["notes"]
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+
+
+def test_a_result_that_was_not_compared_is_a_gap_and_a_landing_that_was_not_is_a_note():
+    first, second = JUDGED
+    whole = verdict_record(6, TREE2, WHOLE)
+
+    def unknown(record):
+        return replace(record, verdict=replace(record.verdict, unknown_before="no disk"))
+
+    final = build(verdicts=[first, second, unknown(whole)])
+    cause = "the result was not compared with the tests before the plan: no disk"
+    assert (final["outcome"], [one["cause"] for one in final["gaps"]]) == ("verified_with_gaps", [cause])
+    landed = build(verdicts=[unknown(first), second, whole])
+    assert (landed["outcome"], landed["gaps"]) == ("verified", [])
+    assert any(one["text"].startswith("when task 't1' landed") for one in landed["notes"])
+
+
+def test_what_a_gate_run_left_open_is_one_gap_of_the_task_or_of_the_result():
+    first, second = JUDGED
+    whole = verdict_record(6, TREE2, WHOLE)
+
+    def left(record):
+        return replace(record, verdict=replace(record.verdict, left_open=("it wrote a",)))
+
+    landed = build(verdicts=[left(first), second, whole])
+    assert [one["cause"] for one in landed["gaps"]] == ["task 't1' left something open: it wrote a"]
+    both = build(verdicts=[left(first), second, left(whole)])
+    assert [one["cause"] for one in both["gaps"]] == ["the final gate run left something open: it wrote a"]
+    assert both["tasks"][0]["outcome"] == both["outcome"] == landed["outcome"] == "verified_with_gaps"
+
+
+def test_what_a_gate_notes_changes_nothing():
+    first, second = JUDGED
+    noted = replace(first, verdict=replace(first.verdict, notes=("1 new test was skipped",)))
+    receipt = build(verdicts=[noted, second, verdict_record(6, TREE2, WHOLE)])
+    assert (receipt["outcome"], receipt["gaps"]) == ("verified", [])
+    assert {"task": "t1", "text": "task 't1': 1 new test was skipped"} in receipt["notes"]
 
 
 def test_what_is_flaky_is_a_gap_and_counts_only_with_the_run_that_shows_it():
@@ -608,7 +661,7 @@ def test_what_is_flaky_is_a_gap_and_counts_only_with_the_run_that_shows_it():
     excused = replace(found, verdict=replace(found.verdict, commands=flaky, reruns=(again,)))
     receipt = build(verdicts=[*JUDGED, excused])
     assert receipt["outcome"] == "verified_with_gaps"
-    told = "these failed on the result and passed when they were run again, so they are flaky: test_a"
+    told = "these failed on the result and passed when they were run again: test_a"
     PUBLISHED.validate(json.loads(render(receipt)))
     assert told in receipt["not_checked"]
     assert f"{found.run_id}/again-alone/1" in [one.key for one in recorded(receipt)]
@@ -622,8 +675,14 @@ def test_a_task_that_landed_with_a_flaky_check_is_named():
     shaky = tuple(replace(one, flaky=("test_b", "test_a")) for one in first.verdict.commands)
     excused = replace(first, verdict=replace(first.verdict, commands=shaky))
     receipt = build(verdicts=[excused, second, verdict_record(6, TREE2, WHOLE)])
-    told = "task 't1' landed with checks that failed and then passed on its tree: test_a, test_b"
-    assert told in receipt["not_checked"]
+    cause = (
+        "task 't1' landed with flaky checks, which failed and passed when they were run again: test_a, test_b"
+    )
+    assert [(one["task"], one["cause"]) for one in receipt["gaps"]] == [("t1", cause)]
+    whole = verdict_record(6, TREE2, WHOLE)
+    shaky = tuple(replace(one, flaky=("test_a",)) for one in whole.verdict.commands)
+    again = build(verdicts=[excused, second, replace(whole, verdict=replace(whole.verdict, commands=shaky))])
+    assert again["gaps"] == receipt["gaps"], "the same is not stated twice"
 
 
 def test_commits_on_the_branch_that_no_task_made_are_named():
@@ -631,10 +690,12 @@ def test_commits_on_the_branch_that_no_task_made_are_named():
     other = {"sha": sha("f0"), "subject": "By hand", "gate_files": ["tests/test_a.py"]}
     assert build()["outcome"] == "verified"
     receipt = build(git=replace(given, not_ours=(other,)))
-    told = f"commits on the branch that no task made, seen by gate:all alone: {sha('f0')[:10]} By hand"
-    assert told in receipt["not_checked"]
-    steered = "those commits changed files of the gate, which judged all that came after: tests/test_a.py"
-    assert steered in receipt["not_checked"]
+    (gap,) = receipt["gaps"]
+    named = (
+        f"commits on the branch that no task made, judged by the final gate alone: {sha('f0')[:10]} By hand"
+    )
+    assert gap["cause"] == f"{named}; they changed files that judge: tests/test_a.py"
+    assert gap["remedy"] == "Read these commits before you merge."
     assert receipt["outcome"] == "verified_with_gaps"
 
 
@@ -685,9 +746,10 @@ def test_a_plan_without_anything_to_check_it_is_unverified():
     receipt = build(plan=replace(PLAN, gates=()), tasks=nothing)
     assert [t["outcome"] for t in receipt["tasks"]] == ["unverified", "unverified"]
     assert receipt["outcome"] == "unverified"
-    assert receipt["not_checked"][:2] == [
+    assert [one["cause"] for one in receipt["gaps"]] == [
         "nothing is configured to check the final tree",
-        "task 't1' has no acceptance command of its own: nothing checked it",
+        "task 't1' landed unchecked: it has no acceptance and the plan no gates",
+        "task 't2' landed unchecked: it has no acceptance and the plan no gates",
     ]
     assert verify_receipt(receipt, FACTS) == []
 
@@ -974,7 +1036,9 @@ def test_a_result_without_a_cancelled_task_is_verified_with_gaps_by_what_was_ask
     given_up = task(3, status=TaskState.CANCELLED, attempt_id=None, acceptance=(other,))
     receipt = build(tasks=[*rows()["tasks"], given_up])
     assert receipt["outcome"] == "verified_with_gaps"
-    assert "task 't3' was cancelled by a person: nothing asks for it" in receipt["not_checked"]
+    assert [one["cause"] for one in receipt["gaps"]] == [
+        "task 't3' was cancelled, so its work is not in the result"
+    ]
     assert verify_receipt(receipt, FACTS) == []
 
 

@@ -18,8 +18,8 @@ from loopwright.core.reviews import (
     Finding,
     Severity,
     in_words,
-    is_capped,
     is_risky,
+    outcome,
     read_answer,
     reasons,
     said_hash,
@@ -64,18 +64,18 @@ def test_a_small_change_of_an_ordinary_file_is_not_risky() -> None:
 @each_case(
     ("facts", "why"),
     [
-        ({"pinned": ("tests/t.py",)}, "it changed files of the gate without leave: tests/t.py"),
-        ({"exempt": ("tests/t.py",)}, "it changed files of the gate with leave: tests/t.py"),
-        ({"acting": ("t.py, line 1: go()",)}, "new tests that judge it act on others: t.py, line 1: go()"),
+        ({"contradicted": ("tests/t.py::test_a",)}, "it contradicts existing checks: tests/t.py::test_a"),
         (
-            {"uncompared": ("a.test.js",)},
-            "what it loosened in files of the gate cannot be told by reading: a.test.js",
+            {"missing": tuple("abcdefg")},
+            "tests that ran before do not run any more: a, b, c, d, e and 2 more",
         ),
-        ({"weakened": tuple("abcdefg")}, "checks are gone or ask for less: a, b, c, d, e and 2 more"),
+        ({"build_files": ("setup.py",)}, "it changes build files that may steer the gate: setup.py"),
     ],
 )
 def test_what_was_done_to_the_gate_is_a_reason(facts: dict[str, Any], why: str) -> None:
     assert reasons(RISKY, PATCH, GateFiles(**facts)) == (why,)
+    changed = GateFiles(pinned=("tests/t.py",), exempt=("tests/u.py",))
+    assert reasons(RISKY, PATCH, changed) == (), "the old checks pass with the new code"
 
 
 @pytest.mark.capability("C031")
@@ -100,10 +100,10 @@ def test_where_complexity_decides_it_decides_which_reasons_count(complexity: str
         "the task is complex": "complex",
         "5 lines changed, more than 4": "size",
         "it changes places where mistakes are dear: auth.py": "place",
-        "it changed files of the gate without leave: t.py": "gate",
+        "it contradicts existing checks: t.py": "gate",
     }
     patch = replace(PATCH, files=(ChangedFile(path="auth.py", added=5),))
-    found = reasons(policy, patch, GateFiles(pinned=("t.py",)), complexity=complexity)
+    found = reasons(policy, patch, GateFiles(contradicted=("t.py",)), complexity=complexity)
     assert {words[one] for one in found} == asked
     plain = reasons(replace(policy, lines=5), PATCH, GateFiles(), complexity=complexity)
     assert bool(plain) is (complexity == "high")
@@ -192,8 +192,7 @@ def test_words_without_an_answer_in_them_are_no_answer(text: str) -> None:
     [
         "Well.\n```loopwright-review\n{}\n```\n",
         "{}",
-        "```json\n{}\n```",
-        '```json\n{{"x": 1}}\n```\n```json\n{}\n```',
+        '```json\n{{"x": 1}}\n```\n```loopwright-review\n{}\n```',
     ],
 )
 def test_an_answer_is_found_in_the_last_words(form: str) -> None:
@@ -205,6 +204,33 @@ def test_an_answer_is_found_in_the_last_words(form: str) -> None:
     answer = read_answer(None, text, PATCH)
     assert isinstance(answer, Answer), text
     assert len(answer.blocking) == 1
+
+
+@each_case(
+    ("findings", "decision", "decides", "state"),
+    [
+        ([], "approve", False, "CLEAR"),
+        ([], "approve", True, "CLEAR"),
+        ([], None, False, "CLEAR"),
+        ([], None, True, "UNCLEAR"),
+        ([], "unclear", False, "UNCLEAR"),
+        ([], "object", False, "UNCLEAR"),
+        ([one(line=10)], "object", True, "UNCLEAR"),
+        ([one()], "approve", True, "BLOCKING"),
+        ([one()], "unclear", False, "BLOCKING"),
+    ],
+)
+def test_only_an_approval_without_objections_is_clear(
+    findings: list[Any], decision: str | None, decides: bool, state: str
+) -> None:
+    answer = answered(*findings, decision=decision)
+    assert isinstance(answer, Answer)
+    ended, problem = outcome(answer, decides=decides)
+    assert (ended, bool(problem)) == (state, state == "UNCLEAR")
+
+
+def test_a_decision_in_other_words_cannot_be_read() -> None:
+    assert answered(decision="approved") == Unreadable(problem="`decision` must be approve, object, unclear")
 
 
 def test_of_very_many_findings_those_that_block_are_kept_and_doubles_are_one() -> None:
@@ -232,19 +258,3 @@ def test_findings_are_told_with_their_place() -> None:
     assert in_words((first, second)) == "- src/a.py:6: It\n  breaks.\n- b: It breaks."
     assert said_hash("s", (first,)) != said_hash("s", (second,))
     assert said_hash("s", (first,)) != said_hash("t", (first,))
-
-
-# --- what a review is worth --------------------------------------------------------------------------------
-
-
-def test_a_clear_review_of_all_of_it_covers_files_of_the_gate_and_nothing_else_does() -> None:
-    steered = GateFiles(exempt=("tests/t.py",))
-    assert not is_capped(steered, "CLEAR", shown_whole=True)
-    assert is_capped(steered, "CLEAR", shown_whole=False)
-    assert is_capped(steered, None, shown_whole=False)
-
-
-def test_a_review_without_a_result_caps_whatever_it_looked_at() -> None:
-    assert is_capped(GateFiles(), "INCONCLUSIVE", shown_whole=True)
-    assert not is_capped(GateFiles(), None, shown_whole=False)
-    assert not is_capped(None, "CLEAR", shown_whole=True)

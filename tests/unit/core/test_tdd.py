@@ -8,18 +8,7 @@ from tests.contracts.store import rows
 
 from loopwright.core.model import Plan, Task
 from loopwright.core.policy import GateCommand, HeldOut, Policy
-from loopwright.core.tdd import (
-    FOUND_UNSEEN,
-    KEEPS,
-    LOOKS,
-    STATIC,
-    TESTS,
-    WRAPS,
-    is_asked,
-    is_red,
-    red_commands,
-    why_skipped,
-)
+from loopwright.core.tdd import FOUND_UNSEEN, is_asked, is_check_file, is_red, red_commands, why_skipped
 
 OWN, ALL = GateCommand(name="own", command="make own"), GateCommand(name="all", command="make all")
 
@@ -31,59 +20,25 @@ def asked(red_proof: str = Policy().red_proof, **about: Any) -> tuple[Plan, Task
 
 @pytest.mark.capability("C038")
 @each_case(
-    ("type", "title", "why"),
-    [
-        ("code", "Style the form with CSS", ""),
-        ("ui", "Check the form", ""),
-        ("CSS", "Anything", LOOKS),
-        ("static", "Prices", STATIC),
-        ("wrapper", "Mail", WRAPS),
-        ("", "Polish the CSS of the form", LOOKS),
-        ("", "Mend a typo in the README", STATIC),
-        ("", "A wrapper around the mailer", WRAPS),
-        ("", "Calculate prices", ""),
-        ("refactor", "Prices", KEEPS),
-        ("", "Refactor the prices", KEEPS),
-        ("", "More tests for the prices", TESTS),
-        ("", "Prices with tests", ""),
-    ],
-)
-def test_logic_has_to_and_looks_texts_and_wrappers_need_not(type: str, title: str, why: str) -> None:
-    assert why_skipped(asked(type=type, title=title)[1]) == why
-
-
-def test_who_may_write_no_code_has_no_logic_to_show() -> None:
-    assert why_skipped(asked(title="Describe the shop", scope=("README.md", "docs/**/*.rst"))[1]) == STATIC
-    assert why_skipped(asked(title="Darker", scope=("shop/look.css",))[1]) == LOOKS
-    assert why_skipped(asked(title="Prices", scope=("README.md", "shop/prices.py"))[1]) == ""
-    assert why_skipped(asked(title="Prices", scope=("tests/**",))[1]) == TESTS
-    assert why_skipped(asked(title="Prices", scope=("docs/**",))[1]) == "", "there may be code there"
-    assert why_skipped(asked(title="Prices", type="code", scope=("README.md",))[1]) == "", "a type decides"
-
-
-@pytest.mark.capability("C038")
-@each_case(
-    ("about", "mends"),
+    ("about", "fix"),
     [
         ({"type": "fix", "title": "Prices"}, True),
         ({"type": "Bug", "title": "Prices"}, True),
         ({"type": "bugfix", "title": "Prices"}, True),
         ({"type": "regression", "title": "Prices"}, True),
         ({"type": "feature", "title": "Fix the prices at the time of the order"}, False),
-        ({"title": "Fix: prices are rounded down"}, True),
-        ({"title": "A regression in the rounding"}, True),
-        ({"title": "Prefixes and fixtures for debugging"}, False),
+        ({"title": "Fix: prices are rounded down"}, False),
         ({"title": "Mend what the complete gate found", "origin": "fix"}, True),
         ({"title": "Calculate prices"}, False),
     ],
 )
-def test_what_mends_something_has_to_show_that_it_was_broken_and_the_rest_what_its_acceptance_is_worth(
-    about: dict[str, Any], mends: bool
+def test_only_a_declared_fix_or_a_task_with_prove_has_to_show_that_its_checks_fail_without_it(
+    about: dict[str, Any], fix: bool
 ) -> None:
-    assert is_asked(*asked(**about)) is mends, "without acceptance only a fix has something to show"
-    assert is_asked(*asked(acceptance=(OWN,), **about))
-    assert is_asked(*asked("fixes", acceptance=(OWN,), **about)) is mends
+    assert is_asked(*asked(**about)) is fix, "a word in the title declares nothing"
+    assert is_asked(*asked(acceptance=(OWN,), **about)) is fix
     assert not is_asked(*asked("off", acceptance=(OWN,), **about))
+    assert is_asked(*asked("off", prove=True, **about)), "what the task says wins over the setting"
 
 
 def test_acceptance_has_to_fail_and_without_it_the_gates_where_they_can_show_it() -> None:
@@ -110,14 +65,29 @@ def test_a_program_that_only_the_work_brings_is_missing_without_it(
     assert is_red(status, codes) is red
 
 
-def test_a_further_round_of_a_prompt_need_not_fail_at_what_an_earlier_one_has_met() -> None:
-    assert why_skipped(asked("logic", origin="round", acceptance=(OWN,))[1]).startswith(
-        "it is a further round"
-    )
-    assert why_skipped(asked("logic", acceptance=(OWN,))[1]) == ""
-
-
 def test_what_mends_a_finding_of_held_out_checks_passed_all_others_before() -> None:
     held = (HeldOut(check=OWN),)
     assert why_skipped(asked(origin="fix", held_out=held)[1]) == FOUND_UNSEEN
     assert why_skipped(asked(type="fix", held_out=held)[1]) == "", "its own acceptance says what was broken"
+
+
+@each_case(
+    ("path", "laid"),
+    [
+        ("tests/test_a.py", True),
+        ("pkg/a_test.go", True),
+        ("tests/data/sums.json", True),
+        ("tests/conftest.py", True),
+        ("conftest.py", True),
+        ("ci/check.sh", True),
+        ("calc.py", False),
+        ("src/calc/testing.py", False),
+        ("src/types.py", False),
+        ("sitecustomize.py", False),
+        ("pyproject.toml", False),
+        ("setup.py", False),
+        ("Makefile", False),
+    ],
+)
+def test_the_tree_without_the_work_gets_the_works_tests_and_no_product_source(path: str, laid: bool) -> None:
+    assert is_check_file(path) is laid

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.cases import each_case
 
+from loopwright.core import witnesses
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.policy import GateCommand
 from loopwright.core.verdicts import passed
@@ -66,8 +67,8 @@ def objections(verdict: Verdict) -> list[str]:
 
 
 def test_a_run_that_agrees_with_what_was_seen_stays_as_it_is() -> None:
-    assert held(seen("ab"), seen("ab")) == ran(tests=2)
-    assert held(seen("abc"), seen("ab")) == ran(tests=3), "new tests are welcome"
+    assert held(seen("ab"), seen("ab")) == replace(ran(tests=2), passed_before=2, passed_now=2)
+    assert held(seen("abc"), seen("ab")) == replace(ran(tests=3), passed_before=2, passed_now=3)
     assert held(seen("a", skipped="b"), None) == ran(tests=2)
     assert held(None, None) == ran()
     assert held(seen("a", "b"), seen("ab"), exit_code=1).status is FAILED
@@ -76,10 +77,6 @@ def test_a_run_that_agrees_with_what_was_seen_stays_as_it_is() -> None:
 @each_case(
     ("now", "words"),
     [
-        (seen("a"), f"1 test that passed before is missing: {B}"),
-        (seen("a", skipped="b"), f"1 test that passed before is newly skipped: {B}"),
-        (seen("a", out="b"), f"1 test that passed before is newly deselected: {B}"),
-        (seen(skipped="ab"), f"2 tests that passed before are newly skipped: {A}, {B}"),
         (seen("ab", "c"), f"1 test failed, though the command ended with 0: {C}"),
         (seen("ab", problems=(NO_END,)), NO_END),
         (None, "its tests were seen to run before, and were not seen now"),
@@ -92,6 +89,26 @@ def test_what_speaks_against_a_green_run_fails_it_with_the_reason(now: Witnessed
     assert verdict.reason == "1 of 3 checks failed"
 
 
+@each_case(
+    "now",
+    [seen("a"), seen("a", skipped="b"), seen("a", out="b")],
+    ids=["missing", "skipped", "deselected"],
+)
+def test_a_test_that_no_longer_runs_is_lost_and_fails_nothing_by_itself(now: Witnessed) -> None:
+    for before in (seen("ab"), seen("a", "b")):
+        verdict = held(now, before)
+        assert (verdict.status, verdict.lost, verdict.broken) == (PASSED, (B,), ())
+    assert held(now, seen("ab")).passed_before == 2
+    assert held(now, seen("ab")).passed_now == 1
+    assert held(seen("ab"), seen("a", "b")).lost == ()
+
+
+def test_tests_and_commands_that_fail_only_since_the_work_are_broken() -> None:
+    assert held(seen("", "ab"), seen("a", "b"), exit_code=1).broken == (A,)
+    assert held(seen("a", "b"), seen("a", "b"), exit_code=1).broken == ()
+    assert held(None, None, exit_code=1).broken == ("tests",), "no test was seen in it"
+
+
 def test_without_a_baseline_a_canary_still_counts() -> None:
     assert objections(held(seen("a", problems=(NO_END,)), None)) == [NO_END]
     assert objections(held(seen("a", "b"), None)) == [f"1 test failed, though the command ended with 0: {B}"]
@@ -102,8 +119,8 @@ def test_a_problem_that_was_there_before_is_nobodys_fault() -> None:
 
 
 def test_tests_of_files_that_the_task_may_change_need_not_be_there() -> None:
-    assert held(seen("a"), seen("ab"), exempt=("tests/test_b.py",)).status is PASSED
-    assert held(seen(), seen("ab"), exempt=("tests/test_b.py",)).status is FAILED
+    assert held(seen("a"), seen("ab"), exempt=("tests/test_b.py",)).lost == ()
+    assert held(seen(), seen("ab"), exempt=("tests/test_b.py",)).lost == (A,)
 
 
 def test_failures_that_were_there_before_are_no_longer_held_against_the_work_and_are_no_pass() -> None:
@@ -127,13 +144,29 @@ def test_old_failures_alone_are_no_pass_of_anything() -> None:
     assert some.checks[-1].name == "tests: 1 test passed"
 
 
+def test_a_gate_in_which_no_test_ran_verifies_nothing_by_itself() -> None:
+    files = frozenset({"tests/test_b.py"})
+    blind = Witnessed(failed=files, unloaded=files)
+    known = Baseline(seen={"pytest": blind})
+    words = (
+        "tests: no test ran, before the work and with it: these cannot be loaded: tests/test_b.py. "
+        "Make one of them loadable, or add a test that can be loaded"
+    )
+    verdict = held_against(ran(1), [blind, None], known)
+    assert (verdict.status, verdict.reason, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, words, True)
+    shown = held_against(ran(1), [blind, None], known, own={"ruff"})
+    assert (shown.status, shown.left_open) == (PASSED, (words,)), "the task's own acceptance shows the work"
+    some = replace(blind, passed=frozenset({A}))
+    assert held_against(ran(1), [some, None], Baseline(seen={"pytest": some})).left_open == ()
+
+
 def test_what_a_report_says_is_compared_and_known_as_such() -> None:
     before = replace(seen("ab"), reported=True)
     verdict = held(replace(seen("a"), reported=True), before)
-    assert objections(verdict) == [f"1 test that passed before is missing: {B}"]
+    assert verdict.lost == (B,)
     assert verdict.commands[0].reported
     moved = held(replace(seen("a"), reported=True), before, exempt=("tests/test_b.py",))
-    assert moved.status is PASSED, "a report need not say which file a test was in"
+    assert moved.lost == (), "a report need not say which file a test was in"
 
 
 def test_a_new_failure_beside_old_ones_fails() -> None:
@@ -143,12 +176,11 @@ def test_a_new_failure_beside_old_ones_fails() -> None:
     assert verdict.commands[0].known_failures == 0
 
 
-def test_old_failures_excuse_no_time_limit_and_no_missing_test() -> None:
+def test_old_failures_excuse_no_time_limit() -> None:
     late = held_against(
         ran(1, timed_out=True), [seen("a", "b"), None], Baseline(seen={"pytest": seen("a", "b")})
     )
     assert late.status is FAILED
-    assert held(seen("", "b"), seen("a", "b"), exit_code=1).status is FAILED
     assert held(seen("a"), seen("a", "b"), exit_code=1).status is FAILED, "it failed for another reason"
 
 
@@ -278,8 +310,8 @@ def test_a_gate_that_could_not_run_is_left_alone() -> None:
 
 def test_many_tests_are_counted_and_some_named() -> None:
     many = frozenset(f"test_{n:02}" for n in range(14))
-    (words,) = objections(held(seen(), Witnessed(passed=many)))
-    assert words.startswith("14 tests that passed before are missing: test_00, ")
+    (words,) = objections(held(Witnessed(failed=many), None))
+    assert words.startswith("14 tests failed, though the command ended with 0: test_00, ")
     assert words.endswith("test_09 and 4 more")
 
 
@@ -340,12 +372,12 @@ def test_tests_that_only_a_task_asks_for_are_not_compared_unless_a_gate_sees_the
     assert [one.name for one, _ in uncompared([OWN], gates, ran(), found, before)] == names
 
 
-def test_what_was_not_compared_is_named_and_caps() -> None:
+def test_what_was_not_compared_is_a_note() -> None:
     assert with_uncompared(ran(), []) == ran()
-    told = with_uncompared(replace(ran(), unknown_before="no disk"), ran().commands[:1])
-    assert told.is_excused
-    assert told.unknown_before == (
-        "no disk; which tests these had is not known, because they are no gates of the project: tests (pytest)"
+    told = with_uncompared(ran(), ran().commands[:1])
+    assert not told.is_excused
+    assert told.notes == (
+        "these commands are not gates of the project, so their tests were not compared: tests (pytest)",
     )
 
 
@@ -356,3 +388,22 @@ def test_the_files_that_a_command_may_name_are_known() -> None:
     assert "tests/test_a.py" in files_named("python -m unittest tests.test_a")
     assert stand_in(seen("a", skipped="b"), ("tests/test_a.py", "tests/test_b.py"))
     assert not stand_in(seen("a", skipped="b"), ("tests/test_a.py",))
+
+
+@each_case(
+    ("command", "named"),
+    [
+        ("pytest -q tests/test_a.py", []),
+        ("python test_a.py && pytest test_b.py", []),
+        ("pytest tests/test_a.py::test_a -x", [("tests/test_a.py", ("test_a",))]),
+        ("pytest tests/test_a.py::TestA::test_a", [("tests/test_a.py", ("TestA", "test_a"))]),
+        (
+            "python -m unittest test_a.Cases.test_it",
+            [("test_a.py", ("Cases", "test_it")), ("test_a/Cases.py", ("test_it",))],
+        ),
+    ],
+)
+def test_the_tests_that_a_command_names_are_known_with_their_files(
+    command: str, named: list[tuple[str, tuple[str, ...]]]
+) -> None:
+    assert list(witnesses.tests_named(command)) == named

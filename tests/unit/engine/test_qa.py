@@ -98,7 +98,7 @@ async def test_issues_become_tasks_and_the_look_is_taken_again_after_them() -> N
     await scene.mend()
     assert (scene.task.unmet, "fix-qa-1-001" in scene.home.attempt("qa-1").evidence) == (0, True)
     await scene.look()
-    assert (scene.task.status, scene.task.outcome) == (TaskState.COMPLETE, Outcome.VERIFIED_WITH_GAPS)
+    assert (scene.task.status, scene.task.outcome) == (TaskState.COMPLETE, Outcome.NO_CHANGE_PROVEN)
     ends = scene.home.events("look_ended")
     assert [(one.payload["issues"], len(one.payload["fixes"])) for one in ends] == [(2, 2), (0, 0)]
 

@@ -1,11 +1,13 @@
 """When a candidate has to be reviewed, and what follows from what was found: the engine's own moves over rows."""
 
+import asyncio
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.accounts import Account
@@ -26,8 +28,9 @@ from loopwright.engine.handover import HUMAN
 from loopwright.engine.land import Landing
 from loopwright.engine.moves import cancel_attempt
 from loopwright.engine.review_brief import mending
-from loopwright.engine.reviewing import Covered, author_of, covered, take_in
+from loopwright.engine.reviewing import Covered, author_of, covered, give_up, take_in
 from loopwright.engine.runs import Ended
+from loopwright.engine.spending import allowance, review_cap
 from loopwright.engine.tidy import tidy_attempt
 from loopwright.ports import AgentResult, Candidate, Exit, Tx
 
@@ -60,7 +63,9 @@ class Reviewed:
     def run(self) -> Run:
         return self.home.get(Run, self.attempt.run_id)
 
-    async def look(self, facts: GateFiles | None = None) -> Covered | None:
+    async def look(
+        self, facts: GateFiles | None = None, contradicted: tuple[str, ...] = ()
+    ) -> Covered | None:
         """Let the landing ask whether the candidate may land."""
         home = self.home
         landing = Landing(
@@ -72,14 +77,20 @@ class Reviewed:
             attempt=self.attempt,
             fence=self.leg.fence,
         )
-        return await covered(landing, CANDIDATE, facts or GateFiles(), {})
+        return await covered(landing, CANDIDATE, facts or GateFiles(), {}, contradicted)
 
     def begin(self) -> None:
         """Let the agent that is due start."""
         self.home.hand.go_on(self.leg)
         assert self.run.state is RunState.RUNNING
 
-    async def answer(self, *findings: Any, words: str | None = None, failed: Failed | None = None) -> None:
+    async def answer(
+        self,
+        *findings: Any,
+        words: str | None = None,
+        failed: Failed | None = None,
+        decision: str | None = None,
+    ) -> None:
         """Let the reviewer start and come to this."""
         if self.run.state is RunState.QUEUED:
             self.begin()
@@ -87,7 +98,11 @@ class Reviewed:
         end = Exit(
             code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="0" * 64
         )
-        said = {"summary": "I looked.", "findings": list(findings)} if words is None else None
+        said = (
+            {"decision": decision, "summary": "I looked.", "findings": list(findings)}
+            if words is None
+            else None
+        )
         result = AgentResult(claimed=failed is None, summary=words or "", structured=said, model="told")
         rows = Rows(
             project=home.project(),
@@ -114,7 +129,7 @@ async def test_nothing_is_asked_where_no_review_is_wanted() -> None:
         scene = await checked(**policy)
         assert await scene.look() == Covered(review_id=None)
         assert scene.home.all(Review) == []
-    assert await scene.look(GateFiles(exempt=("t.py",))) is None, "a risky one is looked at"
+    assert await scene.look(GateFiles(contradicted=("t.py",))) is None, "a risky one is looked at"
 
 
 async def test_a_review_is_asked_of_another_agent_that_may_only_read() -> None:
@@ -256,7 +271,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_is_
     assert (scene.run.id != first.id, scene.run.label, review.run_id) == (True, review.id, scene.run.id)
     await scene.answer(words="LGTM!")
     [review] = scene.home.all(Review)
-    assert (review.state, review.tries) == (ReviewState.INCONCLUSIVE, 2)
+    assert (review.state, review.tries) == (ReviewState.UNCLEAR, 2)
     assert "no block" in review.problem
     assert await scene.look() == Covered(review_id=review.id), "it lands, and is told and capped"
     assert len(scene.home.all(Run, role=Role.REVIEWER)) == 2
@@ -280,7 +295,7 @@ async def test_a_reviewer_that_fails_is_tried_again_unless_that_is_hopeless() ->
     await scene.look()
     await scene.answer(failed=Failed(failure=Failure.CANNOT_START, detail="no such program"))
     [review] = scene.home.all(Review)
-    assert review.state is ReviewState.INCONCLUSIVE
+    assert review.state is ReviewState.UNCLEAR
     assert review.problem == "there was none, the run failed (cannot_start: no such program)"
 
 
@@ -345,3 +360,80 @@ async def test_the_tree_in_which_work_done_by_hand_was_looked_at_is_tidied_away_
     await tidy_attempt(home.world, home.project(), home.plan(), scene.attempt)
     assert removed == [review.id]
     assert scene.attempt.cleaned_at is not None
+
+
+CHECK = "tests/test_a.py::test_old"
+
+
+async def test_contradicted_checks_are_reviewed_wherever_a_reviewer_is_named() -> None:
+    scene = await checked(mode="off", agent=None)
+    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=None), "no reviewer is named"
+    scene = await checked(mode="off")
+    assert await scene.look() == Covered(review_id=None)
+    assert await scene.look(contradicted=(CHECK,)) is None
+    [review] = scene.home.all(Review)
+    assert review.contradicted == (CHECK,)
+    await scene.answer(decision="approve")
+    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)
+    assert scene.home.get(Review, review.id).state is ReviewState.CLEAR
+    assert await scene.look(contradicted=("another",)) is None, "nobody approved that one"
+
+
+@each_case(
+    "said",
+    [
+        {},
+        {"decision": "unclear"},
+        {"decision": "object"},
+        {"words": "LGTM, approve"},
+        {"failed": Failed(failure=Failure.CRASH, detail="it died")},
+    ],
+)
+def test_a_decision_about_contradicted_checks_takes_one_call_and_is_unclear_without_an_approval(
+    said: dict[str, Any],
+) -> None:
+    async def play() -> Reviewed:
+        scene = await checked()
+        await scene.look(contradicted=(CHECK,))
+        await scene.answer(**said)
+        return scene
+
+    scene = asyncio.run(play())
+    [review] = scene.home.all(Review)
+    assert review.state is ReviewState.UNCLEAR
+    assert review.problem
+    assert len(scene.home.all(Run, role=Role.REVIEWER)) == 1
+
+
+async def test_a_reviewer_may_cost_a_share_of_what_the_work_has_cost() -> None:
+    scene = await checked()
+    author = scene.run
+    await scene.look()
+
+    def allowed(worked: int | None) -> int | None:
+        def look(tx: Tx) -> int | None:
+            tx.update(Run, author.id, cost_micros=worked)
+            return allowance(tx, scene.home.world, scene.run)
+
+        return scene.home.store.transact_sync("cost", look)
+
+    assert allowed(1_000_000) == 150_000
+    assert allowed(None) is None, "nobody knows what the work has cost"
+    assert scene.home.store.read_sync(lambda tx: review_cap(tx, author)) is None
+
+
+async def test_a_reviewer_that_may_not_start_leaves_an_unclear_review() -> None:
+    scene = await checked()
+    await scene.look(contradicted=(CHECK,))
+    rows = Rows(
+        project=scene.home.project(),
+        loop=scene.home.loop(),
+        plan=scene.home.plan(),
+        task=scene.home.task("a"),
+        attempt=scene.attempt,
+    )
+    await give_up(scene.home.world, rows, scene.run, "the account is closed", fence=scene.leg.fence)
+    [review] = scene.home.all(Review)
+    assert (review.state, review.problem) == (ReviewState.UNCLEAR, "the account is closed")
+    assert (scene.attempt.state, scene.run.role) == (AttemptState.CHECKING, Role.IMPLEMENTER)
+    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)

@@ -160,3 +160,10 @@ async def test_what_the_machine_adds_to_a_loop_has_no_more_attempts_than_any_tas
         "fix", lambda tx: add_task(tx, home.ids, plan, planned("fix-1"), position=1, origin="fix")
     )
     assert home.task("fix-1").max_attempts == Policy().max_attempts
+
+
+async def test_a_task_that_is_added_to_a_plan_permits_nothing() -> None:
+    home = await loop(max=50)
+    plan, added = home.plan(), planned("fix-1", may_change=("tests/",))
+    home.store.transact_sync("fix", lambda tx: add_task(tx, home.ids, plan, added, position=1, origin="fix"))
+    assert home.task("fix-1").approved == ()

@@ -44,6 +44,7 @@ def test_what_jest_and_vitest_wrote_down_is_read(runner: str) -> None:
         passed=frozenset({"a.test.js::good"}),
         failed=frozenset({"a.test.js::sums > bad", "b.test.js"}),
         skipped=frozenset({"a.test.js::sums > left", "a.test.js::sums > later"}),
+        unloaded=frozenset({"b.test.js"}),
     )
 
 

@@ -14,8 +14,8 @@ def test_a_plan_of_a_thousand_tasks_with_all_keys_fits() -> None:
     task = {
         "title": "A", "description": "Do it.", "depends_on": ["0"], "acceptance": ["make a", "make b"],
         "held_out": {"name": "h", "run": "make c"}, "criteria": ["one", "two"], "scope": ["src", "tests"],
-        "priority": 1, "complexity": "low", "phase": "p", "type": "code", "max_attempts": 2, "agent": "claude",
-        "model": "m", "status": "open",
+        "may_change": ["tests/a.py::test_a"], "priority": 1, "complexity": "low", "prove": True, "phase": "p",
+        "type": "code", "max_attempts": 2, "agent": "claude", "model": "m", "status": "open",
     }  # fmt: skip
     assert {"id", *task} == set(TASK_KEYS)
     tasks = [{"id": str(n), **(task if n else {"title": "First"})} for n in range(1000)]

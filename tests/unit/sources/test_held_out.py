@@ -45,6 +45,15 @@ def test_a_check_is_read_with_its_files_and_its_name_says_which_they_are(tmp_pat
     jsonschema.validate(json.loads((tmp_path / "plan.json").read_text()), plan_schema())
 
 
+@each_case("held_out", ["python -c 'assert True'", ["python -c 'assert True'"]])
+def test_one_line_is_enough(tmp_path: Path, held_out: object) -> None:
+    work = read(tmp_path, held_out=held_out)
+    assert work.tasks[0].held_out == (
+        HeldOut(check=GateCommand(name="held-out 1", command="python -c 'assert True'")),
+    )
+    jsonschema.validate(json.loads((tmp_path / "plan.json").read_text()), plan_schema())
+
+
 def test_another_content_of_a_file_is_another_check_and_another_plan(tmp_path: Path) -> None:
     first = read(tmp_path, {"name": "x", "run": "make x", "files": ["unseen/check.py"]})
     (tmp_path / "unseen" / "check.py").write_text("assert False\n")
@@ -62,11 +71,13 @@ def test_another_content_of_a_file_is_another_check_and_another_plan(tmp_path: P
         ({"run": "x", "files": "../check.py"}, {}, "a path relative to the plan file, without .."),
         ({"run": "x"}, {"acceptance": None}, "needs acceptance beside it"),
         ({"run": " "}, {}, "a shell command"),
+        (" ", {}, "a shell command"),
+        (7, {}, "expected a command, or a table with run"),
         ({"run": "x", "hint": "h" * 2000 + "h"}, {}, "at most 2000 characters"),
     ],
 )
 def test_what_cannot_work_is_refused_with_its_place(
-    tmp_path: Path, held_out: dict[str, str], more: dict[str, object], words: str
+    tmp_path: Path, held_out: object, more: dict[str, object], words: str
 ) -> None:
     with pytest.raises(BadPlan) as wrong:
         read(tmp_path, held_out, **more)

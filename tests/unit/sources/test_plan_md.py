@@ -220,6 +220,11 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
     assert (task.scope, task.complexity) == (scope, "high")
 
 
+def test_a_task_may_ask_for_the_proof_that_its_checks_fail_without_it() -> None:
+    tasks = work("- [ ] a\n  - Prove: yes\n- [ ] b\n  - Prove: No\n- [ ] c\n").tasks
+    assert [one.prove for one in tasks] == [True, False, False]
+
+
 @each_case(
     ("below", "meant"),
     [
@@ -229,6 +234,10 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
         ("Dependson: b", '"Dependson" is read as text: did you mean "Depends on"?'),
         ("- Dependency: b", '"Dependency" is read as text: did you mean "Depends on"?'),
         (
+            "- Prove: yse",
+            'prove: expected one of: yes, no, true, false; "yse" is ignored (did you mean "yes"?)',
+        ),
+        (
             "- Complexity: hgh",
             'complexity: expected one of: high, medium, low; "hgh" is ignored (did you mean "high"?)',
         ),
@@ -237,8 +246,9 @@ def test_files_become_the_scope(words: str, scope: tuple[str, ...]) -> None:
 def test_a_misspelt_label_is_told_with_what_was_meant(below: str, meant: str) -> None:
     found = work(f"- [ ] a\n  {below}\n- [x] b\n  - Acceptence: `make`\n")
     assert found.notes == (f"plan.md:2: {meant}",)
-    assert found.tasks[0].complexity is None
-    assert found.tasks[0].description == ("" if "hgh" in below else below), "the agent is told it as it is"
+    assert (found.tasks[0].complexity, found.tasks[0].prove) == (None, False)
+    told = "" if "hgh" in below or "yse" in below else below
+    assert found.tasks[0].description == told, "the agent is told it as it is"
 
 
 @each_case("label", ["Note", "Found", "Tests", "Acc", "Accept", "Very", "Reasoning", "Example", "http"])

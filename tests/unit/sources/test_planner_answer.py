@@ -20,6 +20,7 @@ _TASK = st.fixed_dictionaries(
         "description": _TEXT,
         "depends_on": st.just([]),
         "acceptance": st.lists(_TEXT, max_size=2, unique_by=str.strip),
+        "held_out": st.lists(_TEXT, max_size=2),
         "criteria": st.lists(_WORDS, max_size=2),
         "scope": st.lists(st.sampled_from(["src/**", "a b.txt", "'x'"]), max_size=2),
         "priority": st.integers(0, 100),
@@ -42,6 +43,7 @@ def lines(text: str) -> list[str]:
 def test_whatever_fits_the_schema_means_the_same_in_its_file(
     tasks: list[dict[str, Any]], gates: list[str]
 ) -> None:
+    tasks = [{**one, "held_out": one["held_out"] if one["acceptance"] else []} for one in tasks]
     answer = {"title": "t", "gates": gates, "tasks": [{"id": f"t{n}", **one} for n, one in enumerate(tasks)]}
     assert set(answer["tasks"][0]) == set(TASK_SHAPES)
     work = parsed(as_written(json.dumps(answer)))
@@ -49,6 +51,9 @@ def test_whatever_fits_the_schema_means_the_same_in_its_file(
     for asked, task in zip(answer["tasks"], work.tasks, strict=True):
         assert lines(task.description) == lines(asked["description"])
         assert [lines(one.command) for one in task.acceptance] == [lines(one) for one in asked["acceptance"]]
+        assert [lines(one.check.command) for one in task.held_out] == [
+            lines(one) for one in asked["held_out"]
+        ]
         assert task.criteria == tuple(asked["criteria"])
         assert (task.priority, task.complexity) == (asked["priority"], asked["complexity"])
 

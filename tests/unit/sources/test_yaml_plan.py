@@ -198,6 +198,14 @@ TASK = "tasks: [{id: a, title: A}]\n"
         ("title: t\ntasks: []\n", "plan.yaml:2: tasks: empty"),
         ("title: t\ntasks: {a: b}\n", "plan.yaml:2: tasks: expected a list"),
         ("title: t\ntasks: [a]\n", "plan.yaml:2: tasks[0]: expected a table with id and title"),
+        (
+            "title: t\ntasks:\n  - id: a\n    title: b\n    prove: maybe\n",
+            'plan.yaml:5: tasks[0].prove: expected true or false, got "maybe"',
+        ),
+        (
+            "title: t\ntasks:\n  - id: a\n    title: b\n    proof: true\n",
+            'plan.yaml:5: tasks[0].proof: unknown key (did you mean "prove"?)',
+        ),
         ("title: t\ntask: []\n" + TASK, 'plan.yaml:2: task: unknown key (did you mean "tasks"?)'),
         (
             "title: t\ntasks:\n- id: a\n  titel: A\n",

@@ -3,12 +3,13 @@
 import json
 import os
 import sys
-from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.gates import runner, tracked
+from loopwright.adapters.gates import doors, processes, runner, tracked
 from loopwright.adapters.gates.records import (
     NoRecords,
     Record,
@@ -17,6 +18,7 @@ from loopwright.adapters.gates.records import (
     read_seen,
     witness_of,
 )
+from loopwright.adapters.gates.reuse import conditions, reuse
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
@@ -24,7 +26,7 @@ from loopwright.core.policy import GateCommand, Limits
 from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.core.witnesses import Witnessed
 from loopwright.keeper import redact
-from loopwright.ports import Exit, GateRequest, RunSpec
+from loopwright.ports import Exit, GateRequest, RunSpec, ShownBy
 
 __all__ = ["RUNNER", "CommandGate", "OutputLimits", "gate_key"]
 
@@ -83,7 +85,10 @@ class CommandGate:
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
             "tracked": _tracked(request),
+            "processes": processes.__file__,
+            "doors": doors.__file__,
             "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
+            "conditions": conditions(request, request.commands),
             # What to take out is told on its stdin, so that no file holds it.
             "redact": {"program": redact.__file__, "told": bool(secrets)},
         }
@@ -115,6 +120,12 @@ class CommandGate:
             stdin_data=f"{json.dumps(secrets)}\n" if secrets else "",
             secrets=secrets,
         )
+
+    def reuse(
+        self, request: GateRequest, source: Path, shown: Mapping[str, ShownBy], at: datetime, /
+    ) -> bool:
+        """Record the commands as ended now with the results of an earlier run; False when it cannot answer for them."""
+        return reuse(request, source, shown, at)
 
     def witnessed(self, directory: Path, count: int) -> list[Witnessed | None] | None:
         """Return what was seen inside the test runners of a run's commands; None when its files are gone."""
@@ -161,7 +172,15 @@ class CommandGate:
                 found += _report_checks(n, command.junit, record)
             checks += command_checks(n, result, found, timeout_s=command.timeout_s)
             results.append(result)
-        return judge(checks, results)
+        unwatched = tuple(_not_watched(record) for record in records if record.unwatched)
+        return replace(judge(checks, results), left_open=unwatched)
+
+
+def _not_watched(record: Record) -> str:
+    return (
+        f"{record.name}: {', '.join(record.unwatched)} ran without being watched, so only the exit code counts. "
+        "Let the command add to PYTHONPATH and NODE_OPTIONS instead of replacing them"
+    )
 
 
 def _tracked(request: GateRequest) -> dict[str, Any]:

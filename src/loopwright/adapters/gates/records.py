@@ -2,18 +2,29 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.gates.text import clean
 from loopwright.adapters.gates.witnesses import read_witness
 from loopwright.core.findings import CheckStatus
 from loopwright.core.policy import GateCommand
 from loopwright.core.witnesses import Witnessed
+from loopwright.keeper import places
 
 SCHEMA: Final = "loopwright.gate/1"
+REUSED: Final = "reused"
+"""Names the earlier run in the job of a run that was made from its records."""
 _MAX_RESULTS: Final = 64 * 1024 * 1024
+_SUMMARY: Final = re.compile(
+    r"^(?:=+ )?(?:(?:\d+ (?:passed|failed|skipped|errors?|xfailed|xpassed|deselected|warnings?)(?:, )?)+|no tests ran)"
+    r" in \d+\.\d\ds\b[^\n]*$",
+    re.MULTILINE,
+)
+"""The last line of pytest: it may have run too shortly to be seen."""
 _WORDS: Final = frozenset({"PASS", "FAIL", "SKIP", "ERROR"})
 
 
@@ -46,6 +57,8 @@ class Record:
     """Files of the tree that git knows and that it changed."""
     touched: tuple[str, ...] = ()
     """Those that it wrote, and that are what they were."""
+    unwatched: tuple[str, ...] = ()
+    """Test runners that ran below it and did not report to the witness."""
 
 
 def folder_of(directory: Path) -> Path:
@@ -76,9 +89,12 @@ def read_records(directory: Path, commands: Sequence[GateCommand]) -> tuple[Reco
 def witness_of(folder: Path) -> Any:
     """Return how a run's commands are seen, if that was settled: a run that is taken over keeps it."""
     try:
-        return json.loads((folder / "job.json").read_text(encoding="utf-8"))["witness"]
+        job = json.loads((folder / "job.json").read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
+    # Made from the records of another run, and broken off before that was finished: it begins again.
+    broken_off = REUSED in job and not (folder.parent / places.EXIT).exists()
+    return None if broken_off else job["witness"]
 
 
 def read_seen(directory: Path, count: int) -> list[Witnessed | None]:
@@ -140,6 +156,11 @@ def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[st
         problem = str(entry["junit"]["problem"])
         if not problem:
             report = _file(folder / f"{position}.xml", entry["junit"]["sha256"])
+    kept = _file(folder / f"{position}.out", entry["kept_sha256"]).decode("utf-8", "replace")
+    unwatched = {_typed(name, str) for name in entry["unwatched"]}
+    seen = _file(folder / f"{position}.seen", entry["seen"]["sha256"]) if entry["seen"] else b""
+    if b'"session"' not in seen and _SUMMARY.search(clean(kept)):
+        unwatched.add("pytest")
     return Record(
         name=command.name,
         command=command.command,
@@ -149,7 +170,7 @@ def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[st
         output_sha256=_typed(entry["output_sha256"], str),
         output_bytes=_typed(entry["output_bytes"], int),
         tail=_typed(entry["tail"], str),
-        kept=_file(folder / f"{position}.out", entry["kept_sha256"]).decode("utf-8", "replace"),
+        kept=kept,
         kept_sha256=entry["kept_sha256"],
         seen_sha256=entry["seen"]["sha256"] if entry["seen"] else "",
         report_sha256=entry["junit"]["sha256"] if report is not None else "",
@@ -158,6 +179,7 @@ def _record(folder: Path, position: int, command: GateCommand, entry: Mapping[st
         report_problem=problem,
         changed=tuple(_typed(path, str) for path in entry["changed"]),
         touched=tuple(_typed(path, str) for path in entry["touched"]),
+        unwatched=tuple(sorted(unwatched)),
     )
 
 

@@ -13,17 +13,17 @@ import os
 import re
 import runpy
 import select
-import shlex
 import shutil
 import signal
 import stat
 import subprocess
 import sys
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 Redact = Callable[[bytes], bytes]
@@ -262,7 +262,14 @@ def has_ended(process: "subprocess.Popen[bytes]") -> bool:
     return os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
 
 
-def drain(process: "subprocess.Popen[bytes]", output: Output, until: float, *, to_end: bool) -> bool:
+def drain(
+    process: "subprocess.Popen[bytes]",
+    output: Output,
+    until: float,
+    *,
+    to_end: bool,
+    look: Callable[[float], None] = lambda _: None,
+) -> bool:
     """Read until the process ended (or its pipe, when `to_end`) or `until`; return whether the pipe ended."""
     assert process.stdout is not None
     fd = process.stdout.fileno()
@@ -271,6 +278,7 @@ def drain(process: "subprocess.Popen[bytes]", output: Output, until: float, *, t
             return False
         if not to_end and has_ended(process):
             return False
+        look(time.monotonic())
         left = until - time.monotonic()
         if left <= 0:
             return False
@@ -283,14 +291,21 @@ def drain(process: "subprocess.Popen[bytes]", output: Output, until: float, *, t
 
 
 def watch(
-    process: "subprocess.Popen[bytes]", output: Output, timeout_s: float, grace_s: float, *, contained: bool
+    process: "subprocess.Popen[bytes]",
+    output: Output,
+    timeout_s: float,
+    grace_s: float,
+    *,
+    contained: bool,
+    look: Callable[[float], None] = lambda _: None,
 ) -> bool:
     """See a command to its end, and its whole group with it; return whether it ran into its limit."""
     # The outermost process of a sandbox takes the others with it at once when it is asked to end.
     spare = process.pid if contained else 0
     deadline = time.monotonic() + timeout_s
-    closed = drain(process, output, deadline, to_end=False)
+    closed = drain(process, output, deadline, to_end=False, look=look)
     while closed and not has_ended(process) and not Stop.asked and time.monotonic() < deadline:
+        look(time.monotonic())
         time.sleep(0.005)
     timed_out = not has_ended(process) and not Stop.asked
     if not has_ended(process):
@@ -366,70 +381,14 @@ def take_report(tree: str, relative: str, target: Path, limit: int, redact: Reda
     return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest(), "problem": ""}
 
 
-def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Path]:
-    """Lay the witness beside a command: return its text, its environment, and the folder that is written to.
+def take_seen(
+    folder: int, target: Path, limit: int, redact: Redact, own: list[Any]
+) -> tuple[dict[str, Any], set[int]]:
+    """Copy what the witness wrote behind what we found ourselves, from a folder opened before the command ran.
 
-    All of it lies in a folder of its own, so that the environment does not say where results are kept.
+    The second is the processes that wrote it, as they know themselves.
     """
-    top = Path(tempfile.mkdtemp(prefix="w", dir=os.environ.get("TMPDIR")))
-    name, how = witness["plugin"], witness["commands"][n - 1]
-    info = top / "doors" / f"{name}-1.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1\n", encoding="ascii")
-    (info / "entry_points.txt").write_text(f"[pytest11]\n{name} = {name}\n", encoding="ascii")
-    for program, source in witness["programs"].items():
-        shutil.copyfile(source, top / "doors" / program)
-    seen = top / "seen"
-    seen.mkdir()
-    doors = str(top / "doors")
-    env = {
-        **os.environ,
-        witness["variable"]: json.dumps({"folder": str(seen), "only": how["only"], **how["names"]}),
-    }
-    env["PYTHONPATH"] = os.pathsep.join([doors, *filter(None, [os.environ.get("PYTHONPATH")])])
-    options = [os.environ.get("NODE_OPTIONS"), f'"--require={doors}/{witness["preload"]}"']
-    if how["node_options"]:
-        own = how["node_options"].replace("@LOOPWRIGHT_DOORS@", doors)
-        if bears(" ".join(filter(None, [*options, own]))):
-            options.append(own)
-    env["NODE_OPTIONS"] = " ".join(filter(None, options))
-    if go := shutil.which("go"):
-        door = go_door(top, go, f"{doors}/{witness['go']}")
-        env["PATH"] = os.pathsep.join([str(door), os.environ.get("PATH", os.defpath)])
-    return how["run"].replace("@LOOPWRIGHT_DOORS@", shlex.quote(doors)), env, seen
-
-
-def go_door(top: Path, go: str, program: str) -> Path:
-    """Make the script that stands in front of the real go; where our own Python cannot be seen, it only passes on."""
-    door = top / "path"
-    door.mkdir()
-    python, real, ours = map(shlex.quote, (sys.executable, go, program))
-    lines = [
-        "#!/bin/sh",
-        f"PATH=${{PATH#{shlex.quote(str(door))}:}}; export PATH",
-        f'test -x {python} && exec {python} -I -S {ours} {real} "$@"',
-        f'exec {real} "$@"',
-    ]
-    (door / "go").write_text("\n".join(lines) + "\n", encoding="utf-8")
-    (door / "go").chmod(0o755)
-    return door
-
-
-def bears(options: str) -> bool:
-    """Say whether the node of this machine takes these options from its environment: an older one refuses to start."""
-    try:
-        env = {**os.environ, "NODE_OPTIONS": options}
-        quiet = subprocess.DEVNULL
-        done = subprocess.run(
-            ["node", "-e", "0"], env=env, stdin=quiet, stdout=quiet, stderr=quiet, timeout=10
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return False
-    return done.returncode == 0
-
-
-def take_seen(folder: int, target: Path, limit: int, redact: Redact, own: list[Any]) -> dict[str, Any]:
-    """Copy what the witness wrote behind what we found ourselves, from a folder opened before the command ran."""
+    reported = set()
     data = b"".join(b"\n" + json.dumps(line).encode() for line in own)
     for name in sorted(os.listdir(folder)):
         try:
@@ -438,10 +397,12 @@ def take_seen(folder: int, target: Path, limit: int, redact: Redact, own: list[A
             continue  # a link, or gone: nobody wrote this as the witness does
         with os.fdopen(fd, "rb") as file:
             if stat.S_ISREG(os.fstat(fd).st_mode):
+                pid = name.partition("-")[0]
+                reported |= {int(pid)} if pid.isdecimal() else set()
                 data += b'\n{"e":"session"}\n' + file.read(max(0, limit - len(data)))
     data = redact(data)
     target.write_bytes(data)
-    return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest()}
+    return {"file": target.name, "sha256": hashlib.sha256(data).hexdigest()}, reported
 
 
 def describe(error: OSError) -> str:
@@ -525,19 +486,27 @@ def run_command(
     output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo, tests)
     text, env, seen, opened = command["command"], dict(os.environ), None, -1
     if how is not None:
-        text, env, seen = witnessed(n, job["witness"])
+        text, env, seen = job["doors"].witnessed(n, job["witness"])
         opened = os.open(seen, os.O_RDONLY | os.O_DIRECTORY)
     began = time.monotonic()
-    record |= {"exit_code": None, "timed_out": False, "seen": None}
-    try:
-        process = start(job, text, env)
-    except (OSError, ValueError) as error:
-        record["error"] = f"the command could not be started: {error}"
-    else:
-        with process:
-            limits = (command["timeout_s"], job["term_grace_s"])
-            record["timed_out"] = watch(process, output, *limits, contained=bool(job["wrapper"]))
-        record["exit_code"] = process.returncode
+    record |= {"exit_code": None, "timed_out": False, "seen": None, "unwatched": []}
+    runners, reported = None, set[int]()
+    with (
+        job["doors"].led_to_plugin(job["tree"], job["witness"]["plugin"], str(seen.parent / "doors"))
+        if seen
+        else nullcontext()
+    ):
+        try:
+            process = start(job, text, env)
+        except (OSError, ValueError) as error:
+            record["error"] = f"the command could not be started: {error}"
+        else:
+            runners = job["processes"](process.pid)
+            with process:
+                limits = (command["timeout_s"], job["term_grace_s"])
+                contained = bool(job["wrapper"])
+                record["timed_out"] = watch(process, output, *limits, contained=contained, look=runners.look)
+            record["exit_code"] = process.returncode
     record["duration_s"] = round(time.monotonic() - began, 3)
     record |= output.finish()
     if seen is not None:
@@ -545,9 +514,11 @@ def run_command(
         own: list[Any] = []
         if configured and not record["error"] and not record["timed_out"] and not Stop.asked:
             own = own_session(output, how, job, n, command["timeout_s"], redaction.fresh())
-        record["seen"] = take_seen(opened, folder / f"{n}.seen", limit, redaction.fresh(), own)
+        record["seen"], reported = take_seen(opened, folder / f"{n}.seen", limit, redaction.fresh(), own)
         os.close(opened)
         shutil.rmtree(seen.parent, ignore_errors=True)
+    if runners is not None and not configured:
+        record["unwatched"] = runners.unwatched(reported)
     record["junit"] = None
     if report:
         limit = job["limits"]["junit_bytes"]
@@ -575,6 +546,8 @@ def main(job_path: str) -> int:
     redaction = Redaction(**job["redact"])
     echo = Echo(sys.stdout.fileno())
     tracked = runpy.run_path(job["tracked"]["program"])["Tracked"](job["tracked"]["given"])
+    job["processes"] = runpy.run_path(job["processes"])["Runners"]
+    job["doors"] = SimpleNamespace(**runpy.run_path(job["doors"]))
     records: list[dict[str, Any]] = []
     state = {"schema": "loopwright.gate/1", "complete": False, "stopped": False, "commands": records}
     save(results, state)

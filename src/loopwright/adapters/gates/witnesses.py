@@ -1,11 +1,18 @@
 """Laying our own witness beside a command's test runners, and reading what it wrote.
 
-How each runner is reached: pytest finds the plugin by its entry point, from a folder on PYTHONPATH, also below make, a
-script or uv; where it does not get through, nothing is seen and nothing breaks. `python -m unittest` has no such door,
-so there the command is put differently. `node --test` takes a reporter from NODE_OPTIONS; jest and vitest are reached
-by what every Node process of the command loads first, and `go test` by a script called go that is found first on the
-PATH. A runner of the setting `test_runners` is read and tried by the gate's runner itself. The names of the canaries
-and of the plugin are drawn anew for each run.
+How each runner is reached:
+
+- pytest finds the plugin by its entry point, from a folder on PYTHONPATH or from a .pth file in a virtual environment
+  at the top of the tree.
+- `python -m unittest` is replaced by a program of ours.
+- `node --test` takes a reporter from NODE_OPTIONS. jest and vitest are reached by what every Node process loads first.
+- `go test` is reached by a script called go.
+- Scripts called python, pytest, node and the like are first on the PATH. They add the folder or the option again where
+  a Makefile or a script replaced PYTHONPATH or NODE_OPTIONS.
+
+A runner that is not reached is seen from outside (`processes.py`) or by what it prints, and the verdict names it. A
+runner of the setting `test_runners` is read and tried by the gate's runner itself. The names of the canaries and of the
+plugin are new in each run.
 """
 
 import json
@@ -20,6 +27,7 @@ from typing import Any, Final
 
 from loopwright.adapters.gates.inside import __file__ as _inside
 from loopwright.adapters.gates.text import clean_name
+from loopwright.core.left_out import UNLOADED
 from loopwright.core.policy import ConfiguredRunner, GateCommand
 from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
 
@@ -69,6 +77,7 @@ def prepare(
         "variable": "LOOPWRIGHT_WITNESS",
         "preload": _FOR_JAVASCRIPT,
         "go": _FOR_GO,
+        "unittest": _FOR_UNITTEST,
         "commands": [_prepared(command, only, runners) for command in commands],
     }
 
@@ -127,6 +136,7 @@ def read_witness(seen: bytes, names: dict[str, str]) -> Witnessed | None:
         skipped=ending("skipped", "xfailed"),
         xfailed=ending("xfailed"),
         deselected=frozenset(name for session in sessions for name in session.deselected),
+        unloaded=frozenset(name for session in sessions for name in session.unloaded) & ending("failed"),
         problems=tuple(dict.fromkeys(words for session in sessions for words in session.problems())),
         reported=printed,
         tried=printed,
@@ -150,6 +160,7 @@ class _Session:
         self._hidden: list[str] = []
         self.outcomes: dict[str, str] = {}
         self.deselected: set[str] = set()
+        self.unloaded: set[str] = set()
 
     def take(self, line: dict[str, Any]) -> None:
         """Take in one line; what has another shape says nothing."""
@@ -160,8 +171,11 @@ class _Session:
                 self.deselected |= {clean_name(str(each)) for each in ids}
             case {"e": "collect", "id": str(name), "outcome": str(outcome)}:
                 self._note(name, "failed" if outcome == "failed" else "skipped")
+                self.unloaded.add(clean_name(name))
             case {"e": "report", "id": str(name), "outcome": str(outcome), "hidden": hidden}:
                 self._note(name, outcome if outcome in _WEIGHT else "failed")
+                if name.startswith(UNLOADED):
+                    self.unloaded.add(clean_name(name))
                 if hidden:
                     self._hidden.append(clean_name(name))
             case {"e": "canary", "kind": str(kind), "name": str(name), "outcome": str(outcome)}:

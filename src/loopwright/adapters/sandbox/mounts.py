@@ -105,7 +105,11 @@ class _Table:
 
     def dig(self, reach: Reach, own: Iterable[str]) -> None:
         """Hide what no run sees, and put the run's temporary folder where everyone looks for one."""
-        hidden = [*own, *((reach.home.real,) if reach.home is not None and not reach.home.whole else ())]
+        hidden = [
+            *own,
+            *map(os.fspath, reach.hidden),
+            *((reach.home.real,) if reach.home is not None and not reach.home.whole else ()),
+        ]
         empty = {self._real(folder) for folder in (*SOCKETS, *hidden)} - {"/"}
         # What is not there needs no hiding, and no place can be made for it.
         self.table |= {folder: Mount(kind="empty") for folder in empty if os.path.isdir(folder)}

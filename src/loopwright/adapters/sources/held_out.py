@@ -24,15 +24,20 @@ MAX_FILE: Final = 1024 * 1024
 MAX_HINT: Final = 2000
 _TABLE: Final = GATE_SCHEMA["anyOf"][1]
 HELD_OUT_SCHEMA: Final[Mapping[str, Any]] = {
-    **_TABLE,
-    "properties": {
-        **_TABLE["properties"],
-        "files": {
-            "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
-            "description": HELD_OUT_KEYS["files"],
+    "anyOf": [
+        GATE_SCHEMA["anyOf"][0],
+        {
+            **_TABLE,
+            "properties": {
+                **_TABLE["properties"],
+                "files": {
+                    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+                    "description": HELD_OUT_KEYS["files"],
+                },
+                "hint": {"type": "string", "maxLength": MAX_HINT, "description": HELD_OUT_KEYS["hint"]},
+            },
         },
-        "hint": {"type": "string", "maxLength": MAX_HINT, "description": HELD_OUT_KEYS["hint"]},
-    },
+    ]
 }
 Note = Callable[[int, str, str], None]
 """Takes the line, the place and the words of a problem."""
@@ -55,9 +60,11 @@ class HeldOutReader:
         return tuple(one for one in found if one is not None)
 
     def _one(self, entry: Located, place: str, index: int) -> HeldOut | None:
-        table = entry.value
+        table = {"run": entry} if isinstance(entry.value, str) else entry.value
         if not isinstance(table, dict):
-            self._note(entry.line, place, "expected a table with run, and perhaps files and hint")
+            self._note(
+                entry.line, place, "expected a command, or a table with run and perhaps files and hint"
+            )
             return None
         for key in table:
             if key not in HELD_OUT_KEYS:

@@ -78,6 +78,12 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         description="Paths that the task changes, relative to the project: tasks that overlap take turns.",
         schema=_TEXTS,
     ),
+    "may_change": Key(
+        type="glob or list of globs",
+        description="Tests and other judging files that the task may change even if it contradicts them; "
+        "`FILE::TEST` names one test.",
+        schema=_TEXTS,
+    ),
     "priority": Key(
         type="number",
         description="Among tasks that are ready, the lower number starts first; 50 when left out.",
@@ -87,6 +93,11 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         type="text",
         description="How hard it is: `low`, `medium` or `high`; worked out from its words when left out.",
         schema={"enum": list(LEVELS)},
+    ),
+    "prove": Key(
+        type="true or false",
+        description="Its checks must be seen to fail without the work; always so for the types fix and bug.",
+        schema={"type": "boolean", "default": False},
     ),
     "phase": Key(
         type="text",

@@ -33,11 +33,13 @@ MAX_NAMES: Final = 100_000
 MAX_WAITS: Final = 250_000
 """How many dependencies the order of the phases may stand for."""
 _COMPLEXITIES: Final = ("high", "medium", "low")
+_YES_OR_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 _CALLED: Final = {
     "acceptance": "Acceptance",
     "complexity": "Complexity",
     "deps": "Depends on",
     "files": "Files",
+    "prove": "Prove",
     "reason": "Reason",
     "type": "Type",
 }
@@ -124,6 +126,7 @@ class _Reader:
             phase=self._found.sections[item.section].title,
             type=_first(inside, "type").casefold() or node.text("type"),
             complexity=self._complexity(inside),
+            prove=self._prove(inside),
             mark=item.mark,
             reason=self._reason(item, inside) if item.mark is Mark.BLOCKED else "",
             commit=commit_of(item) if item.mark is Mark.DONE else None,
@@ -204,6 +207,13 @@ class _Reader:
                 line, "complexity", f"expected one of: {known}; {quoted(said)} is ignored{guess}"
             )
         return said.casefold() if said.casefold() in _COMPLEXITIES else None
+
+    def _prove(self, inside: Body) -> bool:
+        line, said = next(iter(inside.texts("prove")), (0, ""))
+        if said and said.casefold() not in _YES_OR_NO:
+            known, guess = ", ".join(_YES_OR_NO), did_you_mean(said, tuple(_YES_OR_NO))
+            self._problems.warn(line, "prove", f"expected one of: {known}; {quoted(said)} is ignored{guess}")
+        return _YES_OR_NO.get(said.casefold(), False)
 
     def _reason(self, item: Item, inside: Body) -> str:
         commented = [

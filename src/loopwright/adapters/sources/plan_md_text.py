@@ -24,6 +24,7 @@ LABELS: Final = {
     "done when": "acceptance",
     "file": "files",
     "files": "files",
+    "prove": "prove",
     "reason": "reason",
     "type": "type",
     "verify": "acceptance",

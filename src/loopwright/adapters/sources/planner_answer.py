@@ -1,7 +1,7 @@
 """What a planner answers: the part of the plan format that is its to decide, in the shape that every service takes.
 
 Services that hold a model to a schema want each key named as required and no choice between types, so a key that says
-nothing is empty in the answer and left out of the plan. Settings, agents and held-out checks are a person's to decide.
+nothing is empty in the answer and left out of the plan. Settings, agents and permissions are a person's to decide.
 """
 
 import io
@@ -22,6 +22,7 @@ TASK_SHAPES: Final[Mapping[str, Mapping[str, Any]]] = {
     "description": _TEXT,
     "depends_on": _TEXTS,
     "acceptance": _TEXTS,
+    "held_out": _TEXTS,
     "criteria": _TEXTS,
     "scope": _TEXTS,
     "priority": {"type": "integer", "minimum": 0, "maximum": MAX_PRIORITY},

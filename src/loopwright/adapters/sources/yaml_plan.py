@@ -224,8 +224,12 @@ class PlanReader:
             held_out=self._unseen(table, prefix),
             depends_on=self._ids(table, prefix),
             scope=self.texts(table, "scope", prefix, is_inside, "a path relative to the project, without .."),
+            may_change=self.texts(
+                table, "may_change", prefix, is_inside, "a path relative to the project, without .."
+            ),
             priority=self._value(table, "priority", prefix, _PRIORITY.read, 50),
             complexity=self._value(table, "complexity", prefix, _COMPLEXITY.read),
+            prove=self._value(table, "prove", prefix, SWITCH.read, False),
             phase=self._words(table, "phase", prefix, MAX_TITLE),
             type=self._words(table, "type", prefix, MAX_ID),
             max_attempts=self._value(table, "max_attempts", prefix, _ATTEMPTS.read),

@@ -46,7 +46,8 @@ export default async function* (source) {
     const unseen = whole && type === 'test:pass' && bringsTests(data.file);
     const left = data.skip !== undefined || data.todo !== undefined || unseen;
     seen.push(id);
-    say({ e: 'report', id, when: 'call', outcome: left ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed', hidden: false });
+    if (whole && type === 'test:fail' && !left) say({ e: 'collect', id, outcome: 'failed' });
+    else say({ e: 'report', id, when: 'call', outcome: left ? 'skipped' : type === 'test:pass' ? 'passed' : 'failed', hidden: false });
   }
   say({ e: 'collected', ids: seen });
   canary('must_pass', 'assert.equal(1, 1)');

@@ -1,0 +1,122 @@
+"""Making the records of a gate run from those of an earlier run on the same tree, without running anything."""
+
+import hashlib
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import asdict
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.gates.conditions import programs_of
+from loopwright.adapters.gates.records import REUSED, evidence_file, folder_of, read_records
+from loopwright.adapters.gates.text import clean_name
+from loopwright.adapters.git.files import write_atomically
+from loopwright.core.policy import GateCommand
+from loopwright.keeper import places
+from loopwright.ports import GateRequest, ShownBy
+
+_PARTS: Final = ("out", "seen", "xml")
+
+
+def reuse(request: GateRequest, source: Path, shown: Mapping[str, ShownBy], at: datetime) -> bool:
+    """Write the records of a run's commands as an earlier run has them; False when that run does not answer for them.
+
+    It has to have run the same commands in the same environment with the programs that are there now. Commands in
+    `shown` were not among them: all their tests ran in a wider one.
+    """
+    try:
+        job = json.loads((folder_of(source) / "job.json").read_text(encoding="utf-8"))
+        results = json.loads((folder_of(source) / "results.json").read_text(encoding="utf-8"))
+        recorded = tuple(GateCommand(**one) for one in job["commands"])
+        read_records(source, recorded)  # raises when a file was changed since
+        ended = json.loads((source / places.EXIT).read_text(encoding="utf-8"))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False  # gone, changed, or of another shape
+    if job.get("conditions") != conditions(request, recorded):
+        return False
+    asked = [shown[one.command].gate if one.command in shown else one for one in request.commands]
+    if not all(one in recorded for one in asked):
+        return False
+    folder = folder_of(request.directory)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    entries, names = [], []
+    for n, (command, taken) in enumerate(zip(request.commands, asked, strict=True), 1):
+        position = recorded.index(taken) + 1
+        names.append(job["witness"]["commands"][position - 1])
+        if command.command in shown:
+            entries.append(_shown(source, position, command, shown[command.command], folder, n))
+        else:
+            entries.append({**results["commands"][position - 1], "output_file": f"{n}.out"})
+            _copy(source, position, folder, n)
+    ours = {
+        "directory": str(folder),
+        "commands": [asdict(one) for one in request.commands],
+        "witness": {**job["witness"], "commands": names},
+        REUSED: source.name,
+    }
+    write_atomically(folder / "job.json", json.dumps({**job, **ours}))
+    write_atomically(folder / "results.json", json.dumps({**results, "commands": entries}))
+    _end(request, source, ended, at)
+    return True
+
+
+def conditions(request: GateRequest, commands: tuple[GateCommand, ...]) -> dict[str, Any]:
+    """Return what the result of these commands depends on besides the tree and the commands themselves."""
+    return {"environment": request.environment, "programs": programs_of(commands, request.env)}
+
+
+def _copy(source: Path, position: int, folder: Path, n: int) -> None:
+    for part in _PARTS:
+        path = evidence_file(source, f"{position}.{part}")
+        if path.exists():
+            shutil.copyfile(path, folder / f"{n}.{part}")
+
+
+def _shown(
+    source: Path, position: int, command: GateCommand, by: ShownBy, folder: Path, n: int
+) -> dict[str, Any]:
+    """Record a command whose tests all ran in a wider one: what was seen of them there, and no output of its own."""
+    lines = evidence_file(source, f"{position}.seen").read_bytes().split(b"\n")
+    seen = b"".join(_only(json.loads(line), by.tests) for line in lines if line)
+    text = f"not run again: its {len(by.tests)} tests passed on this tree in the command {by.gate.name!r}\n"
+    (folder / f"{n}.seen").write_bytes(seen)
+    (folder / f"{n}.out").write_text(text, encoding="utf-8")
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return {
+        "name": command.name,
+        "command": command.command,
+        "error": "",
+        "exit_code": 0,
+        "timed_out": False,
+        "seen": {"file": f"{n}.seen", "sha256": hashlib.sha256(seen).hexdigest()},
+        "unwatched": [],
+        "duration_s": 0.0,
+        "output_file": f"{n}.out",
+        "output_sha256": digest,
+        "output_bytes": len(text.encode()),
+        "kept_sha256": digest,
+        "kept_bytes": len(text.encode()),
+        "lost": {},
+        "tail": text,
+        "junit": None,
+        "changed": [],
+        "touched": [],
+    }
+
+
+def _only(line: dict[str, Any], tests: frozenset[str]) -> bytes:
+    """Return what one line of a witness says of these tests; empty when it is about others alone."""
+    if "id" in line and clean_name(str(line["id"])) not in tests:
+        return b""
+    if isinstance(line.get("ids"), list):
+        line["ids"] = [one for one in line["ids"] if clean_name(str(one)) in tests]
+    return json.dumps(line).encode() + b"\n"
+
+
+def _end(request: GateRequest, source: Path, ended: dict[str, Any], at: datetime) -> None:
+    """Write how the run ended, last: from then on it has. What it printed is what the earlier run printed."""
+    shutil.copytree(source / places.OUTPUT, request.directory / places.OUTPUT, dirs_exist_ok=True)
+    now = {"run_id": request.run_id, "started_at": at.isoformat(), "ended_at": at.isoformat()}
+    write_atomically(request.directory / places.EXIT, json.dumps({**ended, **now}))

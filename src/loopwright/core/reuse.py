@@ -1,0 +1,54 @@
+"""When the record of an earlier gate run answers the same question again."""
+
+import re
+import shlex
+from typing import Final
+
+from loopwright.core.findings import Verdict, VerdictStatus
+from loopwright.core.policy import GateCommand
+from loopwright.core.witnesses import Witnessed
+
+_SHELL: Final = re.compile(r"[;&|<>$`(){}*?~!\n\\]")
+_TEST_PATH: Final = re.compile(r"(?!-)(?:.*/.*|.+\.\w+(?:::.+)?)")
+_FLAG: Final = re.compile(r"-[qvsx]+|--[\w-]+=.*")
+"""Options that take no further word: what follows one of them is a path."""
+
+
+def is_reusable(verdict: Verdict) -> bool:
+    """Return whether a verdict may be used again: not one that failed, was not conclusive or needed a second try."""
+    flaky = any(one.flaky for one in verdict.commands)
+    return verdict.status is VerdictStatus.PASSED and not verdict.reruns and not flaky
+
+
+def is_reusable_command(command: str) -> bool:
+    """Return whether a command asks the same of a tree whoever runs it: it does not read which task it runs for."""
+    return "LOOPWRIGHT_" not in command
+
+
+def shows(gate: GateCommand, saw: Witnessed | None, narrow: GateCommand, then: Witnessed | None) -> bool:
+    """Return whether a gate ran all tests of a narrower command, on another tree, with success.
+
+    `saw` is what the gate's test runner did on this tree, `then` what the command's did where it last ran.
+    """
+    if saw is None or then is None or saw.reported or then.reported or saw.problems or then.problems:
+        return False
+    if then.failed or then.skipped or then.deselected or not then.passed:
+        return False
+    return narrow.junit is None and then.passed <= saw.passed and narrows(narrow.command, gate.command)
+
+
+def narrows(command: str, gate: str) -> bool:
+    """Return whether a command is the gate's with paths of tests added, or in the place of wider ones."""
+    if _SHELL.search(command) or _SHELL.search(gate):
+        return False
+    try:
+        words, whole = shlex.split(command), shlex.split(gate)
+    except ValueError:
+        return False
+    if not words or not whole or words[0] != whole[0]:
+        return False
+    for n, word in enumerate(words):
+        takes_value = words[n - 1].startswith("-") and not _FLAG.fullmatch(words[n - 1])
+        if word not in whole and (takes_value or not _TEST_PATH.fullmatch(word)):
+            return False
+    return not any(word.startswith("-") for word in whole if word not in words)

@@ -1,0 +1,178 @@
+"""Work that contradicts an existing check is a decision: a named permission, a reviewer or a person makes it.
+
+Work that no existing check contradicts lands as verified, whatever it did to the tests.
+"""
+
+from typing import Any
+
+import pytest
+from tests.acceptance.cli.program import git
+from tests.acceptance.gates.calculator import PYTEST, RIGHT, Calculator, write
+from tests.acceptance.sandbox import task
+
+from loopwright.core.awaited import Question
+from loopwright.core.model import Plan, Role, Run
+
+GATES = [{"name": "tests", "run": PYTEST}]
+REASON = "The task asks for whole euros."
+KEPT = "A person wants these checks kept as they are"
+PRICE = "def price():\n    return {}\n\n\ndef name():\n    return 'tea'\n"
+PRICE_TEST = """from {key} import name, price
+
+
+def test_price():
+    assert price() == {price}
+
+
+def test_name():
+    assert name() == 'tea'
+"""
+
+
+def commit(calculator: Calculator, files: dict[str, str]) -> None:
+    for name, text in files.items():
+        file = calculator.repository / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
+    git(calculator.repository, "add", "-A")
+    git(calculator.repository, "commit", "-q", "-m", "the project")
+
+
+def priced(*keys: str) -> dict[str, str]:
+    """Return one module with a test for each key."""
+    return {
+        name: text
+        for key in keys
+        for name, text in (
+            (f"{key}.py", PRICE.format(3)),
+            (f"tests/test_{key}.py", PRICE_TEST.format(key=key, price=3)),
+        )
+    }
+
+
+def changes_price(key: str) -> list[dict[str, Any]]:
+    """Return the steps of an agent that changes what its module does, and the test with it."""
+    return [
+        dict(write(f"{key}.py", PRICE.format(4))),
+        dict(write(f"tests/test_{key}.py", PRICE_TEST.format(key=key, price=4))),
+        {"claim": REASON},
+    ]
+
+
+def costs_four(key: str, **more: Any) -> dict[str, Any]:
+    return task(key, f"python -B -c 'from {key} import price; assert price() == 4'", **more)
+
+
+def landed_as(calculator: Calculator) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Return each task's outcome and facts about judging files, from the receipt."""
+    return {
+        one["key"]: (one["outcome"], one["attempts"][-1]["gate_files"] or {})
+        for one in calculator.receipt()["tasks"]
+    }
+
+
+@pytest.mark.timeout(300)
+def test_contradictions_wait_as_questions_and_named_permissions_need_none(calculator: Calculator) -> None:
+    keys = ("by_file", "by_id", "by_nobody", "scoped", "refused")
+    commit(calculator, priced(*keys))
+    keeps = [
+        dict(write("refused.py", PRICE.format(3) + "\n\ndef whole():\n    return 4\n")),
+        {"claim": "kept"},
+    ]
+    told = {"expect_prompt": KEPT, "otherwise": changes_price("refused")}
+    calculator.play(
+        {key: [changes_price(key)] for key in keys[:4]}
+        | {"refused": [changes_price("refused"), [told, *keeps]]}
+    )
+    works = "python -B -c 'import refused; assert 4 in (refused.price(), getattr(refused, \"whole\", int)())'"
+    tasks = [
+        costs_four("by_file", may_change=["tests/test_by_file.py"]),
+        costs_four("by_id", may_change=["tests/test_by_id.py::test_price"]),
+        costs_four("by_nobody"),
+        costs_four("scoped", scope=["scoped.py", "tests/test_scoped.py"]),
+        task("refused", works, max_attempts=2),
+    ]
+    said = calculator.run(calculator.plan("prices", tasks, gates=GATES))
+    assert said.code == 3, said.out + said.err
+    assert set(calculator.landed()) == {"by_file", "by_id"}
+    asked = {one.task_id: one for one in calculator.rows(Question)}
+    waiting = {key: asked[calculator.task(key).id] for key in ("by_nobody", "scoped", "refused")}
+    assert len(asked) == 3, "one question each, and a scope permits nothing"
+    text = waiting["by_nobody"].text
+    for words in (
+        "tests/test_by_nobody.py::test_price",
+        REASON,
+        "-    assert price() == 3",
+        "+    assert price() == 4",
+    ):
+        assert words in text, text
+    assert waiting["by_nobody"].options == ("accept", "reject")
+    (attempt,) = calculator.attempts("by_nobody")
+    turns = calculator.rows(Run, role=Role.IMPLEMENTER, attempt_id=attempt.id)
+    assert len(turns) == 2, "the agent had one more turn in the same attempt"
+    prompt = (calculator.home / "runs" / turns[1].id / "prompt.md").read_text()
+    assert "Your work contradicts or removes checks that passed before it" in prompt
+    assert "test_by_nobody.py::test_price" in prompt
+    assert "test_name" not in prompt
+
+    for key, answer in (("by_nobody", "accept"), ("scoped", "accept"), ("refused", "reject")):
+        answered = calculator("answer", waiting[key].id, answer, timeout=100)
+        assert answered.code == 0, answered.out + answered.err
+    said = calculator("resume", timeout=200)
+    assert said.code == 0, said.out + said.err
+    first, second = calculator.attempts("refused")
+    assert (first.failure, second.state) == ("contradiction", "LANDED")
+    assert first.detail == "a person wants these checks kept: tests/test_refused.py::test_price"
+    found = landed_as(calculator)
+    assert {outcome for outcome, _ in found.values()} == {"verified"}
+    assert found["by_file"][1]["exempt"] == ["tests/test_by_file.py"]
+    check, permission = "tests/test_by_id.py::test_price", "the task's may_change"
+    assert found["by_id"][1]["contradicted"] == [check]
+    assert found["by_id"][1]["allowed_by"] == [f"{permission}: {check}"]
+    for key in ("by_nobody", "scoped"):
+        assert found[key][1]["contradicted"] == [f"tests/test_{key}.py::test_price"]
+        (by,) = found[key][1]["allowed_by"]
+        assert by.endswith(f"(question {waiting[key].id})")
+        assert found[key][1]["reason"] == REASON
+    assert found["refused"][1]["contradicted"] == []
+    assert calculator.receipt()["outcome"] == "verified"
+
+
+def test_the_setting_test_changes_allows_every_contradiction_and_the_receipt_says_so(
+    calculator: Calculator,
+) -> None:
+    commit(calculator, priced("tea"))
+    calculator.play({"tea": [changes_price("tea")]})
+    plan = calculator.plan("tea", [costs_four("tea")], gates=GATES, settings={"test_changes": "allow"})
+    said = calculator.run(plan)
+    assert said.code == 0, said.out + said.err
+    outcome, facts = landed_as(calculator)["tea"]
+    assert (outcome, facts["contradicted"]) == ("verified", ["tests/test_tea.py::test_price"])
+    assert facts["allowed_by"] == ['the setting test_changes = "allow"']
+    assert calculator.rows(Question) == []
+
+
+HIDES = """import calc
+import pytest
+
+
+@pytest.fixture(autouse=True)
+def adds(monkeypatch):
+    monkeypatch.setattr("test_calc.add", lambda a, b: a + b, raising=False)
+"""
+
+
+def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified(calculator: Calculator) -> None:
+    broken = RIGHT.replace("return a + b", "return 0")
+    calculator.play({"hides": [[write("tests/conftest.py", HIDES)]], "breaks": [[write("calc.py", broken)]]})
+    tasks = [
+        task("hides", "test -e tests/conftest.py"),
+        task("breaks", "python -B -c 'from calc import mul; assert mul(2, 3) == 6'", depends_on=["hides"]),
+    ]
+    said = calculator.run(calculator.plan("two", tasks, gates=GATES, settings={"fix_cycles": 0}))
+    assert said.code == 1, said.out + said.err
+    assert calculator.landed() == ["hides", "breaks"], "each of them alone contradicts nothing"
+    plan = calculator.row(Plan)
+    assert plan.outcome == "not_verified"
+    assert "the result contradicts checks of the plan's base commit" in plan.reason
+    assert "tests/test_calc.py::test_add" in plan.reason
