@@ -33,13 +33,15 @@ _FROM: Final = re.compile(r"^--- ", re.MULTILINE)
 
 def contradicted(verdict: Verdict) -> tuple[str, ...]:
     """Return the checks that a run with the old judging files contradicts; empty when there are none."""
-    failed = verdict.broken if verdict.status is VerdictStatus.FAILED else ()
-    return tuple(dict.fromkeys((*failed, *verdict.lost)))[:MOST]
+    failed = verdict.broken if verdict.status is not VerdictStatus.PASSED else ()
+    return tuple(dict.fromkeys((*failed, *verdict.lost)))
 
 
 def is_tampered(verdict: Verdict) -> bool:
     """Return whether a run with the old judging files failed for another reason than a check it contradicts."""
-    return verdict.status is VerdictStatus.FAILED and not verdict.broken and not verdict.lost
+    if verdict.status is not VerdictStatus.FAILED:
+        return False
+    return verdict.tampered or not (verdict.broken or verdict.lost)
 
 
 def collapsed(checks: Iterable[str]) -> tuple[str, ...]:

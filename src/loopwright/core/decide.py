@@ -230,7 +230,9 @@ def _decide_plan(
     if reason and not (decisions or front.working or front.judged):
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     waiting = any(one.id not in front.undecided for one in front.waiting)
-    if decisions or due or front.ready or front.working or front.judged or waiting:
+    # What is ready and did not start waits for what is undecided: it has the same scope.
+    ready = front.ready if not front.undecided or room <= 0 else ()
+    if decisions or due or ready or front.working or front.judged or waiting:
         return decisions, due
     return _nothing_moves(front, now, verify_room)
 

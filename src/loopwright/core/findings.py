@@ -110,6 +110,10 @@ class Verdict:
     """Tests that did not fail before the work and fail now, and commands that passed before and fail now."""
     lost: tuple[str, ...] = ()
     """Tests that ran before the work and do not run now: missing, skipped or deselected."""
+    tampered: bool = False
+    """Whether a witness saw the test runner bent, or a command changed files that judge."""
+    as_before: bool = False
+    """Of one that is inconclusive: what failed had failed before the work, and nothing else speaks for it."""
     passed_before: int = 0
     passed_now: int = 0
     """How many tests passed in the commands that could be compared, before the work and now."""

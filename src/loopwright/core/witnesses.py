@@ -142,6 +142,7 @@ def held_against(
     broken: list[str] = []
     lost: list[str] = []
     blind: list[str] = []
+    tampered = False
     for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
         base = before.seen.get(result.command) if before is not None else None
         prefix = command_id(n, result.name)
@@ -156,6 +157,7 @@ def held_against(
             commands.append(result)
             continue
         said = _objections(found, base)
+        tampered = tampered or any(words != NO_END for words in said)
         lost += _lost(found, base, before.exempt if before is not None else ())
         if found is not None and result.command in own and (words := nothing_passed(found, base)):
             said.append(words)
@@ -202,6 +204,7 @@ def held_against(
         commands,
         broken=tuple(dict.fromkeys(broken)),
         lost=tuple(dict.fromkeys(lost)),
+        tampered=tampered,
         passed_before=sum(len(base.passed) for base, _ in compared),
         passed_now=sum(len(found.passed) for _, found in compared),
     )
@@ -209,18 +212,23 @@ def held_against(
         said = [_told_of_red(red, before.commit)] if red and before is not None else []
         if stuck:
             said.append(f"before the work and after it, these did not come to their end: {', '.join(stuck)}")
-        return replace(held, status=VerdictStatus.INCONCLUSIVE, reason="; ".join(said), lasting=True)
+        return _as_before(held, "; ".join(said))
     if held.status is VerdictStatus.PASSED and all(one.status is CheckStatus.SKIPPED for one in checks):
         told = "whatever failed had failed before the work, and nothing passed: nothing is known of it"
-        return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=True)
+        return _as_before(held, told)
     if held.status is VerdictStatus.PASSED and blind:
         if not any(one.command in own and one.exit_code == 0 for one in commands):
-            return replace(held, status=VerdictStatus.INCONCLUSIVE, reason="; ".join(blind), lasting=True)
+            return _as_before(held, "; ".join(blind))
         held = replace(held, left_open=(*held.left_open, *blind))
     if before is not None and (open_ := sorted(before.stuck)):
         unknown = f"these did not come to their end on the tree before the work: {', '.join(open_)}"
         return replace(held, unknown_before=unknown)
     return held
+
+
+def _as_before(held: Verdict, reason: str) -> Verdict:
+    """Return a verdict that tells nothing of the work, because what fails had failed before it."""
+    return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=reason, lasting=True, as_before=True)
 
 
 def baseline(

@@ -206,7 +206,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
 
 def _reviewers(tx: Tx, plan: Plan, waiting: tuple[Attempt, ...]) -> dict[str, Run]:
     """Return the reviewers' runs among those that parked attempts go on with, by attempt."""
-    if plan.policy.review.mode == "off" or not waiting:
+    if not waiting or (plan.policy.review.mode == "off" and not plan.policy.review.agent):
         return {}
     runs = tx.find(Run, id=[one.run_id for one in waiting], role=Role.REVIEWER)
     return {run.attempt_id: run for run in runs if run.attempt_id is not None}

@@ -154,7 +154,11 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 asks_by_tool=asks_by_tool,
             )
         else:
-            contradicted = attempt.gate_files.contradicted if attempt.gate_files else ()
+            contradicted = (
+                attempt.gate_files.contradicted
+                if attempt.gate_files and not any(attempt.gate_files.allowed_by)
+                else ()
+            )
             prompt = prompts.implementer(
                 plan,
                 rows.task,

@@ -24,7 +24,7 @@ from loopwright.core.model import Attempt, Plan, Project, Role, Run, VerdictReco
 from loopwright.core.policy import GateCommand, HeldFile
 from loopwright.core.retry import backoff
 from loopwright.core.states import RunState
-from loopwright.core.verdicts import gate_key
+from loopwright.core.verdicts import gate_key, is_bad
 from loopwright.core.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.engine.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.containing import Walls, contain_gate, sandbox_of, shared_by
@@ -171,7 +171,9 @@ async def _run_gate(
         own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen) or (verdict.commands and verdict.status is VerdictStatus.FAILED):
             verdict = held_against(verdict, seen, before, own)
-        verdict = await held_to_tree(repository, ask, verdict, before)
+        held = await held_to_tree(repository, ask, verdict, before)
+        bent = sum(map(is_bad, held.checks)) > sum(map(is_bad, verdict.checks))
+        verdict = replace(held, tampered=True) if bent else held
         if unknown is not None:
             verdict = without_baseline(verdict, unknown)
         if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:

@@ -462,7 +462,8 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         told = questions.answer(tx, ids, command)
         loop: Loop = need(tx.get(Loop, question.loop_id), "the loop")
         plan: Plan = need(tx.get(Plan, question.plan_id), "the plan")
-        if question.kind == KIND and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING:
+        held = loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING
+        if question.kind == KIND and held:
             reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it
         return told
     text = str(command.arguments.get("answer") or "")

@@ -90,7 +90,9 @@ def _decide(
     if (answer := _answer(tx, task, patch, left)) is not None:
         if answer.answer == ACCEPT:
             return with_allowed(f"{answer.answered_by} (question {answer.id})")
-        _refuse(tx, landing, attempt, answer, left, judged)
+        _refuse(
+            tx, landing, attempt, answer, left, {**judged, "gate_files": replace(facts, contradicted=left)}
+        )
         return None
     found = replace(facts, contradicted=left)
     if attempt.agent != HUMAN and not has_had_its_turn(attempt):
@@ -116,7 +118,8 @@ def _decide(
 
 def has_had_its_turn(attempt: Attempt) -> bool:
     """Return whether the agent was told which checks its work contradicts."""
-    return attempt.gate_files is not None and bool(attempt.gate_files.contradicted)
+    facts = attempt.gate_files
+    return facts is not None and bool(facts.contradicted) and not any(facts.allowed_by)
 
 
 def _give_turn(tx: Tx, landing: "Landing", attempt: Attempt, facts: GateFiles) -> None:
@@ -212,7 +215,9 @@ def undecided(tx: Tx, waiting: Iterable[Attempt]) -> frozenset[str]:
 def is_decided(tx: Tx, attempt: Attempt) -> bool:
     """Return whether a parked attempt waited for a person's decision about the checks that it contradicts."""
     asked = of_attempt(tx, attempt)
-    return bool(asked) and asked[-1].kind == KIND
+    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    # A run that is newer than the question was parked for another reason.
+    return bool(asked) and asked[-1].kind == KIND and (run is None or run.created_at <= asked[-1].created_at)
 
 
 def judge_again(tx: Tx, attempt: Attempt) -> Leg:
@@ -220,5 +225,5 @@ def judge_again(tx: Tx, attempt: Attempt) -> Leg:
     task: Task = need(tx.get(Task, attempt.task_id), "the task")
     if task.status is TaskState.AWAITING_RESPONSE:
         move_task(tx, task, TaskState.RUNNING, "task_resumed")
-    moved = move_attempt(tx, attempt, AttemptState.CHECKING, wake_at=None, wait_reason="")
+    moved = move_attempt(tx, attempt, AttemptState.CHECKING, wake_at=None, wait_reason="", envelope_id=None)
     return commit_leg(tx, moved)

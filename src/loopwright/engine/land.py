@@ -242,18 +242,25 @@ async def _with_old_checks_settled(
     `verdict` is the candidate's own. If no judging file changed, that run is this one.
     """
     facts = replace(old.facts, missing=verdict.lost[:MOST])
+    parent = candidate.judged_parent or candidate.parent
     if old.restored is None:
         checks = contradicted(verdict)
+    elif old.restored.tree == await landing.repository.tree_of(parent):
+        # Nothing but judging files changed: without them it is what was there before.
+        facts = replace(facts, pinned_tree=None)
+        checks = verdict.lost if missing_too_many(verdict) else ()
     else:
         found = await _judged_as_before(landing, old, interrupt, candidate.changes)
         if found.status is VerdictStatus.INCONCLUSIVE:
-            await cannot_tell(landing, found, judged)
-            return None
+            if not found.as_before:
+                await cannot_tell(landing, found, judged)
+                return None
+            facts = replace(facts, pinned_tree=None)  # it tells nothing of the work
         if is_tampered(found):
             told = f"With the tests and their configuration as before: {first_line(found)}"
             await reject(landing, Failure.GATE, told, evidence=f"{told}\n\n{evidence(found)}", **judged)
             return None
-        checks = contradicted(found) or (facts.missing if missing_too_many(verdict) else ())
+        checks = contradicted(found) or (verdict.lost if missing_too_many(verdict) else ())
     if not checks:
         return facts
     return await contradictions.settle(landing, candidate, facts, checks, judged)

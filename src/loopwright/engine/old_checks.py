@@ -67,13 +67,15 @@ async def with_old_checks(repository: Repository, judges: Judges, candidate: Can
 async def _needing_added(
     repository: Repository, judges: Judges, candidate: Candidate, pinned: Sequence[_Touched], rules: Rules
 ) -> tuple[str, ...]:
-    """Return the commands that name a file, or a test in a changed file, which only the work has.
+    """Return the acceptance commands that name a file, or a test in a changed file, which only the work has.
 
-    A command that named something else before does not need the new file that takes its place.
+    A gate of the project needs nothing that the work adds. A command that named something else before does not need the
+    new file that takes its place.
     """
     new = [one.path for one in pinned if one.change.before is None]
     added = frozenset(path for path in new if not takes_a_place(path, rules))
-    ids = {command: tests_named(command) for command in judges.commands}
+    gates = {gate.command for gate in judges.gates}
+    ids = {command: tests_named(command) for command in judges.commands if command not in gates}
     changed = {one.path for one in pinned}.difference(new)
     asked = sorted({file for named in ids.values() for file, _ in named if file in changed})
     top = f"{judges.subfolder}/" if judges.subfolder else ""
@@ -85,11 +87,20 @@ async def _needing_added(
     return tuple(
         command
         for command, named in ids.items()
-        if added.intersection(files_named(command))
+        if added.intersection(_files_in(command))
         or any(
             file in old and not old[file].issuperset(_NAME.findall(" ".join(names))) for file, names in named
         )
     )
+
+
+def _files_in(command: str) -> list[str]:
+    """Return the files that a command names; `tests` is not `tests.py`, except as a module of unittest."""
+    return [
+        path
+        for path in files_named(command)
+        if path in command or "/" in path or "unittest" in command.split()
+    ]
 
 
 async def _restored(repository: Repository, candidate: Candidate, pinned: Sequence[_Touched]) -> Candidate:

@@ -3,7 +3,7 @@
 import asyncio
 from dataclasses import replace
 
-from loopwright.core.contradictions import allowed_by, collapsed, contradicted, is_tampered, listed
+from loopwright.core.contradictions import allowed_by, collapsed, contradicted, file_of, is_tampered, listed
 from loopwright.core.findings import Verdict, VerdictStatus
 from loopwright.core.model import Attempt, Plan, Role, Task
 from loopwright.core.states import AttemptState
@@ -36,13 +36,16 @@ async def judged_by_base(
         )
         if old.restored is not None:
             tree = old.restored.tree
+            if tree == await repository.tree_of(plan.base_sha):
+                return verdict  # the plan changed nothing but judging files
             if any(one.gate_files is not None and one.gate_files.pinned_tree == tree for one in landed):
                 return verdict  # a task landed from exactly this tree: what it contradicts was decided then
             found = await _judged(world, repository, ask, old, old.restored, interrupt)
-        if found.status is VerdictStatus.INCONCLUSIVE or is_tampered(found):
+        if is_tampered(found) or (found.status is VerdictStatus.INCONCLUSIVE and not found.as_before):
             return found
+    # A task may have renamed a test before another one contradicted it: permission is for the file.
     allowed = {
-        check
+        file_of(check)
         for one in landed
         if one.gate_files is not None
         for check, by in zip(one.gate_files.contradicted, one.gate_files.allowed_by, strict=False)
@@ -52,7 +55,7 @@ async def judged_by_base(
     left = collapsed(
         one
         for one in contradicted(found)
-        if one not in allowed and not allowed_by(one, plan.policy, approved)
+        if file_of(one) not in allowed and not allowed_by(one, plan.policy, approved)
     )
     if not left:
         return verdict

@@ -58,3 +58,16 @@ def test_a_test_that_is_red_before_and_after_the_plan_is_one_gap_with_cause_and_
         assert words.count(f"gap: {gap['cause']}") == 1
         assert f"what to do: {gap['remedy']}" in words
         assert "is verified with gaps" not in words
+
+
+def test_work_that_only_adds_a_test_beside_a_red_one_contradicts_nothing(calculator: Calculator) -> None:
+    backlog(calculator, old="def test_old():\n    assert False\n")
+    calculator.play({"more": [[write("tests/test_more.py", "def test_more():\n    assert True\n")]]})
+    said = calculator.run(
+        calculator.plan(
+            "more", [task("more", "test -e tests/test_more.py")], gates=[{"name": "t", "run": PYTEST}]
+        )
+    )
+    assert said.code == 4, said.out + said.err
+    assert calculator.task("more").outcome == "verified"
+    assert len(calculator.rows(Run, role=Role.IMPLEMENTER)) == 1, "no turn is spent on the old failures"

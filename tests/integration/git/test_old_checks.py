@@ -153,8 +153,18 @@ async def test_a_command_that_needs_an_added_file_or_test_is_left_out(
         "pytest tests/test_old.py tests/test_calc.py::test_add",
         "python -m unittest tests.test_calc",
     )
-    found = await Calc(make_world, tmp_path).after(NEW_TEST, *needs, *judged)
+    acceptance = tuple(GateCommand(name=one, command=one) for one in (*needs, *judged[1:]))
+    found = await Calc(make_world, tmp_path).after(NEW_TEST, acceptance=acceptance)
     assert found.facts.pinned_without == needs
+
+
+async def test_a_new_file_called_like_the_folder_of_tests_leaves_no_command_out(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
+    weak = "touch tests.py; echo 'def test_add(): pass' > tests/test_calc.py"
+    acceptance = (GateCommand(name="own", command="python -m pytest tests"),)
+    found = await Calc(make_world, tmp_path).after(weak, "pytest tests tests.py", acceptance=acceptance)
+    assert found.facts.pinned_without == ()
 
 
 async def test_a_changed_test_at_the_top_is_run_as_it_was(make_world: MakeWorld, tmp_path: Path) -> None:
@@ -172,8 +182,8 @@ async def test_paths_are_those_of_a_project_in_a_folder(make_world: MakeWorld, t
     calc = Calc(make_world, tmp_path, "services/calc")
     found = await calc.after(
         f"echo weak > tests/test_old.py; {NEW_TEST}; echo other > ../test_beside.py",
-        "pytest tests/test_calc.py::test_more",
         "pytest tests/test_old.py",
+        acceptance=(GateCommand(name="own", command="pytest tests/test_calc.py::test_more"),),
     )
     assert {"tests/test_calc.py", "tests/test_old.py", "tests/test_new.py"} <= set(found.facts.pinned)
     assert found.facts.pinned_without == ("pytest tests/test_calc.py::test_more",)

@@ -259,6 +259,9 @@ def test_a_plan_of_which_only_undecided_contradictions_are_left_is_held(count: i
     scene = replace(front(waiting=waiting), undecided=frozenset(one.id for one in waiting))
     reason = f"{told} for your decision: `loopwright questions`"
     assert decided(scene).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
+    overlaps = task(scope=("src",))
+    held_up = replace(scene, ready=(overlaps,), parked=(task(scope=("src",)),))
+    assert decided(held_up).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
     for busy in (
         replace(scene, waiting=(*waiting, parked())),
         replace(scene, working=(task(),)),
