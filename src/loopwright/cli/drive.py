@@ -125,6 +125,9 @@ class Foreground:
                 self._home.membership.release()
                 logging.getLogger("loopwright").removeHandler(notes)
             await until_told(self._home, self._plan_id)
+            if not await self._home.store.read(lambda tx: is_exported(tx, self._plan_id)):
+                # The worker left before it wrote the status back.
+                await catch_up_state_files(make_world(self._home, self._settings, os.environ, slots=1))
             await tell_stale(self._home, self._settings, self._plan_id)
             view = await self._view()
             self._display.show(view)

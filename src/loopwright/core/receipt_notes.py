@@ -105,7 +105,7 @@ def _about_judges(facts: Mapping[str, Any], name: str) -> Iterator[str]:
         ("exempt", "changed judging files that `may_change` names"),
         ("pinned_without", "has commands that need files or tests which it added"),
         ("build_files", "changed build files, which may steer the gate"),
-        ("missing", "has tests no more that passed before"),
+        ("missing", "no longer runs tests that passed before"),
         ("suspicious", "has places that a reviewer should read"),
     ):
         if facts[key]:

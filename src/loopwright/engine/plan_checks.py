@@ -60,7 +60,7 @@ async def judged_by_base(
     if not left:
         return verdict
     reason = (
-        "the result contradicts checks of the plan's base commit that nobody allowed:\n"
+        "the result contradicts checks of the plan's base commit without permission:\n"
         f"{listed(left)}\nallow them with `may_change` and run the plan again, or roll back the task that broke them"
     )
     return replace(found, status=VerdictStatus.FAILED, reason=reason)

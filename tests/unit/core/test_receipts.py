@@ -410,7 +410,7 @@ def test_work_that_changed_what_judges_it_needs_a_verdict_with_the_files_as_they
             "has commands that need files or tests which it added",
         ),
         ({"build_files": ("setup.py",)}, "changed build files, which may steer the gate"),
-        ({"missing": ("a::b",)}, "has tests no more that passed before"),
+        ({"missing": ("a::b",)}, "no longer runs tests that passed before"),
         ({"suspicious": ("a.py:2 exits",)}, "has places that a reviewer should read"),
     ],
 )
