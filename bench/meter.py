@@ -10,6 +10,7 @@ No time is sampled, so none is missed. Memory is: four times a second.
 import ctypes
 import json
 import os
+import platform
 import resource
 import signal
 import sys
@@ -25,6 +26,9 @@ from typing import Any
 _PR_SET_CHILD_SUBREAPER = 36
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LATE_S = 10.0
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_KCMP, _KCMP_VM = {"x86_64": 312, "aarch64": 272}, 1
+"""The number of a system call that compares two processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,8 +83,7 @@ def metered(command: Sequence[str], *, cwd: Path, env: dict[str, str], result: P
 
 
 def _main(result: Path, command: Sequence[str]) -> int:
-    libc = ctypes.CDLL(None, use_errno=True)
-    libc.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    _LIBC.prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     env = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     out = os.open(result.with_suffix(".out"), os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     began = time.monotonic()
@@ -130,17 +133,22 @@ def _memory_below(top: int) -> int:
             with suppress(OSError):
                 parent = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry.name))
-    total, waiting = 0, [(pid, b"") for pid in children.get(top, ())]
+    total, waiting = 0, [(pid, top) for pid in children.get(top, ())]
     while waiting:
-        pid, above = waiting.pop()
-        mapped = b""
+        pid, parent = waiting.pop()
         with suppress(OSError):
-            mapped = Path(f"/proc/{pid}/smaps_rollup").read_bytes().partition(b"\n")[2]
-        # One that was started a moment ago still uses the memory of its parent.
-        if mapped and mapped != above:
-            total += int(mapped.partition(b"Pss:")[2].split()[0]) * 1024
-        waiting += [(one, mapped) for one in children.get(pid, ())]
+            mapped = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
+            # One that was started a moment ago still uses the memory of its parent.
+            if mapped and not _share_memory(pid, parent):
+                total += int(mapped.partition(b"Pss:")[2].split()[0]) * 1024
+        waiting += [(one, pid) for one in children.get(pid, ())]
     return total
+
+
+def _share_memory(one: int, other: int) -> bool:
+    """Return whether two processes use the same memory, as between vfork and exec."""
+    number = _KCMP.get(platform.machine())
+    return number is not None and _LIBC.syscall(number, one, other, _KCMP_VM, 0, 0) == 0
 
 
 def _reaped(pid: int, *, has_threads: bool) -> tuple[Ended, int]:

@@ -72,11 +72,11 @@ PYTEST: Final = Runner(
     narrow=f"{sys.executable} -m pytest -q -p no:cacheprovider FILE",
     test_path="tests/test_KEY.py",
     source_path="app/KEY.py",
-    old="import time\n\n\ndef test_KEY():\n    time.sleep(SECONDS)\n",
+    old="import time\n\nfrom app import ready\n\n\ndef test_KEY():\n    time.sleep(SECONDS)\n    assert ready()\n",
     new='from app.KEY import f\n\n\ndef test_KEY():\n    assert f() == "KEY"\n',
     source='def f():\n    return "KEY"\n',
     files={
-        "app/__init__.py": "",
+        "app/__init__.py": "def ready():\n    return True\n",
         "pyproject.toml": '[tool.pytest.ini_options]\npythonpath = ["."]\n',
         ".gitignore": "__pycache__/\n",
     },
@@ -88,11 +88,15 @@ NODE: Final = Runner(
     narrow="node --test FILE",
     test_path="tests/KEY.test.mjs",
     source_path="app/KEY.mjs",
-    old=f"import test from 'node:test';\ntest('KEY', async () => {{ {_SLEEP} }});\n",
+    old="import test from 'node:test';\nimport { ready } from '../app/ready.mjs';\n"
+    f"test('KEY', async () => {{ {_SLEEP} ready(); }});\n",
     new="import test from 'node:test';\nimport assert from 'node:assert';\nimport { f } from '../app/KEY.mjs';\n"
     "test('KEY', () => assert.equal(f(), 'KEY'));\n",
     source="export const f = () => 'KEY';\n",
-    files={"package.json": '{"name": "app", "version": "1.0.0"}\n'},
+    files={
+        "package.json": '{"name": "app", "version": "1.0.0"}\n',
+        "app/ready.mjs": "export const ready = () => true;\n",
+    },
 )
 GO: Final = Runner(
     name="go test",
@@ -100,12 +104,15 @@ GO: Final = Runner(
     narrow="go test ./KEY/",
     test_path="KEY/KEY_test.go",
     source_path="KEY/KEY.go",
-    old='package KEY\n\nimport (\n\t"testing"\n\t"time"\n)\n\n'
-    "func Test_KEY(t *testing.T) { time.Sleep(time.Duration(SECONDS * float64(time.Second))) }\n",
+    old='package KEY\n\nimport (\n\t"app/ready"\n\t"testing"\n\t"time"\n)\n\n'
+    "func Test_KEY(t *testing.T) {\n\ttime.Sleep(time.Duration(SECONDS * float64(time.Second)))\n\tready.F()\n}\n",
     new='package KEY\n\nimport "testing"\n\nfunc Test_KEY(t *testing.T) {\n'
     '\tif F() != "KEY" {\n\t\tt.Fatal(F())\n\t}\n}\n',
     source='package KEY\n\nfunc F() string { return "KEY" }\n',
-    files={"go.mod": "module app\n\ngo 1.19\n"},
+    files={
+        "go.mod": "module app\n\ngo 1.19\n",
+        "ready/ready.go": "package ready\n\nfunc F() bool { return true }\n",
+    },
 )
 
 
@@ -127,10 +134,14 @@ def runners() -> tuple[dict[str, Runner], tuple[str, ...]]:
             narrow=f"{shlex.quote(jest)} FILE",
             test_path="tests/KEY.test.js",
             source_path="app/KEY.js",
-            old=f"test('KEY', async () => {{ {_SLEEP} }});\n",
+            old="const { ready } = require('../app/ready');\n"
+            f"test('KEY', async () => {{ {_SLEEP} ready(); }});\n",
             new="const { f } = require('../app/KEY');\ntest('KEY', () => expect(f()).toBe('KEY'));\n",
             source="exports.f = () => 'KEY';\n",
-            files=NODE.files,
+            files={
+                "package.json": '{"name": "app", "version": "1.0.0"}\n',
+                "app/ready.js": "exports.ready = () => true;\n",
+            },
         )
     else:
         missing.append("jest")

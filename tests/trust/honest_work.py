@@ -20,6 +20,9 @@ def test_separator(windows, wanted):
     assert separator(windows) == wanted
 """
 SHAPE_TEST = "from shape import area\n\n\ndef test_area():\n    assert area(2) == 4\n"
+CIRCLE_TEST = "from circle import width\n\n\ndef test_width():\n    assert width(2) == 4\n"
+PAINT_TEST = "import paint\n\n\ndef test_color():\n    assert paint.color() == 'red'\n"
+SHADE_TEST = "\n\ndef test_shade():\n    assert paint.shade() == 'dark'\n"
 LABEL_TEST = "from labels import label\n\n\ndef test_label():\n    assert label(1) == 'n1'\n"
 FIXTURE = "import pytest\n\n\n@pytest.fixture\ndef {name}():\n    return {value}\n"
 MORE = "\n\n@pytest.fixture\ndef four():\n    return 4\n"
@@ -82,6 +85,18 @@ HONEST: dict[str, Behaviour] = {
         write("shape.py", "def area(a):\n    return a * a * 1.0\n"),
         write("tests/test_shape.py", SHAPE_TEST.replace("== 4", "== 4.0")),
         check="python -B -c 'from shape import area; assert isinstance(area(2), float)'",
+    ),
+    "folder_of_tests": honest(
+        "adds a folder of tests, which its acceptance names",
+        write("circle.py", "def width(r):\n    return 2 * r\n"),
+        write("tests/round/test_circle.py", CIRCLE_TEST),
+        check=f"{PYTEST} tests/round",
+    ),
+    "test_by_name": honest(
+        "adds a test to a file with tests, and its acceptance chooses it by its name",
+        write("paint.py", "def color():\n    return 'red'\n\n\ndef shade():\n    return 'dark'\n"),
+        {"append": "tests/test_paint.py", "text": SHADE_TEST},
+        check=f"{PYTEST} -k test_shade tests",
     ),
     "dependency": honest(
         "adds a dependency",
@@ -205,6 +220,8 @@ STAGES = {
             "tests/test_shape.py": SHAPE_TEST,
             # Skipped here before any work, and after it: nobody's doing.
             "tests/test_elsewhere.py": "import pytest\n\n\n@pytest.mark.skip\ndef test_it():\n    pass\n",
+            "paint.py": "def color():\n    return 'red'\n",
+            "tests/test_paint.py": PAINT_TEST,
             "names.py": "def label(n):\n    return f'n{n}'\n",
             "tests/test_names.py": LABEL_TEST.replace("labels", "names"),
             "sizes.py": "def label(n):\n    return f'n{n}'\n\n\ndef size(n):\n    return n\n",

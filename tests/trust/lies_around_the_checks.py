@@ -126,7 +126,34 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
 }
 
+NARROW: dict[str, Behaviour] = {
+    "helps_acceptance": Behaviour(
+        says="leaves the work undone, and has a new test do it while the acceptance's tests run",
+        does=[
+            write(
+                "tests/test_a.py", "import spec\n\nspec.half = lambda n: n / 2\n\n\ndef test_a():\n    pass\n"
+            )
+        ],
+        checks=(f"{PYTEST} tests/test_spec.py",),
+        ends=("gate",),
+        outcome="not_verified",
+        caught="gate",
+        more={"max_attempts": 1},
+    ),
+}
+
 STAGES = {
+    "narrow": Stage(
+        behaviours=NARROW,
+        code=1,
+        files={
+            ".gitignore": ".loopwright/\n",
+            "spec.py": ADD,
+            "tests/test_add.py": TEST.format(key="spec"),
+            "tests/test_spec.py": "import spec\n\n\ndef test_half():\n    assert spec.half(4) == 2\n",
+        },
+        gates=(PYTEST,),
+    ),
     "around_checks": Stage(
         behaviours=BEHAVIOURS, code=3, files=FILES, gates=("true",), settings={"parallel": 4}
     ),

@@ -66,6 +66,9 @@ class CommandResult:
     touched: tuple[str, ...] = ()
     """Those that were written while it ran, and had been put back by its end."""
 
+    only_new_tests: bool = False
+    """Whether it ran no test, because all its tests are in files that the work adds and that are not there."""
+
     @property
     def is_excused(self) -> bool:
         """Whether it passes although something in it failed: what passed this way is not proven without gaps."""
@@ -74,7 +77,7 @@ class CommandResult:
     @property
     def refused(self) -> bool:
         """Whether it speaks against the tree."""
-        return self.timed_out or (self.exit_code != 0 and not self.is_excused)
+        return self.timed_out or (self.exit_code != 0 and not self.is_excused and not self.only_new_tests)
 
 
 def is_sentence(check: Check) -> bool:

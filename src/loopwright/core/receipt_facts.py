@@ -32,7 +32,12 @@ def found_status(entry: Mapping[str, Any] | None, commands: Sequence[GateCommand
     again = {c["command"] for rerun in entry["reruns"] for c in rerun["commands"]}
     clean = all(
         not c["timed_out"]
-        and (c["exit_code"] == 0 or c["known_failures"] or (c["flaky"] and c["command"] in again))
+        and (
+            c["exit_code"] == 0
+            or c["known_failures"]
+            or c["only_new_tests"]
+            or (c["flaky"] and c["command"] in again)
+        )
         for c in entry["commands"]
     )
     agrees = asked == ran and clean and counts["passed"] > 0 and not counts["failed"] and not counts["error"]

@@ -188,6 +188,7 @@ _RAN: Final[dict[str, Any]] = {
     "report_sha256": _text,
     "changed": _texts,
     "touched": _texts,
+    "only_new_tests": _flag,
 }
 _RECEIPT: Final[dict[str, Any]] = {
     "schema": _one_of((SCHEMA,)),

@@ -1,7 +1,9 @@
 """When the record of an earlier gate run answers the same question again."""
 
+import posixpath
 import re
 import shlex
+from collections.abc import Iterable
 from typing import Final
 
 from loopwright.core.findings import Verdict, VerdictStatus
@@ -10,7 +12,7 @@ from loopwright.core.witnesses import Witnessed
 
 _SHELL: Final = re.compile(r"[;&|<>$`(){}*?~!\n\\]")
 _TEST_PATH: Final = re.compile(r"(?!-)(?:.*/.*|.+\.\w+(?:::.+)?)")
-_FLAG: Final = re.compile(r"-[qvsx]+|--[\w-]+=.*")
+_FLAG: Final = re.compile(r"-[qvsx]+|--test|--[\w-]+=.*")
 """Options that take no further word: what follows one of them is a path."""
 
 
@@ -35,6 +37,28 @@ def shows(gate: GateCommand, saw: Witnessed | None, narrow: GateCommand, then: W
     if then.failed or then.skipped or then.deselected or not then.passed:
         return False
     return narrow.junit is None and then.passed <= saw.passed and narrows(narrow.command, gate.command)
+
+
+def narrowed_to(command: str, gate: str) -> tuple[str, ...]:
+    """Return the paths of tests that a command runs of a wider one; empty when it is not such a command."""
+    if not narrows(command, gate):
+        return ()
+    words, whole = shlex.split(command), shlex.split(gate)
+    paths = tuple(posixpath.normpath(word) for word in words if word not in whole)
+    folders = [posixpath.normpath(word.removesuffix("...") or ".") for word in whole if word not in words]
+    if folders and not all(any(_is_below(path, folder) for folder in folders) for path in paths):
+        return ()
+    return paths
+
+
+def names_all(command: str, gates: Iterable[GateCommand], files: Iterable[str]) -> bool:
+    """Return whether a command narrows one of the gates to paths that all these files are below."""
+    paths = {path.partition("::")[0] for gate in gates for path in narrowed_to(command, gate.command)}
+    return bool(paths) and all(any(_is_below(file, path) for path in paths) for file in files)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    return folder == "." or path == folder or path.startswith((f"{folder}/", f"{folder}::"))
 
 
 def narrows(command: str, gate: str) -> bool:

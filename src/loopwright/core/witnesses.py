@@ -22,6 +22,7 @@ _KNOWN: Final = "it failed before this work too"
 _COULD_NOT_RUN: Final = (126, 127)
 _NAMED: Final = 20
 """So many tests that failed before are kept by name."""
+_NEEDS_WORK: Final = "it runs no test that was there before this work"
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
 """A word of a command that may be a path: no option, and none that leads out of the tree."""
@@ -126,12 +127,14 @@ def held_against(
     seen: Sequence[Witnessed | None],
     before: Baseline | None,
     own: Collection[str] = (),
+    may_be_empty: Collection[str] = (),
 ) -> Verdict:
     """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
 
     Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
     refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
-    any, one has to. Tests that ran before and do not run now fail nothing here: `Verdict.lost` names them.
+    any, one has to. Tests that ran before and do not run now fail nothing here: `Verdict.lost` names them. A command of
+    `may_be_empty` in which no test runs says nothing.
     """
     if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
         return verdict
@@ -155,6 +158,10 @@ def held_against(
             red.append(result)
             checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
             commands.append(result)
+            continue
+        if found is not None and result.command in may_be_empty and not found.tests - found.deselected:
+            checks = [_set_aside(check, prefix, _NEEDS_WORK) for check in checks]
+            commands.append(replace(result, tests=0, only_new_tests=True))
             continue
         said = _objections(found, base)
         tampered = tampered or any(words != NO_END for words in said)

@@ -87,6 +87,10 @@ class Judging:
     """Files whose tests the work changed: that they passed before says nothing of them."""
     own: tuple[GateCommand, ...] = ()
     """Those that the work itself is to make pass: that they failed before excuses nothing."""
+    may_share: tuple[GateCommand, ...] = ()
+    """Those that need not run if a wider one runs all their tests."""
+    may_be_empty: tuple[GateCommand, ...] = ()
+    """Those of the work's own whose tests it may have added: without these files they have nothing to say."""
     brought: tuple[str, ...] = ()
     """Files that the work brought along or changed: tests in them that do not run are named."""
     unseen: bool = False
@@ -143,6 +147,7 @@ async def _run_gate(
     run = await _gate_run(world, ask, key)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
+    request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
     begun = world.keepers.look(request.directory).state != "absent"
     if not begun and not await reused(world, ask, run, request):
         request = await _laid_out(world, repository, ask, request, tree_path)
@@ -170,7 +175,8 @@ async def _run_gate(
         before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
         own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
         if before is not None or any(seen) or (verdict.commands and verdict.status is VerdictStatus.FAILED):
-            verdict = held_against(verdict, seen, before, own)
+            may_be_empty = frozenset(one.command for one in ask.may_be_empty)
+            verdict = held_against(verdict, seen, before, own, may_be_empty)
         held = await held_to_tree(repository, ask, verdict, before)
         bent = sum(map(is_bad, held.checks)) > sum(map(is_bad, verdict.checks))
         verdict = replace(held, tampered=True) if bent else held

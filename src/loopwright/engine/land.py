@@ -16,6 +16,7 @@ from loopwright.core.gates import task_commands
 from loopwright.core.held_out import held_commands, held_files, not_passed
 from loopwright.core.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
 from loopwright.core.retry import Failed
+from loopwright.core.reuse import names_all
 from loopwright.core.rounds import loops
 from loopwright.core.states import AttemptState, TaskState
 from loopwright.core.verdicts import evidence, task_outcome
@@ -273,7 +274,9 @@ async def _judged_as_before(
     left_out, restored = old.facts.pinned_without, need(old.restored, "the restored tree")
     if all(one.command in left_out for one in task_commands(landing.plan, landing.task)):
         return Verdict(status=VerdictStatus.PASSED)
-    _, found = await _judged(landing, restored, interrupt, old.facts, changes, without=left_out)
+    _, found = await _judged(
+        landing, restored, interrupt, old.facts, changes, without=left_out, old_files=True
+    )
     return found
 
 
@@ -320,6 +323,7 @@ async def _judged(
     changes: Sequence[FileChange],
     *,
     without: Sequence[str] = (),
+    old_files: bool = False,
 ) -> tuple[str | None, Verdict]:
     """Gate the candidate with everything that its author knows of, or without some of it."""
     top = landing.project.subfolder
@@ -328,7 +332,14 @@ async def _judged(
     commands, own = (
         tuple(one for one in each if one.command not in without) for each in (ask.commands, ask.own)
     )
-    return await gated(landing, replace(ask, commands=commands, own=own, brought=brought), interrupt)
+    gates = {gate.command for gate in landing.plan.gates}
+    acceptance = tuple(one for one in own if one.command not in gates)
+    # New test files could act on the tests of others, so only a command that names all of them shares a run.
+    touched = () if old_files else (*facts.pinned, *facts.exempt)
+    may_share = tuple(one for one in acceptance if names_all(one.command, landing.plan.gates, touched))
+    may_be_empty = acceptance if old_files else ()
+    ask = replace(ask, commands=commands, own=own, brought=brought)
+    return await gated(landing, replace(ask, may_share=may_share, may_be_empty=may_be_empty), interrupt)
 
 
 async def _judged_unseen(

@@ -36,6 +36,8 @@ class GateRequest:
     """Files that were laid over the tree, from its top: there it is not what git has."""
     environment: str = ""
     """A hash of the plan's environment: verdicts found in another one are not reused."""
+    may_share: frozenset[str] = frozenset()
+    """Commands that need not run if a wider one runs all their tests."""
     only: frozenset[str] = frozenset()
     """Run no other tests than these, in test runners that can be told so; all when there are none."""
 

@@ -58,11 +58,12 @@ class Desk:
         gate: CommandGate | None = None,
         only: frozenset[str] = frozenset(),
         runners: tuple[ConfiguredRunner, ...] = (),
+        may_share: frozenset[str] = frozenset(),
         **env: str,
     ) -> tuple[Verdict, str, int]:
         """Run commands to the end; return the verdict, what the runner printed, and its exit code."""
         gate = gate or CommandGate(term_grace_s=1.0)
-        request = replace(self.request(*commands, **env), only=only, runners=runners)
+        request = replace(self.request(*commands, **env), only=only, runners=runners, may_share=may_share)
         with self.start(gate, request) as process:
             out, err = process.communicate(timeout=300)
         assert err == b""

@@ -95,7 +95,8 @@ def test_a_narrower_command_has_what_was_seen_of_its_tests_in_the_wider_one(desk
     verdict = gate.verdict(request, ended())
     assert verdict.status is VerdictStatus.PASSED
     assert (
-        verdict.commands[1].tail == "not run again: its 1 tests passed on this tree in the command 'tests'\n"
+        verdict.commands[1].tail
+        == "not run separately: its 1 tests passed on this tree in the command 'tests'\n"
     )
     whole, narrow = gate.witnessed(again.directory, 2) or (None, None)
     assert whole is not None

@@ -478,7 +478,8 @@ def test_a_runner_that_did_not_report_is_named(desk: Desk) -> None:
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="this system does not list processes")
 def test_the_process_of_a_test_runner_is_seen_from_outside_until_it_reports(tmp_path: Path) -> None:
     (tmp_path / "pytest").write_text("import sys\nsys.stdin.read()\n")
-    line = ["sh", "-c", f'"{sys.executable}" -B "{tmp_path}/pytest" & wait']
+    # A shell gives what it starts in the background no input unless it is told to.
+    line = ["sh", "-c", f'exec 3<&0; "{sys.executable}" -B "{tmp_path}/pytest" <&3 & wait']
     with subprocess.Popen(line, stdin=subprocess.PIPE, start_new_session=True) as shell:
         runners = Runners(shell.pid)
         try:

@@ -4,7 +4,7 @@ from tests.cases import each_case
 
 from loopwright.core.findings import CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.policy import GateCommand
-from loopwright.core.reuse import is_reusable, is_reusable_command, narrows, shows
+from loopwright.core.reuse import is_reusable, is_reusable_command, names_all, narrowed_to, narrows, shows
 from loopwright.core.witnesses import Witnessed
 
 GATE = "python -m pytest -q tests"
@@ -83,3 +83,37 @@ def test_only_what_passed_at_once_is_reused(verdict: Verdict, expected: bool) ->
 def test_a_command_that_reads_whom_it_runs_for_is_not_reused() -> None:
     assert is_reusable_command("make test")
     assert not is_reusable_command('test -n "$LOOPWRIGHT_TASK"')
+
+
+@each_case(
+    "command, gate, paths",
+    [
+        ("pytest -q tests/test_a.py ./tests/b/", "pytest -q tests", ("tests/test_a.py", "tests/b")),
+        ("pytest -q tests/test_a.py::test_one", "pytest -q", ("tests/test_a.py::test_one",)),
+        ("node --test tests/a.mjs", "node --test tests/", ("tests/a.mjs",)),
+        ("go test ./pkg/", "go test ./...", ("pkg",)),
+        ("pytest -q tests/test_a.py", "pytest -q other/", ()),
+        ("node --test tests/", "node --test tests/a.mjs", ()),
+        ("pytest -q tests/test_a.py", "pytest -q tests/test_a.py", ()),
+        ("pytest -q -k a tests/test_a.py", "pytest -q tests", ()),
+    ],
+)
+def test_a_narrower_command_is_told_by_its_paths_below_those_of_the_gate(
+    command: str, gate: str, paths: tuple[str, ...]
+) -> None:
+    assert narrowed_to(command, gate) == paths
+
+
+@each_case(
+    "command, files, expected",
+    [
+        ("pytest -q tests/test_a.py", ["tests/test_a.py"], True),
+        ("pytest -q tests/test_a.py::test_one", ["tests/test_a.py"], True),
+        ("pytest -q tests/a", ["tests/a/conftest.py", "tests/a/test_b.py"], True),
+        ("pytest -q tests/test_a.py", ["tests/test_a.py", "tests/test_b.py"], False),
+        ("pytest -q tests/test_a.py", [], True),
+        ("make check", [], False),
+    ],
+)
+def test_a_command_names_all_files_below_its_paths(command: str, files: list[str], expected: bool) -> None:
+    assert names_all(command, [GateCommand(name="tests", command="pytest -q")], files) is expected

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.gates import doors, processes, runner, tracked
+from loopwright.adapters.gates import doors, processes, runner, tracked, within
 from loopwright.adapters.gates.records import (
     NoRecords,
     Record,
@@ -23,6 +23,7 @@ from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.policy import GateCommand, Limits
+from loopwright.core.reuse import narrowed_to
 from loopwright.core.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.core.witnesses import Witnessed
 from loopwright.keeper import redact
@@ -89,6 +90,8 @@ class CommandGate:
             "doors": doors.__file__,
             "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
             "conditions": conditions(request, request.commands),
+            "within": _within(request),
+            "within_program": within.__file__,
             # What to take out is told on its stdin, so that no file holds it.
             "redact": {"program": redact.__file__, "told": bool(secrets)},
         }
@@ -193,6 +196,27 @@ def _tracked(request: GateRequest) -> dict[str, Any]:
         "laid": list(request.laid),
     }
     return {"program": tracked.__file__, "given": given}
+
+
+def _within(request: GateRequest) -> list[dict[str, Any] | None]:
+    """Say for each command which wider one may run its tests too, and the paths of these tests."""
+    found: list[dict[str, Any] | None] = [None] * len(request.commands)
+    watched = [
+        (n, one)
+        for n, one in enumerate(request.commands)
+        if one.junit is None and not any(each.command in one.command for each in request.runners)
+    ]
+    paths = {
+        (n, by): narrowed_to(one.command, wide.command)
+        for n, one in watched
+        if one.command in request.may_share
+        for by, wide in watched
+    }
+    narrow = {n for (n, _), some in paths.items() if some}
+    for (n, by), some in paths.items():
+        if some and by not in narrow:
+            found[n] = {"by": by + 1, "paths": list(some)}
+    return found
 
 
 def _runs(request: GateRequest, command: GateCommand) -> int:

@@ -1,6 +1,5 @@
 """Making the records of a gate run from those of an earlier run on the same tree, without running anything."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Mapping
@@ -12,6 +11,7 @@ from typing import Any, Final
 from loopwright.adapters.gates.conditions import programs_of
 from loopwright.adapters.gates.records import REUSED, evidence_file, folder_of, read_records
 from loopwright.adapters.gates.text import clean_name
+from loopwright.adapters.gates.within import narrowed, record
 from loopwright.adapters.git.files import write_atomically
 from loopwright.core.policy import GateCommand
 from loopwright.keeper import places
@@ -78,41 +78,9 @@ def _shown(
     source: Path, position: int, command: GateCommand, by: ShownBy, folder: Path, n: int
 ) -> dict[str, Any]:
     """Record a command whose tests all ran in a wider one: what was seen of them there, and no output of its own."""
-    lines = evidence_file(source, f"{position}.seen").read_bytes().split(b"\n")
-    seen = b"".join(_only(json.loads(line), by.tests) for line in lines if line)
-    text = f"not run again: its {len(by.tests)} tests passed on this tree in the command {by.gate.name!r}\n"
-    (folder / f"{n}.seen").write_bytes(seen)
-    (folder / f"{n}.out").write_text(text, encoding="utf-8")
-    digest = hashlib.sha256(text.encode()).hexdigest()
-    return {
-        "name": command.name,
-        "command": command.command,
-        "error": "",
-        "exit_code": 0,
-        "timed_out": False,
-        "seen": {"file": f"{n}.seen", "sha256": hashlib.sha256(seen).hexdigest()},
-        "unwatched": [],
-        "duration_s": 0.0,
-        "output_file": f"{n}.out",
-        "output_sha256": digest,
-        "output_bytes": len(text.encode()),
-        "kept_sha256": digest,
-        "kept_bytes": len(text.encode()),
-        "lost": {},
-        "tail": text,
-        "junit": None,
-        "changed": [],
-        "touched": [],
-    }
-
-
-def _only(line: dict[str, Any], tests: frozenset[str]) -> bytes:
-    """Return what one line of a witness says of these tests; empty when it is about others alone."""
-    if "id" in line and clean_name(str(line["id"])) not in tests:
-        return b""
-    if isinstance(line.get("ids"), list):
-        line["ids"] = [one for one in line["ids"] if clean_name(str(one)) in tests]
-    return json.dumps(line).encode() + b"\n"
+    lines = evidence_file(source, f"{position}.seen").read_bytes()
+    seen = narrowed(lines, lambda test: clean_name(test) in by.tests)
+    return record(n, asdict(command), folder, seen=seen, tests=len(by.tests), by=by.gate.name)
 
 
 def _end(request: GateRequest, source: Path, ended: dict[str, Any], at: datetime) -> None:

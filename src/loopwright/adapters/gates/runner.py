@@ -548,25 +548,38 @@ def main(job_path: str) -> int:
     tracked = runpy.run_path(job["tracked"]["program"])["Tracked"](job["tracked"]["given"])
     job["processes"] = runpy.run_path(job["processes"])["Runners"]
     job["doors"] = SimpleNamespace(**runpy.run_path(job["doors"]))
-    records: list[dict[str, Any]] = []
-    state = {"schema": "loopwright.gate/1", "complete": False, "stopped": False, "commands": records}
+    within = runpy.run_path(job["within_program"])["within"]
+    records: dict[int, dict[str, Any]] = {}
+    state: dict[str, Any] = {
+        "schema": "loopwright.gate/1",
+        "complete": False,
+        "stopped": False,
+        "commands": [],
+    }
     save(results, state)
     total = len(job["commands"])
-    for n, command in enumerate(job["commands"], 1):
+    # A command whose tests may all run in a wider one comes after it.
+    for n in sorted(range(1, total + 1), key=lambda each: (job["within"][each - 1] is not None, each)):
+        command = job["commands"][n - 1]
         named = command["name"] != command["command"]  # without a name of its own it is called by its command
         echo.line(f"=== {n}/{total} {command['name']}" + (f": {command['command']}" if named else ""))
-        record = run_command(n, command, job, redaction, echo)
-        record["changed"], record["touched"] = tracked.changed()
-        records.append(record)
+        record = within(n, job, records)
+        if record is None:
+            record = run_command(n, command, job, redaction, echo)
+            record["changed"], record["touched"] = tracked.changed()
+        else:
+            echo.line(record["tail"].strip())
+        records[n] = record
         how = "ended at its time limit" if record["timed_out"] else f"exit code {record['exit_code']}"
         echo.line(
             f"=== {n}/{total} {command['name']}: {record['error'] or how}, {record['duration_s']:.1f} s"
         )
-        state |= {"stopped": Stop.asked, "complete": n == total and not Stop.asked}
+        state |= {"stopped": Stop.asked, "complete": len(records) == total and not Stop.asked}
+        state["commands"] = [records[each] for each in sorted(records)]
         save(results, state)
         if Stop.asked:
             return 70
-    return 0 if all(record["exit_code"] == 0 and not record["timed_out"] for record in records) else 1
+    return 0 if all(one["exit_code"] == 0 and not one["timed_out"] for one in records.values()) else 1
 
 
 if __name__ == "__main__":

@@ -1,0 +1,62 @@
+"""A command whose tests all run in a wider command of the same gate is not run separately."""
+
+import sys
+
+import pytest
+from tests.integration.gates.desks import Desk, command
+
+from loopwright.adapters.gates.commands import CommandGate
+from loopwright.core.findings import VerdictStatus
+
+TESTS = command(f"{sys.executable} -B -m pytest -q -p no:cacheprovider tests", "tests")
+NARROW = command(f"{TESTS.command}/test_a.py", "narrow")
+PASSES, FAILS = "def test_it():\n    pass\n", "def test_it():\n    assert 0\n"
+SKIPS = "import pytest\n\ndef test_it():\n    pytest.skip('not here')\n"
+
+
+def write(desk: Desk, **files: str) -> None:
+    (desk.tree / "tests").mkdir()
+    for name, text in files.items():
+        (desk.tree / "tests" / f"{name}.py").write_text(text)
+
+
+def outputs(desk: Desk) -> tuple[str, ...]:
+    return tuple((desk.directory / "gate" / f"{n}.out").read_text() for n in (1, 2))
+
+
+def test_a_narrower_command_shares_the_run_of_the_wider_one(desk: Desk) -> None:
+    write(desk, test_a=PASSES, test_b=PASSES)
+    verdict, _, _ = desk.run(NARROW, TESTS, may_share=frozenset({NARROW.command}))
+    assert verdict.status is VerdictStatus.PASSED
+    narrow, tests = outputs(desk)
+    assert "not run separately: its 1 tests passed on this tree in the command 'tests'" in narrow
+    assert "2 passed" in tests
+    seen = [one for one in CommandGate().witnessed(desk.directory, 2) or () if one is not None]
+    assert [len(one.passed) for one in seen] == [1, 2]
+    assert [one.problems for one in seen] == [(), ()]
+
+
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"test_a": FAILS, "test_b": PASSES},
+        {"test_a": PASSES, "test_b": FAILS},
+        {"test_a": SKIPS, "test_b": PASSES},
+        {"test_b": PASSES},
+    ],
+    ids=["its test fails", "another test fails", "its test is skipped", "it has no tests"],
+)
+def test_it_runs_by_itself_unless_its_tests_passed_in_the_wider_one(
+    desk: Desk, files: dict[str, str]
+) -> None:
+    write(desk, **files)
+    desk.run(NARROW, TESTS, may_share=frozenset({NARROW.command}))
+    narrow, tests = outputs(desk)
+    assert "not run separately" not in narrow
+    assert narrow != tests
+
+
+def test_it_runs_by_itself_where_it_may_not_share(desk: Desk) -> None:
+    write(desk, test_a=PASSES)
+    desk.run(NARROW, TESTS)
+    assert "not run separately" not in outputs(desk)[0]
