@@ -23,6 +23,7 @@ from loopwright.core.limits import LIMITS
 from loopwright.core.prices import AS_OF, PRICES
 from loopwright.core.retry import MOST_RACES
 from loopwright.core.states import MACHINES
+from loopwright.core.templates import ROLES
 from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,6 +33,7 @@ LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
 EFFECTS_BEGIN, EFFECTS_END = "<!-- effects: begin -->", "<!-- effects: end -->"
 PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 TOOLS_BEGIN, TOOLS_END = "<!-- tools: begin -->", "<!-- tools: end -->"
+TEMPLATES_BEGIN, TEMPLATES_END = "<!-- templates: begin -->", "<!-- templates: end -->"
 PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
 _PROMISED = (
     *("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand"),
@@ -305,6 +307,17 @@ def receipts_page() -> str:
     return between(text, LIMITS_BEGIN, LIMITS_END, made)
 
 
+def prompts_page() -> str:
+    """Return the page about prompts with the packaged templates."""
+    folder = ROOT / "src/loopwright/prompts"
+    shown = [
+        f"### {role}\n\n````markdown\n{(folder / f'{role}.md').read_text(encoding='utf-8')}````"
+        for role in ROLES
+    ]
+    text = (ROOT / "docs/prompts.md").read_text(encoding="utf-8")
+    return between(text, TEMPLATES_BEGIN, TEMPLATES_END, "\n" + "\n\n".join(shown) + "\n")
+
+
 def simulation_page() -> str:
     """Return the page about the simulation with its promises and faults, as its own files have them."""
     folder = ROOT / "tests/simulation"
@@ -417,6 +430,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/deciding.md": deciding_page,
     "docs/offline-agents.md": offline_page,
     "docs/receipts.md": receipts_page,
+    "docs/prompts.md": prompts_page,
     "docs/simulation.md": simulation_page,
     "src/loopwright/adapters/store/tables.sql": sqlite_tables,
     "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),

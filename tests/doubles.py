@@ -249,6 +249,9 @@ class OneBranch:
     async def changed(self, old: str, new: str) -> tuple[str, ...]:
         return self.differs
 
+    async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
+        return {}
+
     async def file_at(self, sha: str, path: str) -> str | None:
         return "one\ntwo\n" if path == "app.py" else None
 

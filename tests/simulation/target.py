@@ -155,6 +155,10 @@ class SimRepository:
 
         return SimEnds(self, self._target, self._trouble, self._watch)
 
+    async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
+        files = self._target.files(sha)
+        return {path: files[path].encode() for path in paths if path in files}
+
     async def ensure_branch(self, branch: str, sha: str) -> str:
         await self._do("ensure_branch")
         tip = self._target.refs.setdefault(branch, sha)

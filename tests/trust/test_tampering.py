@@ -40,6 +40,7 @@ ROWS = {
         "agent",
         "permission_mode",
         "prompt_sha256",
+        "template",
         "output_sha256",
         "files_sha256",
         "ended_by",

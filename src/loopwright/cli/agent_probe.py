@@ -36,10 +36,8 @@ from loopwright.engine import accounts as accounts_of_runs
 from loopwright.engine.containing import Shared, contain_agent
 from loopwright.engine.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentRequest, AgentResult, Spent
+from loopwright.prompts import packaged
 
-PROMPT: Final = (
-    "This is a test of the connection. Change nothing and use no tool. Answer with the one word: ready"
-)
 _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TO_DO: Final[Mapping[Failure | None, str]] = {
     Failure.AUTH: "{login}",
@@ -142,7 +140,7 @@ async def _turn(
     sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
     directory = scratch / "runs" / run_id
     request = AgentRequest(
-        prompt=PROMPT,
+        prompt=packaged("parts/probe").fill({}),
         workspace=workspace,
         run_directory=directory,
         model=model or policy.model,

@@ -23,6 +23,7 @@ from loopwright.core.plan_evaluators import (
 from loopwright.core.policy import Answering
 from loopwright.engine.submit import Submission
 from loopwright.ports import Base, PlannedWork
+from loopwright.prompts import packaged
 
 
 def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
@@ -57,7 +58,7 @@ async def judged(
     asked = Asked(
         key=KEY,
         title=f"Evaluate: {work.title}",
-        text=instructions(work.title, work.tasks, gates, goal=goal),
+        text=instructions(packaged("parts/evaluation"), work.title, work.tasks, gates, goal=goal),
         answering=Answering(
             role=Role.PLAN_EVALUATOR.value, file=FILE, fence=FENCE, schema=SCHEMA, asks=False
         ),

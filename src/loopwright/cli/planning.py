@@ -24,6 +24,7 @@ from loopwright.cli.inspecting import project_packet
 from loopwright.cli.lines import counted
 from loopwright.cli.output import console, duration, money
 from loopwright.cli.preflight import check_accounts, check_named, check_sandbox, who_works
+from loopwright.cli.prompt_check import check_prompts
 from loopwright.cli.spec_check import GATES
 from loopwright.cli.starting import project_settings
 from loopwright.cli.tree_probe import check_tree
@@ -52,6 +53,7 @@ from loopwright.engine.metrics import plan_figures, together
 from loopwright.engine.submit import plan_of_source
 from loopwright.engine.views import recent_plans
 from loopwright.ports import Tx
+from loopwright.prompts import packaged
 
 _COMPARED = 50
 """How many earlier plans an estimate looks at."""
@@ -132,6 +134,7 @@ async def _plan(
     check_sandbox(settings)
     with glance_at(place.root) as repository:
         tell = (lambda _: None) if quiet else console().print
+        await check_prompts(repository, base.sha, place)
         await check_tree(repository, base.sha, place, settings, tell)
     home = open_home(settings, os.environ)
     log_to(home.root)
@@ -224,7 +227,8 @@ async def _made(
     if judgement is None or not first.is_objected_to:
         return first
     said = [in_words(one) for one in judgement.blocking]
-    again = replace(asked, text=objected(asked.text, text, said), source=f"{asked.source}/mended")
+    task = objected(packaged("parts/objections"), asked.text, text, said)
+    again = replace(asked, text=task, source=f"{asked.source}/mended")
     mended = await plan(again)
     if mended.text is None:
         return first
@@ -236,7 +240,7 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
     return Asked(
         key=KEY,
         title=TITLED + " ".join(goal.split()),
-        text=instructions(goal, packet, gates=gates),
+        text=instructions(packaged("parts/goal"), goal, packet, gates=gates),
         answering=Answering(
             role=Role.PLANNER.value, file=FILE, fence=FENCE, schema=planner_schema(gates=gates)
         ),

@@ -51,6 +51,7 @@ from loopwright.cli.preflight import (
     who_works,
 )
 from loopwright.cli.probes import FoundAgent
+from loopwright.cli.prompt_check import check_prompts
 from loopwright.cli.rows import Wrapped
 from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan
 from loopwright.cli.unusable import print_wrong
@@ -335,6 +336,7 @@ async def _project_settings(
             lying = given_settings(given) if given is not None else settings_in_checkout(place)
             return lying, (f"it cannot be run here yet: {not_yet}",)
         found = await project_settings(repository, start.sha, place, given)
+        await check_prompts(repository, start.sha, place)
         other = await other_base(repository, start, place.root, work)
     plan_name = relative(plan, place.root)
     file = None if found.given else found.file

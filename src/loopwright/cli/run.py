@@ -57,6 +57,7 @@ from loopwright.cli.preflight import (
     warnings,
     who_works,
 )
+from loopwright.cli.prompt_check import check_prompts
 from loopwright.cli.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
 from loopwright.cli.source_news import view_with_news
 from loopwright.cli.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
@@ -401,6 +402,7 @@ async def _prepare(
         )
         books = await tracked_files(repository, start.sha, source, path, place.root)
         await check_finish(settings, repository, start)
+        await check_prompts(repository, start.sha, place)
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
         other = await other_base(repository, start, place.root, work)
     check_plan(settings, work)

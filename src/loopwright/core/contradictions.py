@@ -82,18 +82,6 @@ def missing_too_many(verdict: Verdict) -> bool:
     return bool(verdict.lost) and verdict.passed_now < LEAST_KEPT * verdict.passed_before
 
 
-def turn_prompt(checks: Sequence[str]) -> str:
-    """Return what the agent is told when its work contradicts existing checks."""
-    return (
-        "Your work contradicts or removes checks that passed before it. These fail or no longer run with your code, "
-        f"although the tests and their configuration are as they were before:\n{listed(collapsed(checks))}\n\n"
-        "Decide which it is:\n"
-        "1. The old behaviour should stay. Change your code so that these checks pass again.\n"
-        "2. The task asks for the change. Leave your work as it is, and explain in your last message which behaviour "
-        "changes and why the task asks for it. A person or a reviewer decides with your explanation."
-    )
-
-
 def question(key: str, checks: Sequence[str], *, reason: str, diff: str) -> str:
     """Return the question to a person: the contradicted checks, the agent's reason, the old and the new check."""
     asked = (

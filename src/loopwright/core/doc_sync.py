@@ -8,14 +8,13 @@ from typing import Final
 
 from loopwright.core.answers import clean
 from loopwright.core.globs import any_covers
+from loopwright.core.templates import Template
 
 FENCE: Final = "loopwright-docs"
 """The language of a fenced block by which an agent says that documents have to follow its change."""
 ORIGIN: Final = "docs"
 """The origin of the task that brings them up to date."""
 KEY: Final = "business-sync"
-CHANGES: Final = "prices, tiers, packages, what is included, models or costs, personas, or assets"
-"""What such documents speak of."""
 _BLOCK: Final = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MOST: Final = 20
 """How many are taken from one word."""
@@ -65,12 +64,10 @@ def unchanged(documents: Sequence[str], changed: Sequence[str]) -> tuple[str, ..
     return tuple(one for one in documents if not any(any_covers([one], path) for path in changed))
 
 
-def description(flags: Sequence[DocSync], documents: Sequence[str]) -> str:
-    """Return what whoever brings them up to date is told."""
+def description(template: Template, flags: Sequence[DocSync], documents: Sequence[str]) -> str:
+    """Return the description of the task that updates these documents."""
     reasons = dict.fromkeys(flag.reason for flag in flags if flag.reason)
-    asked = (
-        "The work of this plan made business documents wrong. Bring each of them up to date with what the repository "
-        "has now, the most general one first, and change nothing else:"
-    )
-    why = ["", "Why:", *(f"- {one}" for one in reasons)] if reasons else []
-    return "\n".join([asked, *(f"- {one}" for one in documents), *why])
+    listed = {"documents": documents, "reasons": reasons}
+    return template.fill(
+        {name: "\n".join(f"- {one}" for one in each) for name, each in listed.items()}
+    ).strip()

@@ -15,6 +15,7 @@ from typing import Final
 
 from loopwright.core.globs import any_covers, names_anything
 from loopwright.core.redirects import lists_packages
+from loopwright.core.templates import FOLDER as PROMPTS
 
 
 class Kind(StrEnum):
@@ -280,7 +281,8 @@ def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | 
         return Kind.TEST
     if not is_code(path) and any(_DATA_FOLDERS.fullmatch(folder) for folder in folders):
         return Kind.TEST
-    return Kind.BUILD if re.fullmatch(_BUILD_NAMES, name) else None
+    # The project's own prompts are read from the same commit as `loopwright.toml`: they steer the next plan's agents.
+    return Kind.BUILD if PROMPTS in folders or re.fullmatch(_BUILD_NAMES, name) else None
 
 
 def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool:

@@ -26,6 +26,7 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
+from loopwright.core.templates import UsedTemplate
 
 
 class Role(StrEnum):
@@ -335,6 +336,8 @@ class Run:
     """With which program and of which image, as it was when it began; None where nothing contained it."""
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
+    template: UsedTemplate | None = None
+    """What its prompt was made from; None before it began, and for a run that is no agent."""
     host_id: str | None = None
     boot_id: str | None = None
     session_ref: str | None = None

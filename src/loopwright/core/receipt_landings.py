@@ -24,6 +24,7 @@ _RUN: Final = (
     "sandbox",
     "sandbox_made_with",
     "prompt_sha256",
+    "template",
     "output_sha256",
     "output_bytes",
     "exit_code",

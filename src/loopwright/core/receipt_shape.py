@@ -367,6 +367,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "permission_mode": _maybe(_text),
             "sandbox": _maybe(_text),
             "sandbox_made_with": _maybe(_made_with),
+            "template": _maybe(_exactly({"file": _text, "version": _count, "sha256": _sha})),
             "started_at": _maybe(_text),
             "cost_micros": _maybe(_count),
             "cost_estimated": _flag,

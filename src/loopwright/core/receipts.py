@@ -441,7 +441,7 @@ def _run(run: Run, ended_event: str | None) -> Json:
     )
     return {
         **{name: getattr(run, name) for name in copied.split()},
-        "sandbox_made_with": plain(run.sandbox_made_with),
+        **{name: plain(getattr(run, name)) for name in ("sandbox_made_with", "template")},
         "ended_event": ended_event,
         "role": run.role.value,
         "state": run.state.value,

@@ -47,6 +47,7 @@ from loopwright.engine.review_brief import (
 from loopwright.engine.runs import Ended, agent_spec
 from loopwright.engine.serving import serves
 from loopwright.engine.surroundings import attempt_values
+from loopwright.engine.templates import template_of
 from loopwright.engine.world import World
 from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx, able
 
@@ -126,10 +127,12 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     same = before is not None and (before.agent, before.account) == (run.agent, drawn)
     resumes = same and "resume" in can
     goes_on = before.session_ref if before and resumes else None
+    template = await template_of(world, rows.project, plan, rows.task, review)
     if review is not None:
-        prompt = await brief_reviewer(world, rows, review, run, can, goes_on=goes_on is not None)
+        prompt = await brief_reviewer(world, rows, review, run, can, template, goes_on=goes_on is not None)
     elif rows.task.type == qa.TYPE:
         prompt = look_prompt(
+            template,
             plan,
             rows.task,
             attempt,
@@ -144,6 +147,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         asks_by_tool = "tools" in can
         if plan.policy.answer is not None:
             prompt = prompts.answering(
+                template,
                 rows.task,
                 attempt,
                 plan.policy.answer,
@@ -160,6 +164,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 else ()
             )
             prompt = prompts.implementer(
+                template,
                 plan,
                 rows.task,
                 attempt,
@@ -253,6 +258,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 host_id=world.me.host_id,
                 boot_id=world.me.boot_id,
                 prompt_sha256=hashlib.sha256(prompt.encode()).hexdigest(),
+                template=template.used,
                 session_ref=invocation.session_ref,
                 permission_mode=mode_in_words(permissions.access, can, contained=contained),
                 permissions=permissions,

@@ -25,6 +25,7 @@ from loopwright.engine.gate_scripts import inside
 from loopwright.engine.marks import marks_of
 from loopwright.engine.moves import MACHINE, move_plan, need
 from loopwright.ports import Ids, Mark, PlannedTask, Repository, SyncProgress, Tx
+from loopwright.prompts import packaged
 
 
 def note(tx: Tx, plan: Plan, attempt: Attempt, said: str) -> None:
@@ -91,7 +92,7 @@ def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
     item = PlannedTask(
         key=key,
         title="Bring business documents up to date",
-        description=description(flags, documents),
+        description=description(packaged("parts/documents"), flags, documents),
         scope=tuple(documents),
         type="docs",
     )

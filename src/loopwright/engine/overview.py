@@ -8,6 +8,7 @@ from typing import Any
 from loopwright.core.findings import Verdict
 from loopwright.core.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
 from loopwright.core.states import ENDED_PLAN, PROCESS_OVER, RunState, TaskState
+from loopwright.core.templates import UsedTemplate
 from loopwright.engine.projects import Checkouts, project_ids
 from loopwright.engine.standing import taken_by, word_of
 from loopwright.engine.views import lasted_s, recent_plans
@@ -70,6 +71,7 @@ class RunView:
     session_ref: str | None
     host_id: str | None
     prompt_sha256: str | None
+    template: UsedTemplate | None
     output_sha256: str | None
     output_bytes: int | None
     directory: str
@@ -176,6 +178,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         session_ref=run.session_ref,
         host_id=run.host_id,
         prompt_sha256=run.prompt_sha256,
+        template=run.template,
         output_sha256=run.output_sha256,
         output_bytes=run.output_bytes,
         directory=str(Path(paths.run(run.id))),

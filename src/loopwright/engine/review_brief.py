@@ -10,6 +10,7 @@ from loopwright.core.permissions import Access, Permissions
 from loopwright.core.review_prompts import reviewer
 from loopwright.core.reviews import Finding, blocking
 from loopwright.core.states import ReviewState, RunState
+from loopwright.core.templates import Template
 from loopwright.engine.concealing import without_secrets
 from loopwright.engine.moves import need
 from loopwright.engine.world import World
@@ -54,7 +55,14 @@ def mending(tx: Tx, attempt: Attempt, before: Run | None) -> Mending:
 
 
 async def brief_reviewer(
-    world: World, rows: "Rows", review: Review, run: Run, can: frozenset[str], *, goes_on: bool
+    world: World,
+    rows: "Rows",
+    review: Review,
+    run: Run,
+    can: frozenset[str],
+    template: Template,
+    *,
+    goes_on: bool,
 ) -> str:
     """Return what a reviewer is told, and see to it that the tree is there before it starts."""
     repository = world.repository(rows.project)
@@ -62,6 +70,7 @@ async def brief_reviewer(
     if run.state is RunState.QUEUED:
         await repository.checkout(world.paths.tree(review.id), review.candidate_sha)
     told = reviewer(
+        template,
         rows.plan,
         rows.task,
         rows.attempt,

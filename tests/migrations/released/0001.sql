@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','d8f1d0a76d9f8ce962e4fc33e06e3cf670707ff4a84b6e692b2ec0fe04cb524e');
+INSERT INTO "chains" VALUES('plan_32515850-e44d-4a88-a42e-3302309a87f2','8f38ed474d1e240edc251b63327da420365fa41966de9f6625fcb6700f61f5f4');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_2b69be35-14e9-421d-91eb-58239b0e1bd0',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','','929a1cd82851319c63a0cf17461c06bd00d8b76e0878863e1e0c8a790df4305f');
-INSERT INTO "events" VALUES(2,'evt_2c9eb69f-eb2e-48c9-ac89-448471cd6430',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','929a1cd82851319c63a0cf17461c06bd00d8b76e0878863e1e0c8a790df4305f','1f1dc3d2d587c91b100f2a5c4d57fc1db6fdff343b98f15f10d4e2f58a534f98');
-INSERT INTO "events" VALUES(3,'evt_de0b9232-16c1-4385-9515-387b201fcb57',NULL,NULL,'plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T03:58:25.594262Z','test','normal','{}','1f1dc3d2d587c91b100f2a5c4d57fc1db6fdff343b98f15f10d4e2f58a534f98','d8f1d0a76d9f8ce962e4fc33e06e3cf670707ff4a84b6e692b2ec0fe04cb524e');
+INSERT INTO "events" VALUES(1,'evt_dbf1a951-57a3-4aca-881a-e0f787723372',NULL,NULL,'plan_32515850-e44d-4a88-a42e-3302309a87f2',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T06:05:27.219890Z','test','normal','{}','','885e5db6f2e4c65c7a35ba7f007b69ba2849f302643f438b35e12071c56a2223');
+INSERT INTO "events" VALUES(2,'evt_125b4cf3-e6dd-476e-8389-e3a01dd6d650',NULL,NULL,'plan_32515850-e44d-4a88-a42e-3302309a87f2',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T06:05:27.219890Z','test','normal','{}','885e5db6f2e4c65c7a35ba7f007b69ba2849f302643f438b35e12071c56a2223','6e2327a633306396cddadc4001c77c7ae1d390cad2377f388694820fed3729ba');
+INSERT INTO "events" VALUES(3,'evt_6f97952e-c0cd-4ebd-8ea4-b88a1ae86409',NULL,NULL,'plan_32515850-e44d-4a88-a42e-3302309a87f2',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T06:05:27.219890Z','test','normal','{}','6e2327a633306396cddadc4001c77c7ae1d390cad2377f388694820fed3729ba','8f38ed474d1e240edc251b63327da420365fa41966de9f6625fcb6700f61f5f4');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_7df506bc-3a8b-4542-85eb-e05699e27260','proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','plan.md','markdown','a537db91-75f8-48af-aac2-69088954fffe.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_fe475c80-acf2-4070-9b03-337faf900de3','proj_f53d5eb3-d2e9-4aa3-a417-39945ce150e7','plan.md','markdown','f953c5f0-fbe8-4aaf-9cfe-3e615481a2dd.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -224,7 +224,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','loop_7df506bc-3a8b-4542-85eb-e05699e27260','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_32515850-e44d-4a88-a42e-3302309a87f2','proj_f53d5eb3-d2e9-4aa3-a417-39945ce150e7','loop_fe475c80-acf2-4070-9b03-337faf900de3','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -236,7 +236,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_2a6f263f-121c-4587-b975-fb5b31fcc2b5','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_f53d5eb3-d2e9-4aa3-a417-39945ce150e7','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -306,6 +306,7 @@ CREATE TABLE runs (
     sandbox_made_with TEXT,
     argv TEXT NOT NULL,
     prompt_sha256 TEXT,
+    template TEXT,
     host_id TEXT,
     boot_id TEXT,
     session_ref TEXT,
@@ -393,7 +394,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_de53d47c-0508-4faf-8189-4a79aafc981c','plan_d5450458-5383-4e7f-9f48-b2122ad9a2c3','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_596c3cef-5345-4ae5-81fb-c79b35ae8a3f','plan_32515850-e44d-4a88-a42e-3302309a87f2','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

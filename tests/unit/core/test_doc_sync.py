@@ -3,6 +3,7 @@
 import pytest
 
 from loopwright.core.doc_sync import DocSync, description, documents_of, flagged_in, unchanged, usable
+from loopwright.prompts import packaged
 
 SAID = """Done.
 ```loopwright-docs
@@ -39,5 +40,5 @@ def test_a_document_has_followed_when_it_or_something_in_it_was_changed() -> Non
         "docs/a.md",
         "c.md",
     )
-    assert description(flags, ["plans"]).endswith("- plans\n\nWhy:\n- r")
-    assert description(flags[:1], ["plans"]).endswith("- plans")
+    assert description(packaged("parts/documents"), flags, ["plans"]).endswith("- plans\n\nWhy:\n- r")
+    assert description(packaged("parts/documents"), flags[:1], ["plans"]).endswith("- plans")

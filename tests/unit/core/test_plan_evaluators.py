@@ -16,7 +16,9 @@ from loopwright.core.plan_evaluators import (
 )
 from loopwright.core.policy import GateCommand
 from loopwright.ports import PlannedTask
+from loopwright.prompts import packaged
 
+TEMPLATE = packaged("parts/evaluation")
 EASY = [PlannedTask(key=str(n), title="x") for n in range(MANY)]
 HARD = PlannedTask(key="login", title="Passwords", complexity="high")
 
@@ -69,11 +71,13 @@ def test_what_cannot_be_read_is_said(text: str, problem: str) -> None:
 
 def test_a_very_large_plan_is_shown_without_all_of_its_words() -> None:
     gates = (GateCommand(name="g", command="make test"),)
-    whole = instructions("t", [PlannedTask(key="a", title="x", description="y" * 1000)], gates, goal="speed")
+    whole = instructions(
+        TEMPLATE, "t", [PlannedTask(key="a", title="x", description="y" * 1000)], gates, goal="speed"
+    )
     assert "y" * 1000 in whole
     assert "make test" in whole
     assert "speed" in whole
     many = [PlannedTask(key=f"k{n}", title="x", description="y" * 1000) for n in range(250)]
-    cut = instructions("t", many, gates, goal="")
+    cut = instructions(TEMPLATE, "t", many, gates, goal="")
     assert "y" * 501 not in cut
     assert '"k249"' in cut

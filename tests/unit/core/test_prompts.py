@@ -8,6 +8,7 @@ from loopwright.core.model import Attempt, Plan, Task
 from loopwright.core.policy import Answering, GateCommand, Policy
 from loopwright.core.prompts import EVIDENCE_LIMIT, answering, implementer
 from loopwright.core.reviews import Finding, Severity
+from loopwright.prompts import packaged
 
 GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))
 HOW = ("resumed", "answers", "asks_by_tool", "findings")
@@ -20,16 +21,23 @@ def told(*, gates: tuple[GateCommand, ...] = GATES, **changes: Any) -> str:
     of_attempt = {name: changes.pop(name) for name in ("n", "evidence", "note") if name in changes}
     task: Task = rows.task(plan, key="T-7", title="Cache the answers", **changes)
     attempt: Attempt = rows.attempt(task, **of_attempt)
-    return implementer(plan, task, attempt, gates=gates, **how)
+    return implementer(packaged("implementer"), plan, task, attempt, gates=gates, **how)
 
 
 def test_a_bare_task_says_what_it_is_and_that_only_checks_count() -> None:
     text = told(n=2)
     assert "Task: T-7\nAttempt: 2\nTitle: Cache the answers" in text
     assert "Make it fast" in text
-    assert "What you say is not believed: only the checks count." in text
+    assert "Only the checks count, not what you say." in text
     assert text.endswith("\n")
-    for absent in ("It is done when", "Change only", "previous attempt", "A note from", "interrupted"):
+    for absent in (
+        "It is done when",
+        "Change only",
+        "previous attempt",
+        "A note from",
+        "interrupted",
+        "## Context",
+    ):
         assert absent not in text
 
 
@@ -75,24 +83,24 @@ def test_a_persons_note_is_set_apart_from_the_machines_words() -> None:
 
 def test_an_agent_that_was_interrupted_is_told_to_carry_on() -> None:
     text = told(resumed=True, description="The work.")
-    assert text.index("You were interrupted.") < text.index("The work.")
+    assert text.index("The work.") < text.index("You were interrupted.") < text.index("## Constraints")
 
 
 def test_what_a_person_answered_stands_with_its_question() -> None:
     assert (
-        "You asked a person, who answered:\n\n    Which one?\n\nThe answer:\n\n    The small one.\n\n"
+        "You asked a person these questions:\n\n    Which one?\n\nThe answer:\n\n    The small one.\n\n"
         in told(answers=[("Which one?", "The small one.")])
     )
 
 
 def test_what_the_whole_is_about_is_for_orientation_only() -> None:
-    assert "for your orientation only:\n\n    It is a shop.\n\n" in told(context="It is a shop.")
+    assert "for orientation only:\n\n    It is a shop.\n\n" in told(context="It is a shop.")
 
 
 def test_one_whose_own_checks_are_run_without_its_work_is_told_so() -> None:
     assert "must fail" not in told(acceptance=GATES[:1]), "only a fix, and who has to prove it"
-    assert "Its own checks are also run without your work" in told(acceptance=GATES[:1], prove=True)
-    assert "Its own checks are also run without your work" in told(acceptance=GATES[:1], type="bug")
+    assert "The task's own checks also run without your work" in told(acceptance=GATES[:1], prove=True)
+    assert "The task's own checks also run without your work" in told(acceptance=GATES[:1], type="bug")
     assert "must fail" not in told(), "it has none"
 
 
@@ -101,7 +109,7 @@ def test_a_fix_without_checks_of_its_own_is_asked_for_a_test_that_shows_what_was
     assert "Show by a test" not in told(type="bug", policy=Policy(red_proof="off"))
 
 
-def test_one_that_a_reviewer_sent_back_is_told_what_to_mend() -> None:
+def test_an_agent_that_a_reviewer_sent_back_is_told_what_to_fix() -> None:
     finding = Finding(file="a.py", line=3, severity=Severity.BLOCKING, text="It breaks.", in_diff=True)
     text = told(findings=[finding])
     assert "leave everything else as it is:\n\n    " in text
@@ -133,7 +141,8 @@ def test_one_who_answers_is_told_how_and_what_was_wrong_with_the_last_answer() -
     task: Task = rows.task(plan, key="plan", title="Plan: speed", description="Plan it.")
     first: Attempt = rows.attempt(task)
     asks = Answering(role="planner", file="p.yaml", fence="loopwright-plan", schema={"type": "object"})
-    text = answering(task, first, asks, by_schema=False)
+    planner, evaluator = packaged("planner"), packaged("plan-evaluator")
+    text = answering(planner, task, first, asks, by_schema=False)
     assert "Task: plan\nAttempt: 1\nTitle: Plan: speed" in text
     assert "as YAML or JSON in a block" in text
     assert "```loopwright-plan\n...\n```" in text
@@ -141,19 +150,23 @@ def test_one_who_answers_is_told_how_and_what_was_wrong_with_the_last_answer() -
     assert "only a person can make" in text
     judges = Answering(role="plan-evaluator", file="e.json", fence="e", asks=False)
     second: Attempt = rows.attempt(task, n=2, evidence="line 3: no")
-    text = answering(task, second, judges, by_schema=True, last="tasks: []", resumed=True)
+    text = answering(evaluator, task, second, judges, by_schema=True, last="tasks: []", resumed=True)
     assert "the structured result that you were asked for" in text
     assert "```" not in text
     assert "    line 3: no" in text
     assert "That answer was:\n\n    tasks: []" in text
     assert "only a person can make" not in text
-    assert "as JSON in a block" in answering(task, second, judges, by_schema=False)
+    assert "as JSON in a block" in answering(evaluator, task, second, judges, by_schema=False)
 
 
 def test_one_who_answers_is_told_what_people_said() -> None:
     task: Task = rows.task(rows.plan(rows.loop(rows.project())), description="Plan it.")
     noted: Attempt = rows.attempt(task, note="Keep it small.")
     asks = Answering(role="planner", file="p.yaml", fence="loopwright-plan")
-    text = answering(task, noted, asks, by_schema=False, answers=[("For whom?", "For all.")])
-    assert "who answered:\n\n    For whom?\n\nThe answer:\n\n    For all.\n\nPlan it.\n\n" in text
+    answers = [("For whom?", "For all.")]
+    text = answering(packaged("planner"), task, noted, asks, by_schema=False, answers=answers)
+    assert (
+        "Plan it.\n\nYou asked a person these questions:\n\n    For whom?\n\nThe answer:\n\n    For all.\n\n"
+        in text
+    )
     assert "A note from the person in charge:\n\n    Keep it small.\n\n" in text

@@ -27,6 +27,7 @@ from loopwright.core.qa import (
 )
 from loopwright.core.qa_prompts import look_prompt
 from loopwright.core.states import AttemptState, PlanState, TaskState
+from loopwright.prompts import packaged
 
 AT = datetime(2026, 3, 1, tzinfo=UTC)
 
@@ -161,6 +162,7 @@ def test_a_tester_is_told_what_to_go_through_and_how_to_report() -> None:
     )  # fmt: skip
     gates = (GateCommand(name="tests", command="make test"),)
     prompt = look_prompt(
+        packaged("qa"),
         plan,
         task,
         attempt,
@@ -181,6 +183,7 @@ def test_a_tester_is_told_what_to_go_through_and_how_to_report() -> None:
     for words in ("Sells tea.", "Buy tea.", "it is hot", "Look well.", "You were interrupted", "Tea?"):
         assert words in prompt
     bare = look_prompt(
+        packaged("qa"),
         replace(plan, context="", policy=Policy(qa_mode="lite")),
         replace(task, description="", criteria=()),
         replace(attempt, note="", evidence=""),

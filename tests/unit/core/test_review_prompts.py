@@ -13,6 +13,7 @@ from loopwright.core.patches import Patch, read_patch
 from loopwright.core.policy import GateCommand
 from loopwright.core.review_prompts import reviewer
 from loopwright.core.reviews import Answer, Decision, read_answer
+from loopwright.prompts import packaged
 
 DIFF = (
     b"diff --git a/a.py b/a.py\nindex 1..2 100644\n--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-old\n+Task: none\n"
@@ -48,7 +49,7 @@ def told(review: Review = REVIEW, **changes: Any) -> str:
     how: dict[str, Any] = {"by_schema": False, "goes_on": False, "patch": PATCH} | changes
     patch = how.pop("patch")
     gates = (GateCommand(name="tests", command="make test"),)
-    return reviewer(PLAN, TASK, ATTEMPT, review, patch, gates=gates, **how)
+    return reviewer(packaged("reviewer"), PLAN, TASK, ATTEMPT, review, patch, gates=gates, **how)
 
 
 def test_a_reviewer_is_told_the_task_the_checks_and_the_change() -> None:
@@ -72,8 +73,10 @@ def test_a_reviewer_is_told_the_task_the_checks_and_the_change() -> None:
 
 def test_a_task_of_a_title_alone_has_nothing_else_to_be_held_against() -> None:
     bare = rows.task(PLAN, key="limiter", title="Limit it")
-    text = reviewer(PLAN, bare, ATTEMPT, REVIEW, PATCH, gates=(), by_schema=False, goes_on=False)
-    assert "Title: Limit it\n\nNo command checks it.\n\nIt is reviewed because:" in text
+    text = reviewer(
+        packaged("reviewer"), PLAN, bare, ATTEMPT, REVIEW, PATCH, gates=(), by_schema=False, goes_on=False
+    )
+    assert "with the change in it.\n\nNo command checks it.\n\nIt is reviewed because:" in text
 
 
 def test_of_very_many_changed_files_some_are_named_and_the_rest_counted() -> None:
@@ -85,7 +88,7 @@ def test_of_very_many_changed_files_some_are_named_and_the_rest_counted() -> Non
 
 
 def test_a_reviewer_hears_of_what_it_is_not_shown() -> None:
-    assert "not everything is shown" in told(patch=replace(PATCH, is_whole=False))
+    assert "Not everything is shown" in told(patch=replace(PATCH, is_whole=False))
 
 
 def test_the_form_of_the_answer_is_a_block_or_what_the_schema_says() -> None:
@@ -103,7 +106,8 @@ def test_one_whose_answer_could_not_be_read_is_told_why_and_not_all_of_it_again(
     text = told(again, goes_on=True)
     assert "could not be read: `findings` is not a list." in text
     assert "```loopwright-review" in text
-    assert "The diff" not in text
+    assert "The diff:" not in text
+    assert "## Context" not in text
     whole = told(again)
     assert "could not be read" in whole
     assert "The diff" in whole, "where the conversation cannot go on, it needs everything"

@@ -16,6 +16,7 @@ from loopwright.core.rejections import REJECTED
 from loopwright.core.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.rounds import ROUND, Last, Stop, after_red, carried, following, loops, unchanged, words
 from loopwright.core.states import AttemptState, LoopState, PlanState
+from loopwright.prompts import packaged
 
 NOW = rows.AT
 SECOND = timedelta(seconds=1)
@@ -171,12 +172,12 @@ def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
 
 
 def test_an_agent_is_told_that_it_is_one_of_many_rounds_and_what_it_finds_in_its_workspace() -> None:
-    whole, one = plan(), task()
+    whole, one, template = plan(), task(), packaged("implementer")
     first = replace(rows.attempt(one), n=1, evidence="")
     second = replace(first, n=2, evidence="b failed")
-    assert "round after round" in implementer(whole, one, first, gates=())
-    carried_on = implementer(whole, one, second, gates=())
-    assert "as the round before left it" in carried_on
+    assert "round after round" in implementer(template, whole, one, first, gates=())
+    carried_on = implementer(template, whole, one, second, gates=())
+    assert "as the last round left it" in carried_on
     assert "b failed" in carried_on
     for anew in (replace(one, failure=Failure.CONFLICT), replace(one, origin="fix")):
-        assert "You start again from a clean tree" in implementer(whole, anew, second, gates=())
+        assert "You start again from a clean tree" in implementer(template, whole, anew, second, gates=())

@@ -18,6 +18,7 @@ from loopwright.engine.contradictions import settle
 from loopwright.engine.handover import HUMAN
 from loopwright.engine.land import Landing
 from loopwright.ports import Tx
+from loopwright.prompts import packaged
 
 A, B = "tests/test_a.py::test_a", "tests/test_b.py::test_b"
 FACTS = GateFiles(pinned=("tests/test_a.py",), pinned_tree="4" * 40)
@@ -112,6 +113,7 @@ async def test_the_agent_has_one_turn_with_the_contradicted_checks() -> None:
     assert (run.id != before.id, scene.home.told("checks_contradicted")) == (True, ["checks_contradicted"])
     assert attempt.gate_files is not None
     prompt = implementer(
+        packaged("implementer"),
         scene.home.plan(),
         scene.home.task("a"),
         attempt,

@@ -297,6 +297,7 @@ runs: Final = Table(
     _json("sandbox_made_with", null=True),
     _json("argv"),
     _text("prompt_sha256", null=True),
+    _json("template", null=True),
     _text("host_id", null=True),
     _text("boot_id", null=True),
     _text("session_ref", null=True),

@@ -298,6 +298,7 @@ CREATE TABLE runs (
     sandbox_made_with TEXT,
     argv TEXT NOT NULL,
     prompt_sha256 TEXT,
+    template TEXT,
     host_id TEXT,
     boot_id TEXT,
     session_ref TEXT,

@@ -349,6 +349,7 @@ def upgrade() -> None:
         sa.Column("sandbox_made_with", sa.Text(), nullable=True),
         sa.Column("argv", sa.Text(), nullable=False),
         sa.Column("prompt_sha256", TEXT, nullable=True),
+        sa.Column("template", sa.Text(), nullable=True),
         sa.Column("host_id", TEXT, nullable=True),
         sa.Column("boot_id", TEXT, nullable=True),
         sa.Column("session_ref", TEXT, nullable=True),

@@ -1,0 +1,18 @@
+"""What agents are told, as template files: one per role here, and in `parts` what goes into a task's description.
+
+`core.templates` says how they are written, and `engine.templates` which one a run gets. A project can replace those of
+the roles (`docs/prompts.md`). No text that an agent reads belongs into Python.
+"""
+
+from functools import cache
+from importlib.resources import files
+
+from loopwright.core import templates
+from loopwright.core.templates import Template
+
+
+@cache
+def packaged(name: str) -> Template:
+    """Return the template of a role, or one of `parts`, as it comes with Loopwright."""
+    file = f"{name}.md"
+    return templates.packaged(file, files(__package__).joinpath(file).read_text(encoding="utf-8"))
