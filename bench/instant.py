@@ -16,17 +16,17 @@ from typing import Any
 
 from loopwright.adapters import registry
 from loopwright.adapters.dispatch.local import LocalEngine
-from loopwright.adapters.host import SystemClock, new_id
-from loopwright.adapters.membership import LockedMembership
+from loopwright.adapters.home.membership import LockedMembership
+from loopwright.adapters.machine.host import SystemClock, new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.gate_reach import Line
-from loopwright.core.model import Leg
-from loopwright.core.patches import Patch
-from loopwright.core.policy import GateCommand, Policy
-from loopwright.engine.submit import Submission
-from loopwright.engine.worker import Finished, WorkerLoop
-from loopwright.engine.world import HomePaths, Me, World
+from loopwright.core.integrity.gate_reach import Line
+from loopwright.core.rows.model import Leg
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.policy import GateCommand, Policy
+from loopwright.engine.intake.submit import Submission
+from loopwright.engine.rows.world import HomePaths, Me, World
+from loopwright.engine.worker.worker import Finished, WorkerLoop
 from loopwright.ports import (
     Base,
     Candidate,

@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.engine.views import plan_view
-from loopwright.engine.world import HomePaths
+from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.views.views import plan_view
 
 
 async def main(home: Path, plan_id: str) -> None:

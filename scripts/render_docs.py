@@ -15,15 +15,15 @@ from sqlalchemy import create_mock_engine
 
 from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.upgrade import CREATE_VERSIONS
-from loopwright.cli.command_effects import effects_table
-from loopwright.cli.exits import ExitCode
-from loopwright.core import errors
-from loopwright.core.failures import RULES, Level, Rule
-from loopwright.core.limits import LIMITS
-from loopwright.core.prices import AS_OF, PRICES
-from loopwright.core.retry import MOST_RACES
-from loopwright.core.states import MACHINES
-from loopwright.core.templates import ROLES
+from loopwright.cli.screens.command_effects import effects_table
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.gates.limits import LIMITS
+from loopwright.core.policy.prices import AS_OF, PRICES
+from loopwright.core.policy.retry import MOST_RACES
+from loopwright.core.values import errors
+from loopwright.core.values.failures import RULES, Level, Rule
+from loopwright.core.values.states import MACHINES
+from loopwright.core.values.templates import ROLES
 from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -111,7 +111,7 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
 
 def states_page() -> str:
     """Return docs/states.md."""
-    lines = [MADE.format(source="src/loopwright/core/states.py"), "", "# States", ""]
+    lines = [MADE.format(source="src/loopwright/core/values/states.py"), "", "# States", ""]
     lines += [
         "Each thing moves only along the arrows of its own diagram. A state without a way out is an end;",
         "states that only a person can leave have their arrow explained below the diagram.",
@@ -145,7 +145,7 @@ COUNTERS: Mapping[Level, str] = {
 
 def failures_page() -> str:
     """Return docs/failures.md."""
-    lines = [MADE.format(source="src/loopwright/core/failures.py"), "", "# Failures", ""]
+    lines = [MADE.format(source="src/loopwright/core/values/failures.py"), "", "# Failures", ""]
     lines += [
         "Why an attempt did not land, and what follows. Each level has a counter of its own. What is parked keeps its",
         "workspace and its work, needs no slot, and goes on in the same place.",
@@ -216,7 +216,7 @@ def error_classes() -> list[type[errors.LoopwrightError]]:
 
 def errors_page() -> str:
     """Return docs/errors.md."""
-    lines = [MADE.format(source="src/loopwright/core/errors.py"), "", "# Errors", ""]
+    lines = [MADE.format(source="src/loopwright/core/values/errors.py"), "", "# Errors", ""]
     lines += [
         "Every error that Loopwright raises on purpose has a code that does not change. Errors of the kind",
         "`user_error` are yours to mend, and their message says how; the others tell of the environment,",
@@ -241,7 +241,7 @@ def exit_table() -> str:
 
 def exits_page() -> str:
     """Return docs/exit-codes.md."""
-    lines = [MADE.format(source="src/loopwright/cli/exits.py"), "", "# Exit codes", ""]
+    lines = [MADE.format(source="src/loopwright/cli/shell/exits.py"), "", "# Exit codes", ""]
     lines += ["The exit code tells a script what it needs to know, so that it need not read the output.", ""]
     lines += [exit_table(), ""]
     lines += [
@@ -336,7 +336,7 @@ def _table(what: str, rows: Sequence[tuple[str, str]]) -> str:
 def promises_kept() -> Iterator[tuple[str, str]]:
     """Yield the name and the sentence of each promise that is looked at in the simulation."""
     for name in _PROMISED:
-        yield from promises_in((ROOT / f"tests/simulation/{name}.py").read_text(encoding="utf-8"))
+        yield from promises_in((ROOT / f"tests/simulation/promises/{name}.py").read_text(encoding="utf-8"))
 
 
 def promises_in(source: str) -> Iterator[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""Measure the patterns of `core/suspicion.py`: hits on honest commits, hits on the liar's suite.
+"""Measure the patterns of `core/integrity/suspicion.py`: hits on honest commits, hits on the liar's suite.
 
 python scripts/suspicion_precision.py COMMITS REPOSITORY...   takes the newest COMMITS of each git repository.
 """
@@ -13,7 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from tests.trust.table import STAGES
 
-from loopwright.core.suspicion import HOLLOW, PATTERNS, Change, suspicious_places
+from loopwright.core.integrity.suspicion import HOLLOW, PATTERNS, Change, suspicious_places
 
 SUFFIXES = ("*.py", "*.pyi", "*.js", "*.mjs", "*.ts", "*.go")
 

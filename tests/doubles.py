@@ -13,15 +13,11 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
-from loopwright.adapters.membership import LeasedMembership, LockedMembership
-from loopwright.core.accounts import Accounts, usual
-from loopwright.core.discoveries import Discovery
-from loopwright.core.errors import MergeConflict, UserError
-from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
-from loopwright.core.happenings import RecordedEvent
-from loopwright.core.ids import Kind, make
-from loopwright.core.model import (
+from loopwright.adapters.home.membership import LeasedMembership, LockedMembership
+from loopwright.core.policy.retry import Failed
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.model import (
     Attempt,
     Command,
     Finish,
@@ -35,16 +31,24 @@ from loopwright.core.model import (
     Task,
     Worker,
 )
-from loopwright.core.policy import GateCommand, Policy
-from loopwright.core.questions import Asking
-from loopwright.core.retry import Failed
-from loopwright.core.states import MACHINES, AttemptState, RunState, TaskState
-from loopwright.engine import commands, envelopes
-from loopwright.engine.advance import advance
-from loopwright.engine.attempt import PAUSED
-from loopwright.engine.landing_line import LandingLines
-from loopwright.engine.leases import Lease
-from loopwright.engine.moves import (
+from loopwright.core.values.accounts import Accounts, usual
+from loopwright.core.values.errors import MergeConflict, UserError
+from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.ids import Kind, make
+from loopwright.core.values.policy import GateCommand, Policy
+from loopwright.core.values.states import MACHINES, AttemptState, RunState, TaskState
+from loopwright.engine.attempt.attempt import PAUSED
+from loopwright.engine.attempt.landing_line import LandingLines
+from loopwright.engine.intake.submit import Submission, submit
+from loopwright.engine.money import envelopes
+from loopwright.engine.people import commands
+from loopwright.engine.plans.rollback import carry_out
+from loopwright.engine.plans.verify import VerifyLeg
+from loopwright.engine.processes.runs import Interrupts
+from loopwright.engine.processes.surroundings import free_port_base
+from loopwright.engine.rows.moves import (
     cancel_attempt,
     change_attempt,
     complete_task,
@@ -52,15 +56,12 @@ from loopwright.engine.moves import (
     move_attempt,
     move_run,
 )
-from loopwright.engine.questions import wait_for_answers
-from loopwright.engine.reconcile import reconcile
-from loopwright.engine.rollback import carry_out
-from loopwright.engine.runs import Interrupts
-from loopwright.engine.submit import Submission, submit
-from loopwright.engine.surroundings import free_port_base
-from loopwright.engine.verify import VerifyLeg
-from loopwright.engine.worker import apply_command
-from loopwright.engine.world import HomePaths, Me, World
+from loopwright.engine.rows.questions import wait_for_answers
+from loopwright.engine.rows.world import HomePaths, Me, World
+from loopwright.engine.worker.advance import advance
+from loopwright.engine.worker.leases import Lease
+from loopwright.engine.worker.reconcile import reconcile
+from loopwright.engine.worker.worker import apply_command
 from loopwright.ports import (
     AgentResult,
     Base,

@@ -31,8 +31,8 @@ PATH = "LW_TESTS_PATH"
 
 def preload() -> None:
     """Have the server load every command once, when it starts."""
-    modules = (module.name for module in pkgutil.iter_modules(loopwright.cli.__path__))
-    commands = (f"loopwright.cli.{name}" for name in modules if name != _ENTRY.stem)
+    modules = (module.name for module in pkgutil.walk_packages(loopwright.cli.__path__, "loopwright.cli."))
+    commands = (name for name in modules if name != f"loopwright.cli.{_ENTRY.stem}")
     os.environ[PATH] = json.dumps(sys.path)
     _SERVER.set_forkserver_preload([*commands, "tests.loaded", "tests.warmed"])
 

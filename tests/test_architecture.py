@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.states import MACHINES
+from loopwright.core.values.states import MACHINES
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "loopwright"
@@ -132,7 +132,7 @@ def tracked_texts() -> list[Path]:
 @pytest.mark.capability("C001")
 def test_who_decides_asks_what_an_agent_can_do_with_its_options() -> None:
     """An agent's `capabilities` are all that it ever can: with its options it may be less, which `able` knows."""
-    deciding = [path for part in ("engine", "cli") for path in (PACKAGE / part).rglob("*.py")]
+    deciding = [path for part in ("engine", "services", "cli") for path in (PACKAGE / part).rglob("*.py")]
     asking = [path.name for path in deciding if ".capabilities" in path.read_text(encoding="utf-8")]
     assert asking == []
 

@@ -7,17 +7,18 @@ from pathlib import Path
 import pytest
 from scripts import render_docs
 from tests.cases import each_case
-from tests.simulation import invariants, scenario
+from tests.simulation import scenario
+from tests.simulation.promises import invariants
 from tests.simulation.universe import MORE_PROMISES
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.adapters.sources.reading import read
-from loopwright.adapters.sources.yaml_plan import YamlSource
-from loopwright.cli.exits import ExitCode
-from loopwright.core.failures import Failure
-from loopwright.core.states import MACHINES
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
+from loopwright.adapters.sources.spec.yaml_plan import YamlSource
+from loopwright.adapters.sources.text.reading import read
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import MACHINES
 from loopwright.testing import agent_program
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN
 
@@ -144,7 +145,7 @@ def test_error_codes_are_unique() -> None:
 
 
 def test_the_tree_drawn_in_the_errors_module_names_every_class() -> None:
-    from loopwright.core import errors
+    from loopwright.core.values import errors
 
     drawn = re.findall(r"^[│├└─ ]*([A-Z]\w+)", errors.__doc__ or "", re.MULTILINE)
     names = {cls.__name__ for cls in render_docs.error_classes()}

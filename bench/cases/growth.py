@@ -11,15 +11,15 @@ from statistics import median
 
 from bench.instant import instant_world, submission, work
 from bench.measure import Measurement, Setting, Target
-from loopwright.adapters.host import new_id
-from loopwright.adapters.statefiles import ProjectStateFiles
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Attempt, Outcome, Plan, Task
-from loopwright.core.states import AttemptState, TaskState
-from loopwright.engine.advance import advance
-from loopwright.engine.moves import complete_task, move_attempt, need
-from loopwright.engine.submit import submit
-from loopwright.engine.world import World
+from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
+from loopwright.core.values.states import AttemptState, TaskState
+from loopwright.engine.intake.submit import submit
+from loopwright.engine.rows.moves import complete_task, move_attempt, need
+from loopwright.engine.rows.world import World
+from loopwright.engine.worker.advance import advance
 from loopwright.ports import Tx
 
 CASE = "growth"

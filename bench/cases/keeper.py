@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bench.measure import Measurement, Setting, Target, taken_in_turn
 from bench.yard import Job, Yard
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.policy import Limits
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.policy import Limits
 from loopwright.ports import RunSpec
 
 CASE = "keeper"

@@ -13,13 +13,13 @@ from bench.cases.keeper import end_keepers
 from bench.instant import submission
 from bench.measure import Measurement, Setting, Target
 from bench.yard import Job, Yard
-from loopwright.adapters.host import new_id
+from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Attempt, Cursor
-from loopwright.core.policy import Policy
-from loopwright.core.states import AttemptState
-from loopwright.engine import commands
-from loopwright.engine.submit import submit
+from loopwright.core.rows.model import Attempt, Cursor
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import AttemptState
+from loopwright.engine.intake.submit import submit
+from loopwright.engine.people import commands
 from loopwright.ports import Base, PlannedTask, Tx
 
 CASE = "loops"

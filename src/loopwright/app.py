@@ -12,37 +12,37 @@ from pathlib import Path
 
 from loopwright import __version__
 from loopwright.adapters import registry
-from loopwright.adapters.agent_settings import settings_in
+from loopwright.adapters.agents.agent_settings import settings_in
+from loopwright.adapters.agents.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
 from loopwright.adapters.agents.environment import secret_values
 from loopwright.adapters.agents.plan_environment import Environments
-from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
-from loopwright.adapters.dependency_cache import DependencyCache
-from loopwright.adapters.disk import HomeDisk
+from loopwright.adapters.agents.transcripts import carry_transcript
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env
-from loopwright.adapters.host import SystemClock, boot_id, host_id, new_id
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.membership import LeasedMembership, LockedMembership
-from loopwright.adapters.own_sources import own_sources
-from loopwright.adapters.redaction import redacted
+from loopwright.adapters.home.dependency_cache import DependencyCache
+from loopwright.adapters.home.membership import LeasedMembership, LockedMembership
+from loopwright.adapters.home.own_sources import own_sources
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.home.submitters import asked
+from loopwright.adapters.home.user_folder import Views, forget_sessions, user_folder
+from loopwright.adapters.machine.disk import HomeDisk
+from loopwright.adapters.machine.host import SystemClock, boot_id, host_id, new_id
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.redaction import redacted
 from loopwright.adapters.sandbox.choosing import Chosen, choose
 from loopwright.adapters.sandbox.container import NOTES
-from loopwright.adapters.sources.writing import put_files
-from loopwright.adapters.statefiles import ProjectStateFiles
+from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.adapters.submitters import asked
-from loopwright.adapters.transcripts import carry_transcript
-from loopwright.adapters.user_folder import Views, forget_sessions, user_folder
 from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
-from loopwright.core.accounts import Accounts
-from loopwright.core.errors import StaleVersion
-from loopwright.core.model import Leg, Plan, Project
-from loopwright.engine.feed import Outbox
-from loopwright.engine.room import Room
-from loopwright.engine.worker import WorkerLoop
-from loopwright.engine.world import HomePaths, MakeView, Me, World
+from loopwright.core.rows.model import Leg, Plan, Project
+from loopwright.core.values.accounts import Accounts
+from loopwright.core.values.errors import StaleVersion
+from loopwright.engine.memory.room import Room
+from loopwright.engine.plans.feed import Outbox
+from loopwright.engine.rows.world import HomePaths, MakeView, Me, World
+from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Engine, Failpoint, Forge, Membership, Source, no_failpoint
 
 PIPELINE_VERSION = "1"

@@ -9,7 +9,7 @@ import pytest
 from tests.chaos.arena import TASKS, Arena, kill
 from tests.waiting import eventually
 
-from loopwright.engine.worker import TICK_S
+from loopwright.engine.worker.worker import TICK_S
 
 
 @pytest.mark.capability("C104")

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cli.program import Program, repository
 
-from loopwright.adapters.host import new_id
+from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.cli.exits import ExitCode
 from loopwright.cli.main import COMMANDS
-from loopwright.core.policy import Policy
-from loopwright.engine.submit import Submission, submit
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.values.policy import Policy
+from loopwright.engine.intake.submit import Submission, submit
 from loopwright.ports import Base, PlannedTask, PlannedWork
 
 NEVER = frozenset({"alembic", "dbos", "fastapi", "psutil", "psycopg", "pydantic"})

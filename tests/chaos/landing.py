@@ -10,10 +10,10 @@ from typing import Any, TypeVar
 from tests.chaos.arena import Arena
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.findings import VerdictStatus
-from loopwright.core.gates import task_commands
-from loopwright.core.model import Attempt, Outcome, Plan, Role, Run, Task, VerdictRecord
-from loopwright.core.states import ENDED_RUN, AttemptState, PlanState, RunState
+from loopwright.core.gates.gates import task_commands
+from loopwright.core.rows.model import Attempt, Outcome, Plan, Role, Run, Task, VerdictRecord
+from loopwright.core.values.findings import VerdictStatus
+from loopwright.core.values.states import ENDED_RUN, AttemptState, PlanState, RunState
 from loopwright.testing.scripted import write_script
 
 R = TypeVar("R")

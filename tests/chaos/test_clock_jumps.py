@@ -12,7 +12,7 @@ from tests.acceptance.sandbox import Background, task
 from tests.chaos.wall_clock import HOUR, MISSING, WallClock
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Run, Task
+from loopwright.core.rows.model import Attempt, Plan, Run, Task
 
 pytestmark = pytest.mark.skipif(bool(MISSING), reason=MISSING)
 

@@ -3,13 +3,13 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from tests.acceptance.control.test_costs import dear, spent
+from tests.acceptance.control.money.test_costs import dear, spent
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.chaos.wall_clock import HOUR, MISSING, WallClock
 from tests.waiting import eventually
 
-from loopwright.core.awaited import Question
-from loopwright.core.model import Loop, Plan, Role, Run
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.model import Loop, Plan, Role, Run
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.capability("C075")]
 

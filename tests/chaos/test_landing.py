@@ -22,8 +22,8 @@ from tests.loaded import call
 from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Attempt, Role, Run
-from loopwright.core.states import AttemptState
+from loopwright.core.rows.model import Attempt, Role, Run
+from loopwright.core.values.states import AttemptState
 
 SLOTS = 3
 MOMENTS = (

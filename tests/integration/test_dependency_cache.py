@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.dependency_cache import DependencyCache
+from loopwright.adapters.home.dependency_cache import DependencyCache
 
 
 async def test_a_virtual_environment_works_where_it_was_copied_to(tmp_path: Path) -> None:

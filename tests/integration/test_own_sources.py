@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.own_sources import Installed, editable_roots, installed_from, own_sources
+from loopwright.adapters.home.own_sources import Installed, editable_roots, installed_from, own_sources
 
 
 class Environment:

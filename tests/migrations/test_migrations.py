@@ -13,9 +13,9 @@ from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, History, migrate
-from loopwright.core.errors import StoreUnavailable
-from loopwright.core.happenings import Event
-from loopwright.core.model import Cursor, Project
+from loopwright.core.rows.model import Cursor, Project
+from loopwright.core.values.errors import StoreUnavailable
+from loopwright.core.values.happenings import Event
 
 RELEASED = Path(__file__).parent / "released"
 NEXT = '''"""A later schema."""

@@ -15,7 +15,7 @@ from tests.unit.agents.acp.talk import OPTIONS, start
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.core.permissions import Access, Permissions, Settled, settle
+from loopwright.core.values.permissions import Access, Permissions, Settled, settle
 from loopwright.ports import AgentRequest, OutputLine
 
 profiles = st.sampled_from(sorted(PROFILES)).map(lambda name: AcpAgent(profile=PROFILES[name]))

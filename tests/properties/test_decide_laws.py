@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contracts.store import rows
 
-from loopwright.core.decide import (
+from loopwright.core.policy.decide import (
     BeginVerify,
     Decided,
     Dispatch,
@@ -22,9 +22,9 @@ from loopwright.core.decide import (
     ahead,
     decide,
 )
-from loopwright.core.graph import scopes_overlap
-from loopwright.core.policy import Policy
-from loopwright.core.states import LoopState, PlanState
+from loopwright.core.policy.graph import scopes_overlap
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import LoopState, PlanState
 
 NOW = rows.AT
 LAW = settings(max_examples=60, deadline=None)

@@ -5,8 +5,8 @@ import json
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopwright.core.globs import covers
-from loopwright.core.mixed_files import pinned_text, steers_differently
+from loopwright.core.integrity.mixed_files import pinned_text, steers_differently
+from loopwright.core.values.globs import covers
 
 LAW = settings(max_examples=80, deadline=None)
 

@@ -5,7 +5,7 @@ from itertools import pairwise
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from loopwright.core.graph import (
+from loopwright.core.policy.graph import (
     critical_path,
     dependents,
     find_cycle,

@@ -21,12 +21,12 @@ from hypothesis.stateful import (
 )
 from tests.doubles import BROKEN, FAILED, PASSED, Home, planned, recount
 
-from loopwright.core.decide import ahead
-from loopwright.core.errors import FenceLost
-from loopwright.core.failures import Failure
-from loopwright.core.model import Attempt, CommandState, Leg, Outcome, Plan, Role, Run, Task
-from loopwright.core.policy import Policy
-from loopwright.core.states import (
+from loopwright.core.policy.decide import ahead
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Role, Run, Task
+from loopwright.core.values.errors import FenceLost
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import (
     ENDED_PLAN,
     ENDED_RUN,
     LIVE_ATTEMPT,
@@ -36,8 +36,8 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.advance import JUDGED
-from loopwright.engine.reconcile import DRIVEN
+from loopwright.engine.worker.advance import JUDGED
+from loopwright.engine.worker.reconcile import DRIVEN
 
 KEYS = "abcde"
 LONGEST_WAIT_MINUTES = 20

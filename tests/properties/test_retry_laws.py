@@ -8,10 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contracts.store import rows
 
-from loopwright.core.failures import RULES, Failure, Level
-from loopwright.core.model import Task
-from loopwright.core.policy import Policy
-from loopwright.core.retry import (
+from loopwright.core.policy.retry import (
     LONGEST_PAUSE,
     LONGEST_S,
     MOST_RACES,
@@ -21,6 +18,9 @@ from loopwright.core.retry import (
     after_failure,
     backoff,
 )
+from loopwright.core.rows.model import Task
+from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.policy import Policy
 
 LAW = settings(max_examples=40, deadline=None)
 DETAILS = st.sampled_from(["no such model", "boom", ""])

@@ -15,8 +15,8 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from loopwright.core.errors import IllegalTransition
-from loopwright.core.states import (
+from loopwright.core.values.errors import IllegalTransition
+from loopwright.core.values.states import (
     ATTEMPT,
     ENDED_PLAN,
     ENDED_RUN,

@@ -13,12 +13,12 @@ from pathlib import Path
 
 from tests.simulation.bugs import BUGS
 from tests.simulation.crowd import CHUNK, chunks, first_to_find, play_some, pool_of, still_found
-from tests.simulation.invariants import Violation
+from tests.simulation.promises.invariants import Violation
 from tests.simulation.scenario import FAULTS, Scenario, draw
 from tests.simulation.shrink import find, report, shrink
 from tests.simulation.universe import play
 
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 RECORDED = Path(__file__).with_name("bug_seeds.json")
 """For each planted bug the seed that found it, and the promise that it broke there."""

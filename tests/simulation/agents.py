@@ -14,10 +14,10 @@ from tests.simulation.services import Services
 from tests.simulation.trouble import Trouble
 
 from loopwright.adapters.agents.output import json_object
-from loopwright.core.discoveries import Noticed
-from loopwright.core.model import Task
-from loopwright.core.permissions import Permissions, Settled, Wish, settle
-from loopwright.core.questions import Asking, asking_leave
+from loopwright.core.replies.discoveries import Noticed
+from loopwright.core.replies.questions import Asking, asking_leave
+from loopwright.core.rows.model import Task
+from loopwright.core.values.permissions import Permissions, Settled, Wish, settle
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,

@@ -5,8 +5,8 @@ import json
 from tests.simulation.services import OTHER
 from tests.simulation.trouble import Trouble
 
-from loopwright.core.policy import ReviewPolicy
-from loopwright.core.reviews import FENCE
+from loopwright.core.replies.reviews import FENCE
+from loopwright.core.values.policy import ReviewPolicy
 
 
 def draw_policy(trouble: Trouble, plan: str) -> ReviewPolicy:

@@ -6,13 +6,16 @@ from typing import Any
 
 from tests.simulation.planted import Patches, bug
 
-from loopwright.core import decide
-from loopwright.core import rounds as rules
-from loopwright.core.discoveries import Discovery, Noticed, key_for
-from loopwright.core.errors import GitFailed
-from loopwright.core.model import Plan, Run, Task
-from loopwright.core.states import DiscoveryState, PlanState
-from loopwright.engine import afterwards, discoveries, doc_sync, qa, round_views, rounds
+from loopwright.core.policy import decide
+from loopwright.core.policy import rounds as rules
+from loopwright.core.replies.discoveries import Discovery, Noticed, key_for
+from loopwright.core.rows.model import Plan, Run, Task
+from loopwright.core.values.errors import GitFailed
+from loopwright.core.values.states import DiscoveryState, PlanState
+from loopwright.engine.attempt import afterwards, qa, rounds
+from loopwright.engine.intake import doc_sync
+from loopwright.engine.people import discoveries
+from loopwright.engine.views import round_views
 from loopwright.ports import PlannedTask, Tx
 
 # --- discovered work -------------------------------------------------------------------------------------

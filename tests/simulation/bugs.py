@@ -9,13 +9,13 @@ from tests.simulation import target as sim_target
 from tests.simulation.planted import PLANTED, Bug, Patches, bug
 from tests.simulation.trouble import effect
 
-from loopwright.core import budget, decide, envelopes
-from loopwright.core.awaited import Envelope, Question
-from loopwright.core.events import happened
-from loopwright.core.findings import Verdict, VerdictStatus
-from loopwright.core.model import Attempt, Plan, Review, Run, Task, VerdictRecord
-from loopwright.core.retry import Failed
-from loopwright.core.states import (
+from loopwright.core.policy import budget, decide, envelopes
+from loopwright.core.policy.retry import Failed
+from loopwright.core.rows.awaited import Envelope, Question
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Attempt, Plan, Review, Run, Task, VerdictRecord
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.states import (
     AttemptState,
     EnvelopeState,
     QuestionState,
@@ -23,31 +23,15 @@ from loopwright.core.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine import (
-    advance,
-    afterwards,
-    agent_runs,
-    attempt,
-    checks,
-    finish,
-    finishes,
-    handover,
-    land,
-    leases,
-    moves,
-    questions,
-    reconcile,
-    reservations,
-    reviewing,
-    rollback,
-    slots,
-    spending,
-    tidy,
-    unseen,
-    verify,
-    worker,
-)
-from loopwright.engine import envelopes as accounts
+from loopwright.engine.attempt import afterwards, agent_runs, attempt, land, reviewing, tidy
+from loopwright.engine.gates import checks, unseen
+from loopwright.engine.memory import slots
+from loopwright.engine.money import envelopes as accounts
+from loopwright.engine.money import spending
+from loopwright.engine.people import handover
+from loopwright.engine.plans import finish, rollback, verify
+from loopwright.engine.rows import finishes, moves, questions, reservations
+from loopwright.engine.worker import advance, leases, reconcile, worker
 from loopwright.ports import Tx
 
 

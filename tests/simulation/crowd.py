@@ -7,7 +7,7 @@ from multiprocessing import get_context
 from multiprocessing.pool import Pool
 
 from tests.simulation.bugs import BUGS
-from tests.simulation.invariants import Violation
+from tests.simulation.promises.invariants import Violation
 from tests.simulation.scenario import draw
 from tests.simulation.shrink import find
 from tests.simulation.universe import play

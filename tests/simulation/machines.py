@@ -17,14 +17,14 @@ from tests.simulation.services import Services
 from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
 
-from loopwright.core.discoveries import Noticed
-from loopwright.core.doc_sync import ORIGIN as DOCUMENTS
-from loopwright.core.errors import CannotRun
-from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
-from loopwright.core.model import Task
-from loopwright.core.permissions import Settled
-from loopwright.core.policy import GateCommand
-from loopwright.core.questions import Asking
+from loopwright.core.replies.discoveries import Noticed
+from loopwright.core.replies.doc_sync import ORIGIN as DOCUMENTS
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.model import Task
+from loopwright.core.values.errors import CannotRun
+from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.values.permissions import Settled
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
 from loopwright.testing.virtual_loop import VirtualClock
 

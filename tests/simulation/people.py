@@ -4,21 +4,28 @@ import asyncio
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
-from tests.simulation import discovered
-from tests.simulation.by_hand import Hands
+from tests.simulation.promises import discovered
+from tests.simulation.promises.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
-from loopwright.core.awaited import Envelope, Question
-from loopwright.core.budget import CAPS
-from loopwright.core.envelopes import needs_person
-from loopwright.core.errors import Refused
-from loopwright.core.escalations import is_given_up
-from loopwright.core.model import Command, CommandState, Loop, Plan, Task
-from loopwright.core.qa import TYPE as LOOK
-from loopwright.core.states import ENDED_PLAN, EnvelopeState, LoopState, PlanState, QuestionState, TaskState
-from loopwright.engine import commands
-from loopwright.engine.submit import submit
-from loopwright.engine.worker import apply_command
+from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.envelopes import needs_person
+from loopwright.core.policy.escalations import is_given_up
+from loopwright.core.replies.qa import TYPE as LOOK
+from loopwright.core.rows.awaited import Envelope, Question
+from loopwright.core.rows.model import Command, CommandState, Loop, Plan, Task
+from loopwright.core.values.errors import Refused
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    EnvelopeState,
+    LoopState,
+    PlanState,
+    QuestionState,
+    TaskState,
+)
+from loopwright.engine.intake.submit import submit
+from loopwright.engine.people import commands
+from loopwright.engine.worker.worker import apply_command
 from loopwright.ports import Tx
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from tests.doubles import WatchfulStore
 from tests.simulation.trouble import Trouble, effect
 
-from loopwright.core.errors import StoreUnavailable
+from loopwright.core.values.errors import StoreUnavailable
 from loopwright.ports import Clock, Tx
 from loopwright.testing.memory_store import MemoryTx
 

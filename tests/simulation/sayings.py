@@ -5,12 +5,12 @@ from typing import Any, Final
 
 from tests.simulation.trouble import Trouble
 
-from loopwright.core.discoveries import DISCOVERED_FENCE, Noticed
-from loopwright.core.doc_sync import FENCE as DOCUMENTS_FENCE
-from loopwright.core.model import Task
-from loopwright.core.qa import AREAS, FULL, TYPE
-from loopwright.core.qa import FENCE as REPORT_FENCE
-from loopwright.core.rounds import ROUND
+from loopwright.core.policy.rounds import ROUND
+from loopwright.core.replies.discoveries import DISCOVERED_FENCE, Noticed
+from loopwright.core.replies.doc_sync import FENCE as DOCUMENTS_FENCE
+from loopwright.core.replies.qa import AREAS, FULL, TYPE
+from loopwright.core.replies.qa import FENCE as REPORT_FENCE
+from loopwright.core.rows.model import Task
 
 FIRST: Final = "p0t0"
 """The key of the first task of the first loop."""

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from tests.simulation.invariants import Violation
+from tests.simulation.promises.invariants import Violation
 from tests.simulation.scenario import Scenario, without
 from tests.simulation.universe import play
 

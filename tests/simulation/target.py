@@ -9,8 +9,8 @@ from typing import Any
 
 from tests.simulation.trouble import Trouble, effect
 
-from loopwright.core.errors import GitFailed, MergeConflict
-from loopwright.core.patches import Patch, read_patch
+from loopwright.core.values.errors import GitFailed, MergeConflict
+from loopwright.core.values.patches import Patch, read_patch
 from loopwright.ports import Candidate, Snapshot, Standing, Step, Trailers, Tripwire
 
 Files = Mapping[str, str]
@@ -151,7 +151,7 @@ class SimRepository:
         await self._done(name)
 
     async def ends(self) -> Any:
-        from tests.simulation.ends import SimEnds
+        from tests.simulation.promises.ends import SimEnds
 
         return SimEnds(self, self._target, self._trouble, self._watch)
 

@@ -11,7 +11,7 @@ import pytest
 from tests.simulation.__main__ import RECORDED, main
 from tests.simulation.bugs import BUGS
 from tests.simulation.crowd import breaks
-from tests.simulation.invariants import AT_END, ON_COMMIT, ON_EFFECT
+from tests.simulation.promises.invariants import AT_END, ON_COMMIT, ON_EFFECT
 from tests.simulation.scenario import AREAS, FAULTS, draw, without
 from tests.simulation.shrink import find, report, shrink
 from tests.simulation.universe import play

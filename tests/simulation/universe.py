@@ -9,7 +9,11 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from tests.simulation import (
+from tests.simulation.agents import COMMANDS, PRICES, SimAgent
+from tests.simulation.answers import draw_policy
+from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
+from tests.simulation.people import Person
+from tests.simulation.promises import (
     by_hand,
     dialogue,
     discovered,
@@ -21,28 +25,24 @@ from tests.simulation import (
     taking_back,
     territory,
 )
-from tests.simulation.agents import COMMANDS, PRICES, SimAgent
-from tests.simulation.answers import draw_policy
-from tests.simulation.invariants import Violation, Watch
-from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
-from tests.simulation.people import Person
+from tests.simulation.promises.invariants import Violation, Watch
 from tests.simulation.rows import Change, Connection, Database
 from tests.simulation.scenario import Scenario
 from tests.simulation.services import AGENT, OTHER, Services
 from tests.simulation.target import SimRepository, Target
 from tests.simulation.trouble import History, Trouble
 
-from loopwright.adapters.membership import LeasedMembership
-from loopwright.core.awaited import Envelope
-from loopwright.core.errors import StoreUnavailable
-from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Finish, Leg, Loop, Plan, Run, Task
-from loopwright.core.policy import Limits, Policy
-from loopwright.core.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
-from loopwright.engine.handover import HUMAN
-from loopwright.engine.submit import Submission, submit
-from loopwright.engine.worker import WorkerLoop
-from loopwright.engine.world import HomePaths, Me, World
+from loopwright.adapters.home.membership import LeasedMembership
+from loopwright.core.rows.awaited import Envelope
+from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Run, Task
+from loopwright.core.values.errors import StoreUnavailable
+from loopwright.core.values.ids import Kind, make
+from loopwright.core.values.policy import Limits, Policy
+from loopwright.core.values.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
+from loopwright.engine.intake.submit import Submission, submit
+from loopwright.engine.people.handover import HUMAN
+from loopwright.engine.rows.world import HomePaths, Me, World
+from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Base, PlannedTask, PlannedWork
 from loopwright.testing.seeded_engine import Faults, SeededEngine
 from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop

@@ -11,7 +11,7 @@ from tests.trust.behaviour import Behaviour, Stage
 from tests.trust.lies_by_chance import UNSEEN
 from tests.trust.lies_to_the_harness import SECRET
 
-from loopwright.core.contradictions import file_of
+from loopwright.core.gates.contradictions import file_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

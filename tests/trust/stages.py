@@ -14,7 +14,7 @@ from tests.loaded import Said
 from tests.trust.behaviour import CHECKOUT, HOME, PLACE, Stage
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 KEPT = "kept.json"
 

@@ -15,10 +15,10 @@ import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.sandbox import Sandbox, task
 
-from loopwright.cli.receipt_check import look_again
-from loopwright.cli.receipt_files import read_receipt
-from loopwright.core.errors import LoopwrightError
-from loopwright.core.receipts import verify_receipt
+from loopwright.core.receipts.receipts import verify_receipt
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.services.receipts.receipt_check import look_again
+from loopwright.services.receipts.receipt_files import read_receipt
 
 CHANGES = 3
 """In each of the five parts; a hundred in the long version."""

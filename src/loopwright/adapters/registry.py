@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Final, cast
 
 from loopwright.config.nearest import did_you_mean
-from loopwright.core.errors import UserError
+from loopwright.core.values.errors import UserError
 from loopwright.ports import Agent, Gate, Source
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 AGENTS: Final[Mapping[str, str]] = MappingProxyType(
     {
         "acp": "loopwright.adapters.agents.acp.agent:acp",
-        "claude": "loopwright.adapters.agents.claude:ClaudeAgent",
+        "claude": "loopwright.adapters.agents.claude.claude:ClaudeAgent",
         "codex": "loopwright.adapters.agents.codex.agent:CodexAgent",
         "claude-acp": "loopwright.adapters.agents.acp.agent:claude",
         "command": "loopwright.adapters.agents.command:CommandAgent",
@@ -35,16 +35,16 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "beads": "loopwright.adapters.sources.beads:BeadsSource",
-        "feature_list": "loopwright.adapters.sources.feature_list:FeatureListSource",
-        "orchestrator": "loopwright.adapters.sources.orchestrator:OrchestratorSource",
-        "test_state": "loopwright.adapters.sources.test_state:LoopTestsSource",
-        "issues_json": "loopwright.adapters.sources.issues_json:IssuesSource",
-        "plan_md": "loopwright.adapters.sources.plan_md:PlanMdSource",
-        "prompt_md": "loopwright.adapters.sources.prompt_md:PromptSource",
-        "thoughts": "loopwright.adapters.sources.thoughts:ThoughtsSource",
-        "spec": "loopwright.adapters.sources.spec:SpecSource",
-        "yaml": "loopwright.adapters.sources.yaml_plan:YamlSource",
+        "beads": "loopwright.adapters.sources.beads.beads:BeadsSource",
+        "feature_list": "loopwright.adapters.sources.feature_list.feature_list:FeatureListSource",
+        "orchestrator": "loopwright.adapters.sources.orchestrator.orchestrator:OrchestratorSource",
+        "test_state": "loopwright.adapters.sources.test_state.test_state:LoopTestsSource",
+        "issues_json": "loopwright.adapters.sources.issues_json.issues_json:IssuesSource",
+        "plan_md": "loopwright.adapters.sources.plan_md.plan_md:PlanMdSource",
+        "prompt_md": "loopwright.adapters.sources.prompt_md.prompt_md:PromptSource",
+        "thoughts": "loopwright.adapters.sources.thoughts.thoughts:ThoughtsSource",
+        "spec": "loopwright.adapters.sources.spec.spec:SpecSource",
+        "yaml": "loopwright.adapters.sources.spec.yaml_plan:YamlSource",
     }
 )
 GATES: Final[Mapping[str, str]] = MappingProxyType(

@@ -16,32 +16,32 @@ from rich.markup import escape
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.plan_environment import gone
-from loopwright.adapters.host import host_id
-from loopwright.adapters.membership import ALL, LockedMembership
+from loopwright.adapters.home.membership import ALL, LockedMembership
+from loopwright.adapters.machine.host import host_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world
-from loopwright.cli.context import called_as
-from loopwright.cli.exits import ExitCode
-from loopwright.cli.follow import Display
-from loopwright.cli.lines import listed
-from loopwright.cli.table import exit_code
+from loopwright.cli.screens.follow import Display
+from loopwright.cli.screens.table import exit_code
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import listed
 from loopwright.config.resolve import Settings
-from loopwright.core.errors import LoopwrightError
-from loopwright.core.flakes import FOLDERS
-from loopwright.core.ids import short_id
-from loopwright.core.model import Attempt, Loop, Plan, Project, Run
-from loopwright.core.shell_hints import to_type
-from loopwright.core.states import LoopState, RunState
-from loopwright.engine import commands
-from loopwright.engine.feed import is_exported
-from loopwright.engine.finishes import is_open
-from loopwright.engine.later_edits import ended_plan, stale_items
-from loopwright.engine.moves import need
-from loopwright.engine.serving import is_served
-from loopwright.engine.source_debts import Untold, ask, is_asked, note_outcome
-from loopwright.engine.views import PlanView, plan_view
-from loopwright.engine.worker import WorkerLoop
-from loopwright.engine.world import HomePaths, World
+from loopwright.core.gates.flakes import FOLDERS
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Run
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import LoopState, RunState
+from loopwright.engine.people import commands
+from loopwright.engine.people.serving import is_served
+from loopwright.engine.plans.feed import is_exported
+from loopwright.engine.rows.finishes import is_open
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.source_debts import Untold, ask, is_asked, note_outcome
+from loopwright.engine.rows.world import HomePaths, World
+from loopwright.engine.sources.later_edits import ended_plan, stale_items
+from loopwright.engine.views.views import PlanView, plan_view
+from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
+from loopwright.services.homes.context import called_as
 
 FOLLOW_S = 1.0
 """How often a live picture is refreshed when nothing happens: for the running seconds, not for the news."""
@@ -365,7 +365,7 @@ async def is_worked_on(home: Home, project_id: str) -> bool:
 
 
 def _ids(kind: str) -> str:
-    from loopwright.adapters.host import new_id
+    from loopwright.adapters.machine.host import new_id
 
     return new_id(kind)
 

@@ -12,57 +12,111 @@ from cyclopts import App, Parameter
 from cyclopts.exceptions import CycloptsError
 
 from loopwright import __version__
-from loopwright.cli.exits import ExitCode
-from loopwright.cli.trouble import tell, trouble_of
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.trouble import tell, trouble_of
 
 COMMANDS: dict[str, tuple[str, str]] = {
-    "init": ("loopwright.cli.init:init", "Look at this repository and write a loopwright.toml."),
-    "run": ("loopwright.cli.run:run", "Do a plan: run agents until its checks pass."),
-    "worker": ("loopwright.cli.working:worker", "Join a home as one more worker and stay."),
-    "plan": ("loopwright.cli.plans:app", "Have a plan written for a goal, or check one."),
-    "status": ("loopwright.cli.status:status", "Show what is going on."),
-    "watch": ("loopwright.cli.status:watch", "Follow a plan live."),
-    "logs": ("loopwright.cli.logs:logs", "Show what an agent or a gate printed."),
-    "show": ("loopwright.cli.show:show", "Show one task: what was expected, what failed, what to do next."),
+    "init": (
+        "loopwright.cli.commands.start.init:init",
+        "Look at this repository and write a loopwright.toml.",
+    ),
+    "run": ("loopwright.cli.commands.start.run:run", "Do a plan: run agents until its checks pass."),
+    "worker": ("loopwright.cli.commands.start.working:worker", "Join a home as one more worker and stay."),
+    "plan": ("loopwright.cli.commands.start.plans:app", "Have a plan written for a goal, or check one."),
+    "status": ("loopwright.cli.commands.watch.status:status", "Show what is going on."),
+    "watch": ("loopwright.cli.commands.watch.status:watch", "Follow a plan live."),
+    "logs": ("loopwright.cli.commands.watch.logs:logs", "Show what an agent or a gate printed."),
+    "show": (
+        "loopwright.cli.commands.watch.show:show",
+        "Show one task: what was expected, what failed, what to do next.",
+    ),
     "inspect": (
-        "loopwright.cli.inspecting:inspect",
+        "loopwright.cli.commands.inspect.inspecting:inspect",
         "Gather what is known of a run, or of the project, in one packet.",
     ),
-    "audit": ("loopwright.cli.auditing:audit", "Say of finished items whether they really are."),
-    "metrics": ("loopwright.cli.metrics:metrics", "Show how well plans went: attempts, time, cost."),
-    "flaky": ("loopwright.cli.flaky:flaky", "List checks that failed and passed on the same tree."),
-    "questions": ("loopwright.cli.questions:questions", "List what waits for your answer."),
-    "answer": ("loopwright.cli.questions:answer", "Answer a question of a run."),
+    "audit": (
+        "loopwright.cli.commands.inspect.auditing:audit",
+        "Say of finished items whether they really are.",
+    ),
+    "metrics": (
+        "loopwright.cli.commands.watch.metrics:metrics",
+        "Show how well plans went: attempts, time, cost.",
+    ),
+    "flaky": (
+        "loopwright.cli.commands.watch.flaky:flaky",
+        "List checks that failed and passed on the same tree.",
+    ),
+    "questions": ("loopwright.cli.commands.decide.questions:questions", "List what waits for your answer."),
+    "answer": ("loopwright.cli.commands.decide.questions:answer", "Answer a question of a run."),
     "discovered": (
-        "loopwright.cli.discovered:app",
+        "loopwright.cli.commands.decide.discovered:app",
         "List work that agents came upon and left to others, or decide about it.",
     ),
-    "pause": ("loopwright.cli.control:pause", "Start nothing more; running agents may finish."),
-    "resume": ("loopwright.cli.control:resume", "Go on with a paused or stopped plan."),
-    "stop": ("loopwright.cli.control:stop", "Stop a plan now; all work is kept."),
-    "retry": ("loopwright.cli.control:retry", "Give a failed task another attempt."),
+    "pause": (
+        "loopwright.cli.commands.decide.control:pause",
+        "Start nothing more; running agents may finish.",
+    ),
+    "resume": ("loopwright.cli.commands.decide.control:resume", "Go on with a paused or stopped plan."),
+    "stop": ("loopwright.cli.commands.decide.control:stop", "Stop a plan now; all work is kept."),
+    "retry": ("loopwright.cli.commands.decide.control:retry", "Give a failed task another attempt."),
     "reject": (
-        "loopwright.cli.deciding:reject",
+        "loopwright.cli.commands.decide.deciding:reject",
         "Send work back with your words, also work that has landed.",
     ),
-    "rollback": ("loopwright.cli.deciding:rollback", "Take landed work back out of the plan branch."),
-    "take-over": ("loopwright.cli.handover:take_over", "Do a task yourself, in a checkout of its own."),
-    "hand-back": ("loopwright.cli.handover:hand_back", "Send what you did through the same checks."),
-    "reviewed": ("loopwright.cli.handover:reviewed", "Say that you have looked at what landed."),
-    "cancel": ("loopwright.cli.control:cancel", "Give up a task or a plan for good; all work stays pinned."),
-    "quota": ("loopwright.cli.quota:app", "Show what is left of the agents' accounts, or reopen one."),
-    "accept": ("loopwright.cli.finishing:accept", "Take a plan's work over, or some tasks of it."),
-    "reverify": ("loopwright.cli.control:reverify", "Run the complete gate of a failed plan once more."),
-    "receipt": ("loopwright.cli.receipts:app", "Show, verify, replay or hand on the record of a plan."),
-    "clean": ("loopwright.cli.clean:clean", "Delete what ended plans left in git and you have elsewhere."),
-    "doctor": ("loopwright.cli.doctor:doctor", "Check this machine: git, agents, disk, database."),
+    "rollback": (
+        "loopwright.cli.commands.decide.deciding:rollback",
+        "Take landed work back out of the plan branch.",
+    ),
+    "take-over": (
+        "loopwright.cli.commands.decide.handover:take_over",
+        "Do a task yourself, in a checkout of its own.",
+    ),
+    "hand-back": (
+        "loopwright.cli.commands.decide.handover:hand_back",
+        "Send what you did through the same checks.",
+    ),
+    "reviewed": (
+        "loopwright.cli.commands.decide.handover:reviewed",
+        "Say that you have looked at what landed.",
+    ),
+    "cancel": (
+        "loopwright.cli.commands.decide.control:cancel",
+        "Give up a task or a plan for good; all work stays pinned.",
+    ),
+    "quota": (
+        "loopwright.cli.commands.watch.quota:app",
+        "Show what is left of the agents' accounts, or reopen one.",
+    ),
+    "accept": (
+        "loopwright.cli.commands.decide.finishing:accept",
+        "Take a plan's work over, or some tasks of it.",
+    ),
+    "reverify": (
+        "loopwright.cli.commands.decide.control:reverify",
+        "Run the complete gate of a failed plan once more.",
+    ),
+    "receipt": (
+        "loopwright.cli.commands.inspect.receipts:app",
+        "Show, verify, replay or hand on the record of a plan.",
+    ),
+    "clean": (
+        "loopwright.cli.commands.maintain.clean:clean",
+        "Delete what ended plans left in git and you have elsewhere.",
+    ),
+    "doctor": (
+        "loopwright.cli.commands.maintain.doctor:doctor",
+        "Check this machine: git, agents, disk, database.",
+    ),
     "projects": (
-        "loopwright.cli.projects:app",
+        "loopwright.cli.commands.maintain.projects:app",
         "List the repositories of this home, or take up plans that it does not know.",
     ),
-    "config": ("loopwright.cli.config:app", "Show or check every setting, with its origin."),
-    "help": ("loopwright.cli.helping:help_", "Show what a command does, as --help does."),
-    "demo": ("loopwright.cli.demo:demo", "See the whole thing work, with a scripted agent."),
+    "config": (
+        "loopwright.cli.commands.maintain.config:app",
+        "Show or check every setting, with its origin.",
+    ),
+    "help": ("loopwright.cli.commands.maintain.helping:help_", "Show what a command does, as --help does."),
+    "demo": ("loopwright.cli.commands.start.demo:demo", "See the whole thing work, with a scripted agent."),
 }
 
 _OBJECTS = 200_000
@@ -84,7 +138,7 @@ class CommandLine(App):
         """Print the help of a command."""
         from rich.console import Console
 
-        from loopwright.cli.help_pages import HelpPages, optional_arguments
+        from loopwright.cli.shell.help_pages import HelpPages, optional_arguments
 
         _, apps, _ = self.parse_commands(tokens)
         self.help_formatter = HelpPages(optional_arguments(apps[-1]))
@@ -124,7 +178,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
-    from loopwright.core.errors import LoopwrightError
+    from loopwright.core.values.errors import LoopwrightError
 
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
@@ -133,13 +187,13 @@ def call(arguments: Sequence[str]) -> int:
     try:
         result = build()(list(arguments))
     except CycloptsError as mistake:
-        from loopwright.cli.output import complain
-        from loopwright.cli.typing_mistakes import told
+        from loopwright.cli.shell.output import complain
+        from loopwright.cli.shell.typing_mistakes import told
 
         message, hint = told(mistake)
         return complain(message, hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
     except LoopwrightError as known:
-        from loopwright.cli.mistakes import explain
+        from loopwright.cli.shell.mistakes import explain
 
         return explain(known, arguments, as_json=as_json)
     except KeyboardInterrupt:

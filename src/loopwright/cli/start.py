@@ -2,7 +2,7 @@
 
 import sys
 
-from loopwright.cli.trouble import tell, trouble_of
+from loopwright.cli.shell.trouble import tell, trouble_of
 
 
 def main() -> None:

@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from loopwright.config.home import expand
 from loopwright.config.kinds import Kind, text
-from loopwright.core.accounts import Account, Accounts
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.accounts import Account, Accounts
+from loopwright.core.values.errors import BadConfig
 
 ACCOUNT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
 _VARIABLE: Final = r"(?!LOOPWRIGHT_)[A-Za-z_][A-Za-z0-9_]{0,127}"

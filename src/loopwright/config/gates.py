@@ -14,7 +14,7 @@ from loopwright.config.kinds import (
     show_duration,
 )
 from loopwright.config.nearest import did_you_mean, quoted
-from loopwright.core.policy import GateCommand
+from loopwright.core.values.policy import GateCommand
 
 GATE_KEYS: Final[Mapping[str, str]] = {
     "name": "A short name for reports; the command itself when left out.",

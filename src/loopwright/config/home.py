@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.values.errors import BadConfig, UserError
 
 USER_FILE: Final = "config.toml"
 

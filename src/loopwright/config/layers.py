@@ -14,7 +14,7 @@ from loopwright.config.gates import GateProblem, WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
 from loopwright.config.settings import GROUPS, setting_of, settings
 from loopwright.config.toml_lines import key_lines
-from loopwright.core.policy import GateCommand
+from loopwright.core.values.policy import GateCommand
 
 PREFIX: Final = "LOOPWRIGHT_"
 PROJECT_FILE: Final = "loopwright.toml"

@@ -10,8 +10,8 @@ from loopwright.config.home import check_platform, default_home, expand, shorten
 from loopwright.config.layers import Layer, Level
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.settings import Setting, Values, setting_of, settings
-from loopwright.core.errors import BadConfig
-from loopwright.core.policy import GateCommand, Policy
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.ports import PlannedWork
 
 DEFAULT_ORIGIN = "default"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from loopwright.config.kinds import MAX_TEXT, Kind, WrongValue, is_inside, json_list
 from loopwright.config.nearest import did_you_mean, quoted
-from loopwright.core.policy import ConfiguredRunner
+from loopwright.core.values.policy import ConfiguredRunner
 
 RUNNER_KEYS: Final[Mapping[str, str]] = {
     "command": "A part of the commands that start it, in gates and in acceptance.",

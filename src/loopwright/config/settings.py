@@ -43,9 +43,16 @@ from loopwright.config.kinds import (
 )
 from loopwright.config.options import OPTION
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.policy import ConfiguredRunner, GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
-from loopwright.core.prices import read_price
-from loopwright.core.waiting import HOUR
+from loopwright.core.policy.prices import read_price
+from loopwright.core.values.policy import (
+    ConfiguredRunner,
+    GateCommand,
+    Limits,
+    Policy,
+    ReviewPolicy,
+    RoundsPolicy,
+)
+from loopwright.core.values.waiting import HOUR
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 

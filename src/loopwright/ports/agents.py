@@ -6,12 +6,12 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol, runtime_checkable
 
-from loopwright.core.awaited import QuotaWindow
-from loopwright.core.failures import Failure
-from loopwright.core.homes import HomePath
-from loopwright.core.model import Usage
-from loopwright.core.permissions import Permissions
-from loopwright.core.questions import Asking
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.awaited import QuotaWindow
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.homes import HomePath
+from loopwright.core.values.permissions import Permissions
 from loopwright.ports.processes import Exit, OutputLine
 
 

@@ -19,7 +19,7 @@ class Clock(Protocol):
 
 
 Ids = Callable[[str], str]
-"""Draws a new id for a prefix of `core.ids.Kind`."""
+"""Draws a new id for a prefix of `core.values.ids.Kind`."""
 
 
 Failpoint = Callable[[str], None]

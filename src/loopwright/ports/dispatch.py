@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Protocol
 
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 
 Execute = Callable[[Leg], Awaitable[None]]
 """Runs one leg to its end; idempotent, because an engine may call it again."""

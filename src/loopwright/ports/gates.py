@@ -6,10 +6,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.findings import Verdict
-from loopwright.core.homes import HomeView
-from loopwright.core.policy import ConfiguredRunner, GateCommand
-from loopwright.core.witnesses import Witnessed
+from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.homes import HomeView
+from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 from loopwright.ports.git import Tracked
 from loopwright.ports.processes import Exit, RunSpec
 

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
-from loopwright.core.gate_reach import Line
-from loopwright.core.patches import Patch
+from loopwright.core.integrity.gate_reach import Line
+from loopwright.core.values.patches import Patch
 from loopwright.ports.ends import Ends
 
 

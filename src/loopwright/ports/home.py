@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.discoveries import Discovery
-from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import Loop, Plan, Project, Row
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.model import Loop, Plan, Project, Row
+from loopwright.core.values.happenings import RecordedEvent
 
 
 class Membership(Protocol):

@@ -6,8 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from loopwright.core.homes import HomeView
-from loopwright.core.policy import Limits
+from loopwright.core.values.homes import HomeView
+from loopwright.core.values.policy import Limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.containment import Containment, MadeWith
-from loopwright.core.homes import HomeView
+from loopwright.core.values.containment import Containment, MadeWith
+from loopwright.core.values.homes import HomeView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

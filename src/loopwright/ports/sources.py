@@ -7,8 +7,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from loopwright.core.doc_sync import DocSync
-from loopwright.core.policy import GateCommand, HeldOut
+from loopwright.core.replies.doc_sync import DocSync
+from loopwright.core.values.policy import GateCommand, HeldOut
 
 
 class Mark(StrEnum):
@@ -85,7 +85,7 @@ class PlannedWork:
     evaluated: str = ""
     """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
     rounds: bool = False
-    """It is one prompt, done again and again until a condition stops that (`core.rounds`)."""
+    """It is one prompt, done again and again until a condition stops that (`core.policy.rounds`)."""
     is_copy: bool = False
     """It is a copy of what is kept elsewhere: what is open in a newer one was perhaps only not closed there yet."""
     doc_sync: DocSync | None = None
@@ -186,7 +186,7 @@ class EvaluatedPlan:
     passed: bool
     at: datetime
     found: frozenset[str] = frozenset()
-    """The checks that found something (`core.evaluating`), were it only worth telling."""
+    """The checks that found something (`core.plans.evaluating`), were it only worth telling."""
     against: tuple[str, ...] = ()
     """What speaks against running it."""
     despite: str = ""

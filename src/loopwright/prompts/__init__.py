@@ -1,14 +1,14 @@
 """What agents are told, as template files: one per role here, and in `parts` what goes into a task's description.
 
-`core.templates` says how they are written, and `engine.templates` which one a run gets. A project can replace those of
-the roles (`docs/prompts.md`). No text that an agent reads belongs into Python.
+`core.values.templates` says how they are written, and `engine.attempt.templates` which one a run gets. A project can
+replace those of the roles (`docs/prompts.md`). No text that an agent reads belongs into Python.
 """
 
 from functools import cache
 from importlib.resources import files
 
-from loopwright.core import templates
-from loopwright.core.templates import Template
+from loopwright.core.values import templates
+from loopwright.core.values.templates import Template
 
 
 @cache

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import json_object, readable, remembered, whole_number
-from loopwright.core.failures import RULES, Failure
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import RULES, Failure
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,

@@ -12,7 +12,7 @@ from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
 from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 from loopwright.ports import Execute
 from loopwright.testing.virtual_loop import Process
 

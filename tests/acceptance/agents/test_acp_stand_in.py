@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance.cli.program import repository
 from tests.acceptance.control.workshop import Workshop
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 from loopwright.keeper import places
 from loopwright.testing import stand_ins
 

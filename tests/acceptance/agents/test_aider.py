@@ -8,7 +8,7 @@ from tests.acceptance.cli.program import executable
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 
 DOCS = Path(__file__).parents[3] / "docs" / "agents.md"
 

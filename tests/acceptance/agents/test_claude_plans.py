@@ -8,8 +8,8 @@ from tests.acceptance.agents.programs import CLAUDE
 from tests.acceptance.control.greeting import ANSWER, GOAL, NAME, PLAN, changed
 from tests.acceptance.control.workshop import Workshop
 
-from loopwright.core.model import Attempt, Plan, Role, Run
-from loopwright.core.permissions import Access
+from loopwright.core.rows.model import Attempt, Plan, Role, Run
+from loopwright.core.values.permissions import Access
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall
 from loopwright.testing.model_server.scenario_file import parse

@@ -5,7 +5,7 @@ from tests.acceptance.agents.programs import CODEX
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 from loopwright.testing import scenarios
 
 pytestmark = pytest.mark.skipif(CODEX.binary is None, reason="the openai-codex wheel is not installed")

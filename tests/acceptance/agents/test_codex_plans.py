@@ -7,8 +7,8 @@ from tests.acceptance.agents.programs import CODEX
 from tests.acceptance.control.greeting import ANSWER, GOAL, NAME, PLAN
 from tests.acceptance.control.workshop import Workshop
 
-from loopwright.core.model import Role, Run
-from loopwright.core.permissions import Access
+from loopwright.core.rows.model import Role, Run
+from loopwright.core.values.permissions import Access
 from loopwright.testing import scenarios
 
 pytestmark = pytest.mark.skipif(CODEX.binary is None, reason="the openai-codex wheel is not installed")

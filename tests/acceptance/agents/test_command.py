@@ -6,9 +6,9 @@ from tests.acceptance.cli.program import executable
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.failures import Failure
-from loopwright.core.model import Role, Run, Task
-from loopwright.core.states import RunState
+from loopwright.core.rows.model import Role, Run, Task
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import RunState
 
 PROGRAM = """
 case "$(cat)" in

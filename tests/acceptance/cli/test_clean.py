@@ -2,7 +2,7 @@
 
 from tests.acceptance.sandbox import Sandbox, task
 
-from loopwright.core.ids import short_id
+from loopwright.core.values.ids import short_id
 
 
 def _ours(sandbox: Sandbox) -> list[str]:

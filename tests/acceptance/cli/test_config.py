@@ -8,7 +8,7 @@ from tests.acceptance.sandbox import Sandbox, task
 
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.settings import settings
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 
 @pytest.fixture

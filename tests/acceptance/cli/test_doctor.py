@@ -271,7 +271,7 @@ def test_work_in_quarantine_and_projects_that_are_gone_are_named(
 ) -> None:
     from datetime import UTC, datetime
 
-    from loopwright.core.model import Project
+    from loopwright.core.rows.model import Project
 
     project = tmp_path / "project"
     project.mkdir()

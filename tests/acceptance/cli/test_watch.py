@@ -6,7 +6,7 @@ from tests.acceptance.cli.conftest import Live
 from tests.acceptance.sandbox import Sandbox
 from tests.waiting import eventually
 
-from loopwright.core.ids import short_id
+from loopwright.core.values.ids import short_id
 
 
 def test_watch_of_a_resting_plan_shows_it_and_ends_with_its_exit_code(

@@ -9,9 +9,9 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.awaited import Question
-from loopwright.core.discoveries import Discovery
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.model import Plan, Role, Run
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall
 

@@ -7,7 +7,7 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 
 LOOK = "(echo pids; ls -d /proc/[0-9]* | wc -l; cat /proc/1/comm; ls -A ~; ls {outside} {home} 2>&1) > {into}"
 

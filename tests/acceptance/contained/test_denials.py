@@ -9,9 +9,9 @@ import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Plan, Role, Run
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.rows.model import Loop, Plan, Role, Run
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.containers import IMAGE, SIGN
 
-from loopwright.core.discoveries import Discovery
-from loopwright.core.failures import Failure
-from loopwright.core.model import Loop, Plan, Role, Run
-from loopwright.core.states import AttemptState, LoopState
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.model import Loop, Plan, Role, Run
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import AttemptState, LoopState
 
 pytestmark = pytest.mark.containers
 

@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Role, Run
+from loopwright.core.rows.model import Role, Run
 from loopwright.testing import stand_ins
 
 

@@ -6,7 +6,7 @@ import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, VerdictRecord
+from loopwright.core.rows.model import Plan, VerdictRecord
 
 
 def standings(document: Any) -> dict[str, list[str]]:

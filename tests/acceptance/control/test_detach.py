@@ -7,7 +7,7 @@ from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 
 def test_run_detach_leaves_the_plan_to_a_process_of_its_own_session(shop: Workshop) -> None:

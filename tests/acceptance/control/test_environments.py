@@ -6,7 +6,7 @@ from tests.acceptance.cli.program import executable, repository
 from tests.acceptance.control.workshop import HALF_DONE, Workshop
 from tests.acceptance.sandbox import FILES, task
 
-from loopwright.core.model import Loop, Plan
+from loopwright.core.rows.model import Loop, Plan
 
 SETTINGS = {"environment": ["WORD", "FILED"], "environment_plain": ["KIND"]}
 

@@ -10,8 +10,8 @@ import pytest
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Finish, Plan, Role, Run, Task
-from loopwright.core.states import FinishState
+from loopwright.core.rows.model import Finish, Plan, Role, Run, Task
+from loopwright.core.values.states import FinishState
 from loopwright.testing.forges import FakeGitHub, Trouble
 
 

@@ -5,7 +5,7 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Loop, Plan, Role, Run
+from loopwright.core.rows.model import Loop, Plan, Role, Run
 
 
 def _paused(shop: Workshop) -> None:

@@ -8,8 +8,8 @@ from tests.acceptance.control.greeting import BROKEN, GOAL, MISTAKE, NAME, PLAN,
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Role, Run, Task
-from loopwright.core.permissions import Access
+from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
+from loopwright.core.values.permissions import Access
 
 
 def answers(text: str) -> list[dict[str, Any]]:

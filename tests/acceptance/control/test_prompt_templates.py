@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 from loopwright.prompts import packaged
 
 OWN = """\

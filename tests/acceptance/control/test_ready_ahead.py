@@ -6,8 +6,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Role, Run, Task
-from loopwright.core.states import AttemptState, RunState
+from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
+from loopwright.core.values.states import AttemptState, RunState
 
 
 def test_what_waited_sees_what_landed_meanwhile_and_is_set_up_for_it(shop: Workshop) -> None:

@@ -14,9 +14,9 @@ from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright import asking
-from loopwright.core.awaited import Question
-from loopwright.core.model import Plan, Review, Role, Run
+from loopwright.adapters.agents import asking
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.model import Plan, Review, Role, Run
 from loopwright.keeper import redact
 
 OF_THE_ENVIRONMENT = "correct horse battery staple 77"
@@ -247,7 +247,7 @@ tasks:
 
 
 def test_what_an_agent_asks_by_its_tool_is_kept_without_secrets(tmp_path: Path) -> None:
-    from loopwright.adapters.asked import asked_by_tool
+    from loopwright.adapters.agents.asked import asked_by_tool
 
     said = {"question": f"May I use {SHAPES['github']} and {OF_THE_ENVIRONMENT}?"}
     calls = [

@@ -14,7 +14,7 @@ from tests.acceptance.control.workshop import Workshop, send
 from tests.acceptance.sandbox import Background, task
 from tests.waiting import eventually
 
-from loopwright.core.model import Loop, Plan, Run
+from loopwright.core.rows.model import Loop, Plan, Run
 
 STUBBORN = [
     {

@@ -8,8 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import FILES, task
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Loop, Plan, Role, Run
-from loopwright.core.states import AttemptState, RunState
+from loopwright.core.rows.model import Attempt, Loop, Plan, Role, Run
+from loopwright.core.values.states import AttemptState, RunState
 
 
 @pytest.mark.trap("hijacked loop")

@@ -12,7 +12,7 @@ from tests.acceptance.sandbox import Sandbox, task
 from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 TASKS = [
     task("a", "grep -q right a.txt"),

@@ -11,7 +11,7 @@ from tests.acceptance.faults.test_disk_and_database import mounted
 from tests.acceptance.sandbox import Sandbox, task
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.cli.trouble import trouble_of
+from loopwright.cli.shell.trouble import trouble_of
 
 
 def _limited(sandbox: Sandbox, kind: int, limit: int, *arguments: str) -> subprocess.CompletedProcess[str]:

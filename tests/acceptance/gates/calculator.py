@@ -12,7 +12,7 @@ from tests.acceptance.gates.bare_python import bare_python
 from tests.acceptance.sandbox import task
 from tests.loaded import Said
 
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 CALC = "def add(a, b):\n    return a + b\n"
 BROKEN = "def add(a, b):\n    return 0\n\n\ndef mul(a, b):\n    return a * b\n"

@@ -9,7 +9,7 @@ from tests.acceptance.gates.bare_python import bare_python
 from tests.acceptance.gates.calculator import NOT_OURS, write
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan
+from loopwright.core.rows.model import Plan
 
 PYTEST = f"python -B -m pytest -q {NOT_OURS}"
 CALC = "def add(a, b):\n    return a + b\n"

@@ -4,7 +4,7 @@ from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import PYTEST, Calculator, write
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 
 NAMES = ("sub", "div")
 TEST = "def test_{0}():\n    from {0} import {0}\n\n    assert {0}(6, 3) == {1}\n"

@@ -8,7 +8,7 @@ from tests.acceptance.gates.calculator import PYTEST, RIGHT, TESTS, Calculator, 
 from tests.acceptance.gates.test_witness import bad, commit
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Role, Run, VerdictRecord
+from loopwright.core.rows.model import Role, Run, VerdictRecord
 
 CHANCE = """import pathlib
 

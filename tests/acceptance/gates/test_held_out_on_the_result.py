@@ -7,8 +7,8 @@ from pathlib import Path
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run, VerdictRecord
-from loopwright.core.states import PlanState
+from loopwright.core.rows.model import Plan, Role, Run, VerdictRecord
+from loopwright.core.values.states import PlanState
 
 SECRET = "seventeen doubled is thirty-four"
 HINT = "Every whole number has to be doubled."

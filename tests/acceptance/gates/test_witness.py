@@ -9,7 +9,7 @@ from tests.acceptance.gates.calculator import BROKEN, PYTEST, RIGHT, TESTS, WORK
 from tests.acceptance.sandbox import task
 from tests.loaded import Said
 
-from loopwright.core.model import Plan, Role, Run, VerdictRecord
+from loopwright.core.rows.model import Plan, Role, Run, VerdictRecord
 
 
 def commit(calculator: Calculator, **files: str) -> None:

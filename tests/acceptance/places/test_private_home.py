@@ -7,7 +7,7 @@ import pytest
 from tests.acceptance.control.workshop import HALF_DONE, Workshop
 from tests.acceptance.sandbox import task
 
-from loopwright.core.model import Plan, Role, Run
+from loopwright.core.rows.model import Plan, Role, Run
 
 LOOK = 'cd; pwd; ls -A; cat .gitconfig; test -e .netrc && cat .netrc; echo dropped > left; echo "$TMPDIR"'
 

@@ -7,7 +7,7 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.model import Attempt, Plan, Role, Run
+from loopwright.core.rows.model import Attempt, Plan, Role, Run
 
 
 def test_setup_and_copied_files_are_there_for_agent_and_gates_and_never_committed(shop: Workshop) -> None:

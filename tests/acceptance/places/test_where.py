@@ -10,7 +10,7 @@ from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.loaded import Said
 
-from loopwright.core.model import Attempt, Plan, Project
+from loopwright.core.rows.model import Attempt, Plan, Project
 
 
 def _merge(said: Said, folder: Path) -> None:

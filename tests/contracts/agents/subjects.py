@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.testing import stand_ins

@@ -14,8 +14,8 @@ from tests.cases import each_case
 from tests.contracts.agents.subjects import SUBJECTS
 
 from loopwright.adapters.agents.output import json_object
-from loopwright.core.permissions import Wish
-from loopwright.core.questions import Asking
+from loopwright.core.replies.questions import Asking
+from loopwright.core.values.permissions import Wish
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,

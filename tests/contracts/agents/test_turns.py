@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from tests.contracts.agents.subjects import SUBJECTS
 
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.errors import BadConfig
 from loopwright.ports import AgentRequest
 from loopwright.testing.conformance import Subject
 

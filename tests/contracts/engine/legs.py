@@ -6,7 +6,7 @@ from itertools import count
 
 from tests.waiting import eventually_async
 
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 
 
 class Legs:

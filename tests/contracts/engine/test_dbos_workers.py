@@ -15,8 +15,8 @@ from tests.contracts.engine.conftest import VERSION
 from tests.contracts.engine.legs import Legs
 from tests.waiting import eventually_async
 
-from loopwright.core.errors import BadConfig, StoreUnavailable
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
+from loopwright.core.values.errors import BadConfig, StoreUnavailable
 
 # To load it takes a second: not for every process that only collects.
 pytestmark = pytest.mark.skipif(find_spec("dbos") is None, reason="no DBOS")

@@ -7,7 +7,7 @@ from tests.waiting import eventually_async
 
 from loopwright.adapters.dispatch import local
 from loopwright.adapters.dispatch.local import LocalEngine
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 
 
 async def test_the_oldest_ended_legs_are_forgotten_so_that_memory_is_bounded(legs: Legs) -> None:

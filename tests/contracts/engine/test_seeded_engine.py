@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 from loopwright.testing.seeded_engine import Faults, SeededEngine
 from loopwright.testing.virtual_loop import Process, VirtualLoop
 

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from loopwright.adapters.dispatch.dbos import DbosEngine
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 
 
 async def _see(path: Path) -> None:

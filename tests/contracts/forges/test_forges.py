@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.forge.choosing import open_forge
-from loopwright.core.errors import Busy, Refused
+from loopwright.core.values.errors import Busy, Refused
 from loopwright.ports import Forge, Request, Wanted
 from loopwright.testing.forges import FakeForge, FakeGitHub, FakeGitLab, Trouble
 

@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.plan_file import MAX_BYTES
+from loopwright.adapters.sources.text.plan_file import MAX_BYTES
 
 SEED: Final = int(os.environ.get("HOSTILE_SEED") or random.SystemRandom().getrandbits(32))
 """Of what is made by chance: another each time, and said when something fails."""

@@ -12,8 +12,8 @@ from tests.acceptance.sandbox import Sandbox
 from tests.contracts.sources.hostile import FORMS, HOSTILE, NO_LINE, OF_THE_FORM, SEED, laid
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.reading import read, recognise
-from loopwright.core.errors import BadPlan, UserError
+from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.core.values.errors import BadPlan, UserError
 
 _LONGEST = 2000
 _LOCATED = re.compile(r"[^:]+:[1-9][0-9]*: |and [0-9]+ more")

@@ -9,11 +9,11 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
-from loopwright.core.happenings import Event
-from loopwright.core.ids import Kind, make
-from loopwright.core.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.policy import Policy
-from loopwright.core.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.values.happenings import Event
+from loopwright.core.values.ids import Kind, make
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
 
 AT = datetime(2031, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 JSON_VALUES = st.recursive(

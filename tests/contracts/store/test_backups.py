@@ -10,8 +10,8 @@ import pytest
 
 from loopwright.adapters.store import backups
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.errors import DamagedDatabase
-from loopwright.core.model import RESTORED, Cursor
+from loopwright.core.rows.model import RESTORED, Cursor
+from loopwright.core.values.errors import DamagedDatabase
 
 NOW = datetime.now(UTC)
 

@@ -13,8 +13,8 @@ from loopwright.adapters.store.glimpse import Glimpse
 from loopwright.adapters.store.schema import table_of
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import VERSION_TABLE
-from loopwright.core.model import ROW_TYPES, Attempt, Plan, Project, Task
-from loopwright.core.states import AttemptState, TaskState
+from loopwright.core.rows.model import ROW_TYPES, Attempt, Plan, Project, Task
+from loopwright.core.values.states import AttemptState, TaskState
 
 
 @pytest.fixture

@@ -16,8 +16,8 @@ import pytest
 from tests.contracts.store.rows import event, project
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.errors import BadConfig, NewerDatabase, NotFound, StoreUnavailable
-from loopwright.core.model import Cursor, Project
+from loopwright.core.rows.model import Cursor, Project
+from loopwright.core.values.errors import BadConfig, NewerDatabase, NotFound, StoreUnavailable
 
 ROOT = Path(__file__).parents[3]
 
@@ -152,8 +152,8 @@ def test_a_folder_that_another_user_owns_is_said() -> None:
     script = (
         "import os, sys\n"
         "from loopwright.adapters.store.sql import SqlStore\n"
-        "from loopwright.core.errors import StoreUnavailable\n"
-        "from loopwright.core.model import Cursor\n"
+        "from loopwright.core.values.errors import StoreUnavailable\n"
+        "from loopwright.core.rows.model import Cursor\n"
         "import loopwright.adapters.store.sqlite\n"
         "os.setuid(65534)\n"
         "try:\n"

@@ -15,12 +15,12 @@ from tests.contracts.store.rows import AT, attempt, family, filled, loop, plan, 
 
 from loopwright.adapters.store.codec import from_document
 from loopwright.adapters.store.schema import table_of
-from loopwright.core.documents import document
-from loopwright.core.errors import StaleVersion
-from loopwright.core.findings import Check, CheckStatus, Verdict, VerdictStatus
-from loopwright.core.model import ROW_TYPES, Attempt, Command, Cursor, Loop, Plan, Project, Task
-from loopwright.core.policy import GateCommand
-from loopwright.core.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
+from loopwright.core.rows.documents import document
+from loopwright.core.rows.model import ROW_TYPES, Attempt, Command, Cursor, Loop, Plan, Project, Task
+from loopwright.core.values.errors import StaleVersion
+from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
 
 
 async def test_a_row_comes_back_as_it_was_put_in(store: Any) -> None:

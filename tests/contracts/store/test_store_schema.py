@@ -12,8 +12,8 @@ from tests.cases import each_case
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.codec import fields_of
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.happenings import RecordedEvent
-from loopwright.core.model import ROW_TYPES
+from loopwright.core.rows.model import ROW_TYPES
+from loopwright.core.values.happenings import RecordedEvent
 from loopwright.testing.memory_store import MemoryStore
 
 STORAGE = {

@@ -20,7 +20,7 @@ from loopwright.adapters.store.chain import verify_chain
 from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.wake import Signal
-from loopwright.core.model import Cursor, Project
+from loopwright.core.rows.model import Cursor, Project
 
 ROOT = Path(__file__).parents[3]
 Start = Callable[[str, str], "subprocess.Popen[str]"]

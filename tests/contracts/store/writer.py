@@ -4,8 +4,8 @@ import sys
 from typing import Any
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.happenings import Event
-from loopwright.core.model import Cursor
+from loopwright.core.rows.model import Cursor
+from loopwright.core.values.happenings import Event
 
 
 def count_up(tx: Any) -> int:

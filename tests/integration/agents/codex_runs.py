@@ -13,10 +13,10 @@ from uuid import uuid4
 
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.user_folder import Views
-from loopwright.core.policy import Limits
-from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.adapters.home.user_folder import Views
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.policy import Limits
+from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
 from loopwright.testing.codex_binary import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario

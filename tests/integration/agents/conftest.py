@@ -10,12 +10,12 @@ from uuid import uuid4
 
 import pytest
 
-from loopwright.adapters.agents.claude import ClaudeAgent
+from loopwright.adapters.agents.asked import ask_tool
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.environment import agent_environment, secret_values
-from loopwright.adapters.asked import ask_tool
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.policy import Limits
-from loopwright.engine.runs import agent_spec, drive_agent
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.policy import Limits
+from loopwright.engine.processes.runs import agent_spec, drive_agent
 from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Spent
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer, Scenario

@@ -13,15 +13,15 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, keepers, make_spec, text_of
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
+from loopwright.adapters.agents.transcripts import carry_transcript
+from loopwright.adapters.home.user_folder import Views
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.adapters.transcripts import carry_transcript
-from loopwright.adapters.user_folder import Views
-from loopwright.core.failures import Failure
-from loopwright.core.homes import HomeView, PrivatePath
-from loopwright.core.policy import Limits
-from loopwright.engine.runs import agent_spec, drive_agent
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.homes import HomeView, PrivatePath
+from loopwright.core.values.policy import Limits
+from loopwright.engine.processes.runs import agent_spec, drive_agent
 from loopwright.ports import AgentRequest, Invocation, Reach, RunSpec, Spent
 
 __all__ = ["keepers", "make_spec"]

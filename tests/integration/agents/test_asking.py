@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 from tests.waiting import eventually
 
-from loopwright import asking
-from loopwright.adapters.asked import ask_tool, asked_by_tool, discovered_by_tool
-from loopwright.core.discoveries import MOST_DISCOVERED, Noticed
-from loopwright.core.questions import MOST_QUESTIONS, Asking, asking_of
+from loopwright.adapters.agents import asking
+from loopwright.adapters.agents.asked import ask_tool, asked_by_tool, discovered_by_tool
+from loopwright.core.replies.discoveries import MOST_DISCOVERED, Noticed
+from loopwright.core.replies.questions import MOST_QUESTIONS, Asking, asking_of
 
 
 class Server:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters.agents.command import CommandAgent
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 
 AGENT = CommandAgent()
 PROMPT = 'Write it\'s "name" and $HOME;\n{model} stays as it is.'

@@ -8,8 +8,8 @@ import pytest
 from tests.acceptance.cli.program import executable
 
 from loopwright.adapters.agents.acp import agent as acp
-from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.core.failures import Failure
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
+from loopwright.core.values.failures import Failure
 
 DEAF = """
 import json, signal, sys, time

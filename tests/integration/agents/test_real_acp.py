@@ -24,11 +24,11 @@ from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.failures import Failure
-from loopwright.core.permissions import OWN_TOOL, Access, Permissions
-from loopwright.core.policy import Limits
-from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import OWN_TOOL, Access, Permissions
+from loopwright.core.values.policy import Limits
+from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, OutputLine, Spent, ToolServer
 from loopwright.testing import scenarios

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.core.awaited import QuotaKind
-from loopwright.core.envelopes import limited_model
-from loopwright.core.failures import Failure
-from loopwright.core.permissions import Access, Permissions
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
+from loopwright.core.policy.envelopes import limited_model
+from loopwright.core.rows.awaited import QuotaKind
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude

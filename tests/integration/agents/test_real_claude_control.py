@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from loopwright.adapters.asked import asked_by_tool
-from loopwright.asking import ANSWER
-from loopwright.core import reviews
-from loopwright.core.failures import Failure
-from loopwright.core.patches import ChangedFile, Patch
-from loopwright.core.permissions import Access, Permissions
+from loopwright.adapters.agents.asked import asked_by_tool
+from loopwright.adapters.agents.asking import ANSWER
+from loopwright.core.replies import reviews
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.patches import ChangedFile, Patch
+from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import Spent, ToolServer
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall

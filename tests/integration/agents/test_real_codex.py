@@ -14,11 +14,11 @@ import psutil
 import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
-from loopwright.core.awaited import QuotaKind
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
-from loopwright.core.permissions import Access, Permissions
-from loopwright.core.policy import Limits
+from loopwright.core.rows.awaited import QuotaKind
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Access, Permissions
+from loopwright.core.values.policy import Limits
 from loopwright.ports import AgentRequest, OutputLine, ToolServer
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Rejection, Reply, Scenario, ToolCall, Trouble

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.reading import read
+from loopwright.adapters.sources.text.reading import read
 from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.testing.sample import EVIDENCE, demo_plan, demo_script, make_sample_repository
 from loopwright.testing.scripted import ScriptedAgent, write_script

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from tests.waiting import eventually
 
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
 from loopwright.testing import agent_program
 from loopwright.testing.scripted import PROGRAM, ScriptedAgent, read_journal, write_script
 

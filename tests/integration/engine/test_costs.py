@@ -13,12 +13,12 @@ import pytest
 from bench.counted import shape
 from bench.instant import InstantRepository, instant_world, submission, work
 
-from loopwright.adapters.host import new_id
-from loopwright.adapters.statefiles import ProjectStateFiles
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.model import Plan
-from loopwright.core.states import PlanState
-from loopwright.engine.submit import submit
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.states import PlanState
+from loopwright.engine.intake.submit import submit
 from loopwright.testing.virtual_loop import VirtualClock, VirtualLoop
 
 TASKS = 30

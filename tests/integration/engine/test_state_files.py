@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.statefiles import ProjectStateFiles
-from loopwright.core.happenings import RecordedEvent
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.core.values.happenings import RecordedEvent
 
 
 def events(*numbers: int) -> list[RecordedEvent]:

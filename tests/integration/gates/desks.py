@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.core.findings import Verdict
-from loopwright.core.policy import ConfiguredRunner, GateCommand
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 from loopwright.ports import Exit, GateRequest
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

@@ -6,7 +6,7 @@ import pytest
 from tests.integration.gates.desks import command, ended
 
 from loopwright.adapters.gates.commands import CommandGate, OutputLimits
-from loopwright.core.findings import VerdictStatus
+from loopwright.core.values.findings import VerdictStatus
 
 GOOD = '<testsuite><testcase name="ok"/></testsuite>'
 BAD = '<testsuite><testcase name="no"><failure message="why"/></testcase></testsuite>'

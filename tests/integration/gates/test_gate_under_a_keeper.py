@@ -12,8 +12,8 @@ from tests.integration.gates.desks import command
 from tests.waiting import eventually_async
 
 from loopwright.adapters.gates.commands import RUNNER, CommandGate
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.findings import VerdictStatus
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.findings import VerdictStatus
 from loopwright.ports import GateRequest
 
 

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.git.files import delete
-from loopwright.cli.clean_tree import clean_tree
-from loopwright.cli.kept_bases import Bases
+from loopwright.adapters.machine.files import delete
 from loopwright.config.resolve import Settings, load
-from loopwright.core.on_the_base import Condition, conditions
-from loopwright.core.policy import GateCommand
+from loopwright.core.plans.on_the_base import Condition, conditions
+from loopwright.core.values.policy import GateCommand
+from loopwright.services.gates.clean_tree import clean_tree
+from loopwright.services.gates.kept_bases import Bases
 from loopwright.testing.sample import make_sample_repository
 
 TREE = "a" * 40

@@ -6,7 +6,7 @@ import pytest
 from tests.integration.gates.desks import Desk, command
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.core.findings import VerdictStatus
+from loopwright.core.values.findings import VerdictStatus
 
 TESTS = command(f"{sys.executable} -B -m pytest -q -p no:cacheprovider tests", "tests")
 NARROW = command(f"{TESTS.command}/test_a.py", "narrow")

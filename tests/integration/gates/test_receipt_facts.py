@@ -10,16 +10,14 @@ from uuid import UUID, uuid4
 import pytest
 from tests.integration.gates.desks import command, ended
 
-from loopwright.adapters.evidence import evidence_hash, listing
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.git.repository import GitRepository
-from loopwright.adapters.receipts import gather_facts
-from loopwright.core.errors import UserError
-from loopwright.core.model import Attempt, Plan, Project, Task, VerdictRecord
-from loopwright.core.policy import Policy
-from loopwright.core.receipt_landings import landing_hash
-from loopwright.core.receipts import (
+from loopwright.adapters.home.receipts import gather_facts
+from loopwright.adapters.processes.evidence import evidence_hash, listing
+from loopwright.core.gates.verdicts import gate_key
+from loopwright.core.receipts.receipt_landings import landing_hash
+from loopwright.core.receipts.receipts import (
     GitFacts,
     build_receipt,
     fingerprint,
@@ -27,8 +25,10 @@ from loopwright.core.receipts import (
     render,
     verify_receipt,
 )
-from loopwright.core.states import AttemptState, PlanState, TaskState
-from loopwright.core.verdicts import gate_key
+from loopwright.core.rows.model import Attempt, Plan, Project, Task, VerdictRecord
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import AttemptState, PlanState, TaskState
 from loopwright.ports import GateRequest, Trailers
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)

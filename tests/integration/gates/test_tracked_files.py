@@ -9,7 +9,7 @@ import pytest
 from tests.integration.gates.desks import Desk, command, ended
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.core.findings import Verdict
+from loopwright.core.values.findings import Verdict
 from loopwright.ports import Tracked
 
 FILES = {"calc.py": "one\n", "ci/check.sh": "true\n", "notes.txt": "two\n"}

@@ -1,6 +1,6 @@
 """What a reviewer is shown of a change, from real git."""
 
-from tests.integration.git.test_overlays import changed
+from tests.integration.git.workspaces.test_overlays import changed
 from tests.integration.git.world import World
 
 

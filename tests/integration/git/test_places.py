@@ -12,7 +12,7 @@ import pytest
 from tests.integration.git.world import AT, BRANCH, World, sh, start_repository, trailers, write
 
 from loopwright.adapters.git import GitRepository
-from loopwright.core.errors import LoopwrightError, NotARepository, NotFound
+from loopwright.core.values.errors import LoopwrightError, NotARepository, NotFound
 
 
 async def whole_way(world: World, prefix: str = "") -> None:
@@ -198,7 +198,7 @@ import asyncio, sys
 from datetime import UTC, datetime
 from pathlib import Path
 from loopwright.adapters.git import GitRepository
-from loopwright.core.errors import LoopwrightError
+from loopwright.core.values.errors import LoopwrightError
 from loopwright.ports import Trailers
 
 async def main(user, home, what):

@@ -16,10 +16,10 @@ import pytest
 from tests.integration.git.world import ANY, AT, BRANCH, PLAN, TASK, World, trailers, write
 from tests.waiting import eventually_async
 
-from loopwright.adapters.git.environment import own_env, user_env
-from loopwright.adapters.git.runner import Git
-from loopwright.adapters.git.started import Started
-from loopwright.core.errors import GitFailed, UserError
+from loopwright.adapters.git.plumbing.environment import own_env, user_env
+from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.started import Started
+from loopwright.core.values.errors import GitFailed, UserError
 
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
 

@@ -10,9 +10,9 @@ import anyio
 import psutil
 import pytest
 
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.keeping_files import read_status
-from loopwright.core.policy import Limits
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.keeping_files import read_status
+from loopwright.core.values.policy import Limits
 from loopwright.ports import OutputLine, RunSpec
 
 PATH = "/usr/local/bin:/usr/bin:/bin"

@@ -16,9 +16,9 @@ from tests.integration.keeper.conftest import (
 )
 from tests.waiting import eventually_async
 
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.keeping_calls import connected
-from loopwright.core.errors import CannotRun
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.keeping_calls import connected
+from loopwright.core.values.errors import CannotRun
 
 # Starts a child that left the process group and the session, and whose parent is gone: a daemon.
 DAEMON = """

@@ -25,11 +25,11 @@ from tests.integration.keeper.conftest import (
 )
 from tests.waiting import eventually, eventually_async
 
-from loopwright.adapters import keeping_files
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.keeping_calls import short_path
-from loopwright.adapters.nursery import PROGRAM
-from loopwright.core.errors import CannotRun
+from loopwright.adapters.processes import keeping_files
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.keeping_calls import short_path
+from loopwright.adapters.processes.nursery import PROGRAM
+from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import places
 from loopwright.ports import RunSpec
 
@@ -372,7 +372,7 @@ FIRST_CLIENT = """
 import sys, anyio
 from pathlib import Path
 from typing import Any
-from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.ports import RunSpec
 async def main(directory):
     keepers = ProcessKeepers()

@@ -12,8 +12,8 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, all_lines, keeper_of, text_of
 from tests.waiting import eventually_async
 
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.errors import CannotRun
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import places
 from loopwright.keeper.lines import Lines
 from loopwright.keeper.record import Record

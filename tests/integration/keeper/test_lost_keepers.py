@@ -15,12 +15,12 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, is_running, keeper_of, text_of
 from tests.waiting import eventually_async
 
-from loopwright.adapters import keeping_files
 from loopwright.adapters.agents.command import CommandAgent
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.failures import Failure
-from loopwright.core.policy import Limits
-from loopwright.engine.runs import Ended, agent_spec, drive_agent, exit_to_judge
+from loopwright.adapters.processes import keeping_files
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.policy import Limits
+from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent, exit_to_judge
 from loopwright.ports import Agent, AgentRequest, Exit, RunSpec, Spent
 from loopwright.testing.scripted import ScriptedAgent, write_script
 

@@ -17,9 +17,9 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, first_line, is_running, keeper_of, text_of
 from tests.waiting import eventually, eventually_async
 
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.nursery import PROGRAM, Nursery
-from loopwright.core.errors import CannotRun
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.nursery import PROGRAM, Nursery
+from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import nursery, places
 from loopwright.ports import RunSpec
 
@@ -242,8 +242,8 @@ async def test_a_fork_of_the_worker_has_a_nursery_of_its_own(
 FORKING = """
 import json, os, sys
 from pathlib import Path
-from loopwright.adapters.nursery import Nursery
-from loopwright.core.policy import (Limits)
+from loopwright.adapters.processes.nursery import Nursery
+from loopwright.core.values.policy import (Limits)
 from dataclasses import asdict
 from loopwright.ports import RunSpec
 nursery = Nursery()
@@ -267,7 +267,7 @@ start(sys.argv[1])
 WORKER = """
 import sys, anyio
 from pathlib import Path
-from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.ports import RunSpec
 async def main(directory):
     keepers = ProcessKeepers()

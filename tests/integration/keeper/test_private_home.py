@@ -10,8 +10,8 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, first_line, keeper_of, text_of
 from tests.waiting import eventually
 
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.core.homes import HomeView, Login, PrivatePath
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.core.values.homes import HomeView, Login, PrivatePath
 from loopwright.keeper import places
 from loopwright.keeper.home import MOST_BYTES
 from loopwright.ports import Exit, RunSpec

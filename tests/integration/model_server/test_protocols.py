@@ -9,7 +9,7 @@ from urllib.request import Request, urlopen
 import pytest
 from tests.integration.model_server.clients import CLIENTS, RESULTS, Client, ask, post
 
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall
 
 STOPS = {

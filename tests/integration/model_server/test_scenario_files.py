@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from tests.integration.model_server.clients import CLIENTS, ask
 
-from loopwright.core.errors import BadConfig
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.errors import BadConfig
 from loopwright.testing.model_server import (
     Flaky,
     ModelServer,

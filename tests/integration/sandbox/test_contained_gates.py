@@ -8,8 +8,8 @@ from tests.integration.gates.desks import Desk, command, ended
 from tests.integration.sandbox.conftest import MakeWalls
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.core.containment import Containment
-from loopwright.core.findings import VerdictStatus
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.findings import VerdictStatus
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

@@ -16,13 +16,13 @@ from tests.integration.keeper.conftest import all_lines, first_line, keeper_of
 from tests.integration.sandbox.conftest import ENGINES, MakeContained, MakeWalls
 from tests.waiting import eventually
 
-from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.choosing import choose
 from loopwright.adapters.sandbox.container import NOTES, Container
 from loopwright.adapters.sandbox.container_proof import FILE, container_proof
 from loopwright.adapters.sandbox.leftovers import remove_abandoned
-from loopwright.core.containment import Containment
-from loopwright.core.errors import UserError
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.errors import UserError
 from loopwright.keeper import places
 from loopwright.ports import Exit, Reach, RunSpec
 

@@ -16,7 +16,7 @@ from tests.integration.keeper.conftest import keeper_of, text_of
 from tests.integration.sandbox.conftest import MakeContained
 from tests.waiting import eventually
 
-from loopwright.adapters.keepers import ProcessKeepers
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.ports import Exit, RunSpec
 
 

@@ -9,8 +9,8 @@ from tests.acceptance.cli.program import executable
 
 from loopwright.adapters.sandbox.choosing import Network, choose
 from loopwright.adapters.sandbox.proof import FILE, proof
-from loopwright.core.containment import Containment
-from loopwright.core.errors import UserError
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.errors import UserError
 
 
 def counting(place: Path, bwrap: str) -> tuple[Path, Path]:

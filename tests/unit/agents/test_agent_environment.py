@@ -4,7 +4,7 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.adapters.agents.environment import agent_environment, secret_values
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.errors import BadConfig
 from loopwright.ports import Invocation
 
 HOST = {

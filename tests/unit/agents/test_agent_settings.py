@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.adapters.agent_settings import MOST_BYTES, MOST_FILES, settings_in
 from loopwright.adapters.agents.acp.agent import gemini
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.core.errors import BadConfig
+from loopwright.adapters.agents.agent_settings import MOST_BYTES, MOST_FILES, settings_in
+from loopwright.core.values.errors import BadConfig
 from loopwright.ports import AgentRequest, Invocation
 
 

@@ -8,10 +8,10 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.adapters.agents.command import CommandAgent, CommandState
-from loopwright.core.errors import BadConfig
-from loopwright.core.failures import Failure
-from loopwright.core.patches import Patch
-from loopwright.core.reviews import Answer, read_answer
+from loopwright.core.replies.reviews import Answer, read_answer
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.patches import Patch
 from loopwright.ports import AgentRequest, AgentResult, Exit, OutputLine
 
 AGENT = CommandAgent()

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from tests.cases import each_case
 
 from loopwright.adapters.agents.endings import ended_by_us, is_signal
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 from loopwright.ports import Exit
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)

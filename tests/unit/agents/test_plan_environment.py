@@ -11,12 +11,12 @@ import pytest
 from tests.doubles import Home, planned
 
 from loopwright.adapters.agents.plan_environment import Environments, read_env_file, with_file
-from loopwright.adapters.keeping_calls import short_path
-from loopwright.adapters.submitters import answering, asked
-from loopwright.core.environments import captured
-from loopwright.core.errors import NoEnvironment
-from loopwright.core.model import Plan
-from loopwright.core.policy import Policy
+from loopwright.adapters.home.submitters import answering, asked
+from loopwright.adapters.processes.keeping_calls import short_path
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.environments import captured
+from loopwright.core.values.errors import NoEnvironment
+from loopwright.core.values.policy import Policy
 from loopwright.ports import Invocation
 
 THEN = {

@@ -8,8 +8,8 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.claude import ClaudeAgent
-from loopwright.core.errors import UserError
+from loopwright.adapters.agents.claude.claude import ClaudeAgent
+from loopwright.core.values.errors import UserError
 
 
 @pytest.fixture

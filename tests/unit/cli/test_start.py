@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-from loopwright.cli.exits import ExitCode
+from loopwright.cli.shell.exits import ExitCode
 
 PRESSED_WHILE_LOADING = """
 import os, signal, sys

@@ -3,15 +3,15 @@
 import json
 from pathlib import Path
 
-from loopwright.adapters.sources.plan_format import (
+from loopwright.adapters.sources.schemas import source_schemas
+from loopwright.adapters.sources.spec.plan_format import (
     PLAN_KEYS,
     TASK_KEYS,
     render_gate_table,
     render_keys_table,
 )
-from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.publish import configuration_schema, render_settings_table
-from loopwright.core.document_schemas import document_schemas
+from loopwright.core.receipts.document_schemas import document_schemas
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "src" / "loopwright" / "schemas"

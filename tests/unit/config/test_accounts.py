@@ -6,8 +6,8 @@ from tests.cases import each_case
 from loopwright.config.accounts import accounts
 from loopwright.config.layers import Level, from_environment, from_toml
 from loopwright.config.resolve import resolve
-from loopwright.core.accounts import Account
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.accounts import Account
+from loopwright.core.values.errors import BadConfig
 
 ENV = {"HOME": "/home/me"}
 TWO = """

@@ -9,7 +9,7 @@ from tests.cases import each_case
 
 from loopwright.config.layers import Level, from_environment, from_flags, from_toml
 from loopwright.config.resolve import load, resolve
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.errors import BadConfig
 
 
 def message_of(text: str) -> str:

@@ -11,9 +11,9 @@ from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.config.settings import setting_of, settings
-from loopwright.core.dependencies import READY
-from loopwright.core.errors import BadConfig
-from loopwright.core.policy import GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
+from loopwright.core.gates.dependencies import READY
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.policy import GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.ports import PlannedTask, PlannedWork
 
 # Seven different values for each setting: one for each level that may set it, in order.

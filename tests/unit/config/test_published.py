@@ -14,12 +14,12 @@ from tests.unit.config.published import ROOT, published
 from tests.unit.config.test_precedence import SAMPLES, as_tree
 
 from loopwright.adapters.sources.schemas import source_schemas
-from loopwright.cli.config import schema
+from loopwright.cli.commands.maintain.config import schema
 from loopwright.config.layers import Level, check_values, from_toml, loop_from_toml
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
 from loopwright.config.settings import settings
-from loopwright.core.document_schemas import document_schemas
+from loopwright.core.receipts.document_schemas import document_schemas
 
 
 @pytest.mark.capability("C006")

@@ -13,7 +13,7 @@ from loopwright.config.kinds import DOLLARS, SIZE, duration, read_duration, show
 from loopwright.config.layers import from_environment, from_flags
 from loopwright.config.resolve import load, resolve, without_password
 from loopwright.config.settings import settings
-from loopwright.core.errors import BadConfig, UserError
+from loopwright.core.values.errors import BadConfig, UserError
 
 
 @each_case(

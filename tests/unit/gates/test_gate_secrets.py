@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.core.policy import GateCommand
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import GateRequest
 
 

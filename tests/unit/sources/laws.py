@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import pytest
 from hypothesis import strategies as st
 
-from loopwright.core.errors import BadPlan
+from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress, Source, WritingSource
 
 AT = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)

@@ -13,11 +13,11 @@ from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.bd import Bd, tell
-from loopwright.adapters.sources.beads import BeadsSource
-from loopwright.adapters.sources.reading import recognise
-from loopwright.core.errors import BadPlan, Refused
-from loopwright.core.policy import GateCommand
+from loopwright.adapters.sources.beads.bd import Bd, tell
+from loopwright.adapters.sources.beads.beads import BeadsSource
+from loopwright.adapters.sources.text.reading import recognise
+from loopwright.core.values.errors import BadPlan, Refused
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Discovered, Files, ItemProgress, Mark, PlannedTask, Progress
 from loopwright.testing import fake_bd
 

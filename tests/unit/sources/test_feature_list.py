@@ -14,10 +14,14 @@ from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.feature_list import MAX_FEATURES, NEEDS_REVIEW, FeatureListSource
-from loopwright.adapters.sources.reading import recognise
-from loopwright.core.errors import BadPlan
-from loopwright.core.policy import GateCommand
+from loopwright.adapters.sources.feature_list.feature_list import (
+    MAX_FEATURES,
+    NEEDS_REVIEW,
+    FeatureListSource,
+)
+from loopwright.adapters.sources.text.reading import recognise
+from loopwright.core.values.errors import BadPlan
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import (
     Discovered,
     Files,

@@ -7,8 +7,8 @@ from tests.cases import each_case
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.folders import meant
-from loopwright.adapters.sources.reading import check_there
-from loopwright.core.errors import BadPlan, UserError
+from loopwright.adapters.sources.text.reading import check_there
+from loopwright.core.values.errors import BadPlan, UserError
 
 FILES = {
     "plan.md": "- [ ] one\n",

@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each_case
 from tests.unit.sources.golden import CASES, DATA, files_in, source_of, steps_of, told
 
-from loopwright.adapters.sources.plan_md_schema import TRACK
+from loopwright.adapters.sources.plan_md.plan_md_schema import TRACK
 from loopwright.ports import Mark
 
 GONE = "gone"

@@ -7,9 +7,9 @@ from tests.cases import each_case
 from tests.unit.sources.golden import DATA
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.plan_md import PlanMdSource
-from loopwright.adapters.sources.reading import read, recognise
-from loopwright.core.doc_sync import DocSync
+from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
+from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.core.replies.doc_sync import DocSync
 from loopwright.ports import Mark, PlannedTask, PlannedWork
 
 HONEST = DATA / "honest"

@@ -13,17 +13,17 @@ from tests.unit.sources import golden, laws
 from tests.unit.sources.laws import AT, after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.orchestrator import OrchestratorSource
-from loopwright.adapters.sources.reading import read, recognise
-from loopwright.adapters.sources.roadmap_bundle import read_bundle
-from loopwright.adapters.sources.roadmap_closeout import (
+from loopwright.adapters.sources.orchestrator.orchestrator import OrchestratorSource
+from loopwright.adapters.sources.orchestrator.roadmap_bundle import read_bundle
+from loopwright.adapters.sources.orchestrator.roadmap_closeout import (
     Pointer,
     StatusChange,
     close_out,
     refuse_other_meaning,
 )
-from loopwright.core.errors import BadPlan
-from loopwright.core.policy import GateCommand
+from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.core.values.errors import BadPlan
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Judged, Mark, Progress
 
 SOURCE = OrchestratorSource()

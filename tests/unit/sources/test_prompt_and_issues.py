@@ -13,10 +13,10 @@ from tests.unit.sources import laws
 from tests.unit.sources.laws import after, marks, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.issues_json import IssuesSource
-from loopwright.adapters.sources.prompt_md import PromptSource
-from loopwright.adapters.sources.reading import read, recognise
-from loopwright.core.errors import BadPlan
+from loopwright.adapters.sources.issues_json.issues_json import IssuesSource
+from loopwright.adapters.sources.prompt_md.prompt_md import PromptSource
+from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 
 ISSUES = IssuesSource()

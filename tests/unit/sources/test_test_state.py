@@ -14,21 +14,21 @@ from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
 from loopwright.adapters import registry
-from loopwright.adapters.sources.json_edits import JsonEdits
-from loopwright.adapters.sources.problems import Problems
-from loopwright.adapters.sources.reading import read, recognise
-from loopwright.adapters.sources.schema_check import check_schema
-from loopwright.adapters.sources.test_state import LoopTestsSource
-from loopwright.adapters.sources.test_state_schema import (
+from loopwright.adapters.sources.test_state.test_state import LoopTestsSource
+from loopwright.adapters.sources.test_state.test_state_schema import (
     CONFIG,
     HEALTH,
     NOT_AUTOMATABLE,
     TEST_STATE,
     loop_config,
 )
-from loopwright.adapters.sources.test_state_writing import Standing, health
-from loopwright.core.errors import BadPlan
-from loopwright.core.policy import GateCommand
+from loopwright.adapters.sources.test_state.test_state_writing import Standing, health
+from loopwright.adapters.sources.text.json_edits import JsonEdits
+from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.adapters.sources.text.schema_check import check_schema
+from loopwright.core.values.errors import BadPlan
+from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback
 
 SOURCE = LoopTestsSource()

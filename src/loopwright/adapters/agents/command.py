@@ -12,9 +12,9 @@ from typing import Any, Final
 
 from loopwright.adapters.agents import endings, options, prompt_file
 from loopwright.adapters.agents.output import readable, remembered
-from loopwright.core.errors import BadConfig
-from loopwright.core.failures import Failure
-from loopwright.core.questions import Block
+from loopwright.core.replies.questions import Block
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.failures import Failure
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,

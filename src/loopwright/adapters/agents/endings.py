@@ -4,7 +4,7 @@ import errno
 from signal import Signals
 from typing import Final
 
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 from loopwright.ports import Exit
 
 _NOT_FOUND: Final = frozenset({126, 127})

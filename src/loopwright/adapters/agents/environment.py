@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.errors import BadConfig
 from loopwright.ports import Invocation
 
 ALLOWED: Final = frozenset(

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from loopwright.core.errors import BadConfig
+from loopwright.core.values.errors import BadConfig
 
 
 def only(agent: str, options: Mapping[str, Any], known: Collection[str]) -> None:

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.core.environments import PLACES, PlanEnvironment, is_kept
-from loopwright.core.errors import NoEnvironment
-from loopwright.core.ids import short_id
-from loopwright.core.model import Plan
-from loopwright.core.shell_hints import to_type
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.environments import PLACES, PlanEnvironment, is_kept
+from loopwright.core.values.errors import NoEnvironment
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.shell_hints import to_type
 from loopwright.ports import Invocation
 
 _LARGEST: Final = 1 << 20

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.core.permissions import parts
+from loopwright.core.values.permissions import parts
 
 
 def _without(*beginnings: str) -> re.Pattern[str]:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 
 _BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
     {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from loopwright.core.policy import GateCommand
+from loopwright.core.values.policy import GateCommand
 
 MAX_READ: Final = 1024 * 1024
 Which = Callable[[str], str | None]

@@ -20,8 +20,8 @@ import sqlalchemy as sa
 from dbos import DBOS, DBOSClient, DBOSConfig, DBOSPortableJSONSerializer, WorkflowStatus
 
 from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
-from loopwright.core.errors import BadConfig, StoreUnavailable
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
+from loopwright.core.values.errors import BadConfig, StoreUnavailable
 from loopwright.ports import Execute
 
 SCHEMA: Final = "loopwright_dbos"

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from weakref import WeakSet
 
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 from loopwright.ports import Execute
 
 OnError = Callable[[Leg, BaseException], None]

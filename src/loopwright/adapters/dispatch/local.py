@@ -9,7 +9,7 @@ from functools import partial
 from typing import Final
 
 from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
-from loopwright.core.model import Leg
+from loopwright.core.rows.model import Leg
 from loopwright.ports import Execute
 
 REMEMBERED: Final = 10_000

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import httpx
 
-from loopwright.core.errors import Busy, Refused
+from loopwright.core.values.errors import Busy, Refused
 
 _TIME_LIMIT_S: Final = 30.0
 _LONGEST_S: Final = 3600.0

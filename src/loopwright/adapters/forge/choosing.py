@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from loopwright.adapters.forge import github, gitlab
 from loopwright.adapters.forge.remotes import Remote, parse_remote
-from loopwright.core.errors import Refused
+from loopwright.core.values.errors import Refused
 from loopwright.ports import Forge
 
 TOKENS: Final = (*github.TOKENS, *gitlab.TOKENS)

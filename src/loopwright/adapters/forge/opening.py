@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from loopwright.adapters.forge.api import Conflict
-from loopwright.core.errors import Refused
+from loopwright.core.values.errors import Refused
 from loopwright.ports import Request, Wanted
 
 

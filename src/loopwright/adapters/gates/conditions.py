@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from loopwright.core.policy import GateCommand
+from loopwright.core.values.policy import GateCommand
 
 Programs = list[list[str | int]]
 

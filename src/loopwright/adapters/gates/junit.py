@@ -6,8 +6,8 @@ from typing import Final
 from xml.parsers import expat  # document types, and with them entities, are refused below
 
 from loopwright.adapters.gates.text import clean, clean_name, seconds
-from loopwright.core.findings import Check, CheckStatus
-from loopwright.core.verdicts import MAX_MESSAGE, is_bad, keep_ends
+from loopwright.core.gates.verdicts import MAX_MESSAGE, is_bad, keep_ends
+from loopwright.core.values.findings import Check, CheckStatus
 
 _MAX_DEPTH: Final = 64
 _MAX_TESTS: Final = 200_000

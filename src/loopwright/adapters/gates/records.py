@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from loopwright.adapters.gates.text import clean
 from loopwright.adapters.gates.witnesses import read_witness
-from loopwright.core.findings import CheckStatus
-from loopwright.core.policy import GateCommand
-from loopwright.core.witnesses import Witnessed
+from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.values.findings import CheckStatus
+from loopwright.core.values.policy import GateCommand
 from loopwright.keeper import places
 
 SCHEMA: Final = "loopwright.gate/1"

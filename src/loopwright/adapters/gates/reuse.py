@@ -12,8 +12,8 @@ from loopwright.adapters.gates.conditions import programs_of
 from loopwright.adapters.gates.records import REUSED, evidence_file, folder_of, read_records
 from loopwright.adapters.gates.text import clean_name
 from loopwright.adapters.gates.within import narrowed, record
-from loopwright.adapters.git.files import write_atomically
-from loopwright.core.policy import GateCommand
+from loopwright.adapters.machine.files import write_atomically
+from loopwright.core.values.policy import GateCommand
 from loopwright.keeper import places
 from loopwright.ports import GateRequest, ShownBy
 

@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-from loopwright.core.findings import Check, CheckStatus
-from loopwright.core.verdicts import MAX_MESSAGE, command_id, keep_start
+from loopwright.core.gates.verdicts import MAX_MESSAGE, command_id, keep_start
+from loopwright.core.values.findings import Check, CheckStatus
 
 MAX_NAME: Final = 300
 _CONTINUED_LINES: Final = 20

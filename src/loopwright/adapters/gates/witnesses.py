@@ -27,9 +27,9 @@ from typing import Any, Final
 
 from loopwright.adapters.gates.inside import __file__ as _inside
 from loopwright.adapters.gates.text import clean_name
-from loopwright.core.left_out import UNLOADED
-from loopwright.core.policy import ConfiguredRunner, GateCommand
-from loopwright.core.witnesses import NO_END, NOTHING, Witnessed
+from loopwright.core.gates.left_out import UNLOADED
+from loopwright.core.gates.witnesses import NO_END, NOTHING, Witnessed
+from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 
 DOORS: Final = "@LOOPWRIGHT_DOORS@"
 """Stands in a command for the folder with the plugin, which the gate's runner makes."""

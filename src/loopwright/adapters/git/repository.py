@@ -8,35 +8,36 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git import names, tripwires
-from loopwright.adapters.git.bookkeeping import Bookkeeping
-from loopwright.adapters.git.borrowed import borrowed
-from loopwright.adapters.git.branches import Branches
-from loopwright.adapters.git.by_hand import ByHand
-from loopwright.adapters.git.capture import Capture, Label
-from loopwright.adapters.git.depot import Depot
-from loopwright.adapters.git.ends import GitEnds
-from loopwright.adapters.git.environment import own_env, user_env
-from loopwright.adapters.git.files import delete
-from loopwright.adapters.git.history import History
-from loopwright.adapters.git.intact import damaged
-from loopwright.adapters.git.leftovers import Leftover, Leftovers
-from loopwright.adapters.git.merging import Merging
-from loopwright.adapters.git.overlays import Overlays
-from loopwright.adapters.git.patches import patch
-from loopwright.adapters.git.pin_list import PinList
-from loopwright.adapters.git.pins import Pins
-from loopwright.adapters.git.place import Place, check_writable, find
-from loopwright.adapters.git.quarantine import FOLDER, Quarantine, Quarantined
-from loopwright.adapters.git.records import Records
-from loopwright.adapters.git.refs import Ref, Refs
-from loopwright.adapters.git.runner import Git
-from loopwright.adapters.git.started import Started
-from loopwright.adapters.git.taking_out import TakingOut
-from loopwright.adapters.git.workspaces import Workspaces
-from loopwright.core.errors import GitFailed, NotARepository, NotFound
-from loopwright.core.gate_reach import Line
-from loopwright.core.patches import Patch
+from loopwright.adapters.git.branches.bookkeeping import Bookkeeping
+from loopwright.adapters.git.branches.branches import Branches
+from loopwright.adapters.git.branches.ends import GitEnds
+from loopwright.adapters.git.branches.history import History
+from loopwright.adapters.git.branches.leftovers import Leftover, Leftovers
+from loopwright.adapters.git.branches.merging import Merging
+from loopwright.adapters.git.branches.pins import Pins
+from loopwright.adapters.git.branches.quarantine import FOLDER, Quarantine, Quarantined
+from loopwright.adapters.git.branches.taking_out import TakingOut
+from loopwright.adapters.git.checkout import tripwires
+from loopwright.adapters.git.checkout.by_hand import ByHand
+from loopwright.adapters.git.plumbing import names
+from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.environment import own_env, user_env
+from loopwright.adapters.git.plumbing.intact import damaged
+from loopwright.adapters.git.plumbing.patches import patch
+from loopwright.adapters.git.plumbing.pin_list import PinList
+from loopwright.adapters.git.plumbing.place import Place, check_writable, find
+from loopwright.adapters.git.plumbing.records import Records
+from loopwright.adapters.git.plumbing.refs import Ref, Refs
+from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.started import Started
+from loopwright.adapters.git.workspaces.borrowed import borrowed
+from loopwright.adapters.git.workspaces.capture import Capture, Label
+from loopwright.adapters.git.workspaces.overlays import Overlays
+from loopwright.adapters.git.workspaces.workspaces import Workspaces
+from loopwright.adapters.machine.files import delete
+from loopwright.core.integrity.gate_reach import Line
+from loopwright.core.values.errors import GitFailed, NotARepository, NotFound
+from loopwright.core.values.patches import Patch
 from loopwright.ports import (
     Base,
     Candidate,

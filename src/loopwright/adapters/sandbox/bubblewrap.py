@@ -9,8 +9,8 @@ from typing import Final
 from loopwright.adapters.sandbox.denials import denied
 from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, mounts, ordered
 from loopwright.adapters.sandbox.toolchains import SHOWN
-from loopwright.core.containment import Containment, MadeWith
-from loopwright.core.homes import HomeView
+from loopwright.core.values.containment import Containment, MadeWith
+from loopwright.core.values.homes import HomeView
 from loopwright.ports import Reach
 
 _ALWAYS: Final = (

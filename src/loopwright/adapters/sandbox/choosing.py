@@ -10,7 +10,7 @@ from loopwright.adapters.sandbox.container import NOTES
 from loopwright.adapters.sandbox.container_proof import container_proof
 from loopwright.adapters.sandbox.leftovers import remove_abandoned
 from loopwright.adapters.sandbox.proof import Proof, proof
-from loopwright.core.errors import UserError
+from loopwright.core.values.errors import UserError
 from loopwright.ports import NoSandbox, Sandbox
 
 Wanted = Literal["auto", "none", "bubblewrap", "container"]

@@ -11,11 +11,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final, Literal
 
-from loopwright.adapters.git.files import delete
+from loopwright.adapters.machine.files import delete
 from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.container import NOTES, Container, Engine, client_environment
 from loopwright.adapters.sandbox.proof import Proof, known, outsider, remember, stamp_of, what_is_wrong
-from loopwright.core.homes import HomeView
+from loopwright.core.values.homes import HomeView
 from loopwright.keeper import places
 from loopwright.keeper.processes import Tree, numbers_of
 from loopwright.ports import Reach

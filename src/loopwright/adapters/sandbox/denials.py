@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Sequence
 
 from loopwright.adapters.sandbox.mounts import Table, is_writable
-from loopwright.core.containment import refusals
+from loopwright.core.values.containment import refusals
 from loopwright.ports import Reach
 
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from loopwright.adapters.sandbox import boxed
-from loopwright.core.errors import CannotRun
+from loopwright.core.values.errors import CannotRun
 
 log = logging.getLogger(__name__)
 

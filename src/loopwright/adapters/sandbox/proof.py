@@ -14,11 +14,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright import __version__
-from loopwright.adapters.git.files import delete, write_atomically
-from loopwright.adapters.host import boot_id
+from loopwright.adapters.machine.files import delete, write_atomically
+from loopwright.adapters.machine.host import boot_id
 from loopwright.adapters.sandbox import attempts
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.core.homes import HomeView
+from loopwright.core.values.homes import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

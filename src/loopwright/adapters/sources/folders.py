@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.reading import CATCH_ALL, called
-from loopwright.core.errors import UserError
+from loopwright.adapters.sources.text.reading import CATCH_ALL, called
+from loopwright.core.values.errors import UserError
 from loopwright.ports import Source
 
 _USUAL: Final = frozenset(

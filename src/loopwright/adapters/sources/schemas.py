@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from loopwright.adapters.sources.beads import ISSUE
-from loopwright.adapters.sources.feature_schema import FEATURE_LIST
-from loopwright.adapters.sources.plan_format import plan_schema
-from loopwright.adapters.sources.plan_md_schema import TRACK
-from loopwright.adapters.sources.planner_answer import planner_schema
-from loopwright.adapters.sources.roadmap_schema import ROADMAP_VIEW, STATE
-from loopwright.adapters.sources.test_state_schema import CONFIG, HEALTH, TEST_STATE
+from loopwright.adapters.sources.beads.beads import ISSUE
+from loopwright.adapters.sources.feature_list.feature_schema import FEATURE_LIST
+from loopwright.adapters.sources.orchestrator.roadmap_schema import ROADMAP_VIEW, STATE
+from loopwright.adapters.sources.plan_md.plan_md_schema import TRACK
+from loopwright.adapters.sources.spec.plan_format import plan_schema
+from loopwright.adapters.sources.spec.planner_answer import planner_schema
+from loopwright.adapters.sources.test_state.test_state_schema import CONFIG, HEALTH, TEST_STATE
 from loopwright.config.publish import SCHEMA_DIALECT
 
 

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
-from loopwright.core.errors import DamagedDatabase, StoreUnavailable
-from loopwright.core.model import RESTORED
-from loopwright.core.shell_hints import to_type
+from loopwright.core.rows.model import RESTORED
+from loopwright.core.values.errors import DamagedDatabase, StoreUnavailable
+from loopwright.core.values.shell_hints import to_type
 
 DAILY: Final = "daily"
 EVERY: Final = timedelta(days=1)

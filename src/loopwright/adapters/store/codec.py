@@ -16,7 +16,7 @@ from types import NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from loopwright.adapters.store.chain import moment_text
-from loopwright.core.errors import DamagedRow
+from loopwright.core.values.errors import DamagedRow
 
 R = TypeVar("R")
 Convert = Callable[[Any], Any]
@@ -139,7 +139,7 @@ def decode(kind: type[R], columns: Mapping[str, Any]) -> R:
 
 
 def from_document(kind: type[R], document: Mapping[str, Any]) -> R:
-    """Return the row that `core.documents.document` made this of; a field that was added since has its default."""
+    """Return the row that `core.rows.documents.document` made this of; a field that was added since has its default."""
     row_type: Any = kind
     try:
         row: R = _nested(row_type)[1](document)

@@ -26,7 +26,7 @@ from loopwright.adapters.store.backend import Seen
 from loopwright.adapters.store.link import Link, Unsure
 from loopwright.adapters.store.tables import VERSION_TABLE
 from loopwright.adapters.store.wake import Signal
-from loopwright.core.errors import StaleVersion, StoreUnavailable
+from loopwright.core.values.errors import StaleVersion, StoreUnavailable
 
 _log: Final = logging.getLogger(__name__)
 _CHANNEL: Final = "loopwright"

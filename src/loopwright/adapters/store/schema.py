@@ -1,4 +1,4 @@
-"""The tables of a home, once for both databases. Column names are the field names of `core.model`."""
+"""The tables of a home, once for both databases. Column names are the field names of `core.rows.model`."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime

@@ -9,14 +9,14 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final, TypeVar
 
+from loopwright.adapters.machine.threads import run_in
 from loopwright.adapters.store.backend import Backend
 from loopwright.adapters.store.link import Link, Unsure
 from loopwright.adapters.store.tx import SqlTx
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster
 from loopwright.adapters.store.upgrade import HISTORY, History, prepare
 from loopwright.adapters.store.wake import Signal
-from loopwright.adapters.threads import run_in
-from loopwright.core.errors import BadConfig, NotFound, StoreUnavailable
+from loopwright.core.values.errors import BadConfig, NotFound, StoreUnavailable
 from loopwright.ports import Failpoint, Tx, no_failpoint
 
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sqlite_links import SqliteLinks
 from loopwright.adapters.store.tables import VERSION_TABLE
-from loopwright.core.errors import DamagedDatabase, FileGone, StaleVersion, StoreUnavailable
+from loopwright.core.values.errors import DamagedDatabase, FileGone, StaleVersion, StoreUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Engine

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
-from loopwright.core import awaited, discoveries, model
+from loopwright.core.replies import discoveries
+from loopwright.core.rows import awaited, model
 
 REVISIONS: Final = ("0001",)
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""

@@ -19,9 +19,9 @@ from loopwright.adapters.store.codec import (
 from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.tables import UNIQUE, name_of
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
-from loopwright.core.errors import StaleVersion
-from loopwright.core.happenings import Event, RecordedEvent
-from loopwright.core.ids import Kind, make
+from loopwright.core.values.errors import StaleVersion
+from loopwright.core.values.happenings import Event, RecordedEvent
+from loopwright.core.values.ids import Kind, make
 
 R = TypeVar("R")
 _EVENT_FIELDS: Final = tuple(field.name for field in fields(Event))

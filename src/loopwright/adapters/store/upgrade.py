@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from loopwright.adapters.store.backend import Backend, Seen
 from loopwright.adapters.store.tables import ALL, REVISIONS, VERSION_TABLE
-from loopwright.core.errors import NewerDatabase, NotFound, StoreUnavailable
+from loopwright.core.values.errors import NewerDatabase, NotFound, StoreUnavailable
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection

@@ -6,9 +6,9 @@ from signal import SIGKILL
 from types import MappingProxyType
 from typing import Final, Literal
 
-from loopwright.core.failures import Failure
-from loopwright.core.permissions import Permissions
-from loopwright.core.policy import Limits
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Permissions
+from loopwright.core.values.policy import Limits
 
 HOUR: Final = (3400.0, 3700.0)
 """An hour from now, give or take what a test takes and what a protocol rounds."""

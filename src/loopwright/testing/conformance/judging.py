@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import psutil
 
-from loopwright.engine.runs import INTERRUPT
+from loopwright.engine.processes.runs import INTERRUPT
 from loopwright.keeper import places
 from loopwright.ports import AgentResult
 from loopwright.testing.conformance import laws

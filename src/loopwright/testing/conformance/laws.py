@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, get_args
 
-from loopwright.engine.runs import INTERRUPT
+from loopwright.engine.processes.runs import INTERRUPT
 from loopwright.ports import (
     CAPABILITIES,
     Agent,

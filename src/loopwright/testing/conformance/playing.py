@@ -15,10 +15,10 @@ from typing import Any
 from uuid import uuid4
 
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.adapters.keepers import ProcessKeepers
-from loopwright.adapters.keeping_files import read_status
-from loopwright.core.model import Usage
-from loopwright.engine.runs import Ended, agent_spec, drive_agent
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.processes.keeping_files import read_status
+from loopwright.core.rows.model import Usage
+from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.keeper import places
 from loopwright.ports import AgentEvent, AgentRequest, OutputLine, RunSpec, Spent
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN, Behaviour

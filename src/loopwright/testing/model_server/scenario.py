@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
 
 USAGE: Final = Usage(input_tokens=120, output_tokens=25, cache_read_tokens=50, cache_write_tokens=10)
 """What a turn uses unless it says otherwise."""

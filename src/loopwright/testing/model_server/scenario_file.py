@@ -12,8 +12,8 @@ from dataclasses import MISSING, fields
 from pathlib import Path
 from typing import Any, TypeVar, get_args
 
-from loopwright.core.errors import BadConfig
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.errors import BadConfig
 from loopwright.testing.model_server.scenario import (
     Flaky,
     Rejection,

@@ -8,7 +8,7 @@ from tests.unit.agents.acp.recordings import request
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.state import AcpState
-from loopwright.core.permissions import Permissions
+from loopwright.core.values.permissions import Permissions
 from loopwright.ports import OutputLine
 
 OPTIONS = [

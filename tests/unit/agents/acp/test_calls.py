@@ -9,7 +9,7 @@ from tests.unit.agents.acp.talk import OPTIONS, begun, told, wants
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN, Profile
 from loopwright.adapters.agents.acp.state import AcpState
-from loopwright.core.permissions import OWN_TOOL, Access, Permissions
+from loopwright.core.values.permissions import OWN_TOOL, Access, Permissions
 from loopwright.ports import Folded, OutputLine, ToolServer
 
 AGENT = AcpAgent(profile=ACP)

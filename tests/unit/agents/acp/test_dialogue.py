@@ -24,8 +24,8 @@ from tests.unit.agents.acp.talk import (
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN
-from loopwright.core.failures import Failure
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import Spent
 
 AGENT = AcpAgent(profile=ACP)

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tests.cases import each_case
 
 from loopwright.adapters.agents.acp.failures import failure, problem, resets_at
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 
 INTERNAL = -32603
 GOOGLES = "please check your plan and billing details.\n* Quota exceeded for metric: free_tier_requests"

@@ -10,8 +10,8 @@ from tests.unit.agents.acp.recordings import TOOLS, request
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.core.errors import BadConfig
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import CAPABILITIES, Invocation
 
 NAMED = [name for name in PROFILES if name != "acp"]

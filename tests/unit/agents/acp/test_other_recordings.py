@@ -12,8 +12,8 @@ from tests.unit.agents.acp.recordings import FOLDER, Read, ended, fold, request,
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import ACP, PROFILES
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
 from loopwright.ports import OutputLine, Spent
 
 AGENTS = sorted(path.stem for path in (FOLDER / "recorded").glob("*.jsonl") if "_" not in path.stem)

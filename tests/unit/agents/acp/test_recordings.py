@@ -21,9 +21,9 @@ from tests.unit.agents.acp.recordings import (
 )
 
 from loopwright.adapters.agents.acp import rpc
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
-from loopwright.core.permissions import Access, Permissions
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import Spent
 
 MAY_RUN = Permissions(commands=("make *", "python3 *"))

@@ -16,7 +16,7 @@ from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.failures import limited_model
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.acp.tries import LONGEST_PAUSE_S, MOST_TRIES
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 from loopwright.ports import AgentEvent, AgentResult, Exit, OutputLine
 
 AT = datetime(2026, 11, 16, 19, 0, tzinfo=UTC)

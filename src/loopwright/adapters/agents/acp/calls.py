@@ -12,7 +12,7 @@ from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Call
 from loopwright.adapters.agents.output import LONGEST_LINE, Object, object_in, readable
 from loopwright.adapters.agents.reading import only_reads
-from loopwright.core.permissions import Wish
+from loopwright.core.values.permissions import Wish
 
 _COMMANDS: Final = ("command", "cmd", "script")
 _FOLDERS: Final = ("cwd", "workdir", "working_dir", "directory")

@@ -12,7 +12,7 @@ from loopwright.adapters.agents.acp.state import Problem
 from loopwright.adapters.agents.output import json_object, object_in, readable
 from loopwright.adapters.agents.spans import resets_in
 from loopwright.adapters.agents.statuses import by_status
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 
 _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(
     {

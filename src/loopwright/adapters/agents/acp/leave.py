@@ -7,8 +7,8 @@ from loopwright.adapters.agents.acp import calls, rpc, updates
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState
 from loopwright.adapters.agents.output import Object, object_in, readable
-from loopwright.core.permissions import Settled, Wish, settle
-from loopwright.core.questions import asking_leave
+from loopwright.core.replies.questions import asking_leave
+from loopwright.core.values.permissions import Settled, Wish, settle
 from loopwright.ports import AgentEvent, Folded
 
 _KINDS: Final = {

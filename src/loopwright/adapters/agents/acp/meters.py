@@ -6,7 +6,7 @@ from typing import Any
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState
 from loopwright.adapters.agents.output import Object, object_in, readable, whole_number
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
 
 
 def with_chunk(state: AcpState, profile: Profile, meta: Object) -> AcpState:

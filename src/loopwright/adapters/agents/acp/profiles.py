@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from loopwright.adapters.agents import claude
-from loopwright.core.homes import HomePath, Login
-from loopwright.core.permissions import OWN_TOOLS, Access
+from loopwright.adapters.agents.claude import claude
+from loopwright.core.values.homes import HomePath, Login
+from loopwright.core.values.permissions import OWN_TOOLS, Access
 
 Meaning = Literal["error", "retry", "turns", "refused"]
 """Of something that the program itself says in the middle of the model's words."""

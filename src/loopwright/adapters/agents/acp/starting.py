@@ -11,8 +11,8 @@ from loopwright.adapters.agents import options
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.profiles import Profile, Setting
 from loopwright.adapters.agents.acp.state import Aim
-from loopwright.core.errors import BadConfig
-from loopwright.core.permissions import OWN_TOOL, Access
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.permissions import OWN_TOOL, Access
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
 TOOLS_FILE: Final = "tools.json"

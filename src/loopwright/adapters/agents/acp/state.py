@@ -5,10 +5,10 @@ from typing import Final, Literal
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.output import readable
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
-from loopwright.core.permissions import Permissions
-from loopwright.core.questions import Asking
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Permissions
 from loopwright.ports import ToolServer
 
 LAST_WORDS: Final = 16_000

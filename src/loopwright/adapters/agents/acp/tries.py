@@ -14,7 +14,7 @@ from loopwright.adapters.agents.acp import failures
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Problem, Stalled
 from loopwright.adapters.agents.spans import resets_in
-from loopwright.core.failures import RULES, Failure
+from loopwright.core.values.failures import RULES, Failure
 from loopwright.ports import AgentEvent
 
 LONGEST_PAUSE_S: Final = 90.0

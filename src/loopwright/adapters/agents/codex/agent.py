@@ -11,8 +11,8 @@ from loopwright.adapters.agents.codex import exec_stream, failures, quota, serve
 from loopwright.adapters.agents.codex.state import CodexState
 from loopwright.adapters.agents.output import json_object, readable, remembered
 from loopwright.adapters.agents.spans import resets_in
-from loopwright.core.failures import Failure
-from loopwright.core.model import Usage
+from loopwright.core.rows.model import Usage
+from loopwright.core.values.failures import Failure
 from loopwright.ports import (
     AgentEvent,
     AgentRequest,

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from loopwright.adapters.agents.output import readable, whole_number
 from loopwright.adapters.agents.statuses import by_status
-from loopwright.core.failures import Failure
+from loopwright.core.values.failures import Failure
 
 _BY_NAME: Final[Mapping[str, Failure]] = MappingProxyType(
     {

@@ -8,9 +8,9 @@ from typing import Any, Final
 from loopwright import __version__
 from loopwright.adapters.agents import options, prompt_file
 from loopwright.adapters.agents.codex import rpc
-from loopwright.core.errors import BadConfig
-from loopwright.core.homes import HomePath, Login
-from loopwright.core.permissions import OWN_TOOLS, Access, Settled, Wish, settle
+from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.homes import HomePath, Login
+from loopwright.core.values.permissions import OWN_TOOLS, Access, Settled, Wish, settle
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 
 NAME: Final = "codex"

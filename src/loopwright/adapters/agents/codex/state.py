@@ -6,8 +6,8 @@ from typing import Any, Final
 from loopwright.adapters.agents.codex.failures import Problem
 from loopwright.adapters.agents.codex.quota import Windows
 from loopwright.adapters.agents.output import whole_number
-from loopwright.core.model import Usage
-from loopwright.core.questions import Asking
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.model import Usage
 from loopwright.ports import AgentRequest
 
 _COUNTS: Final = (

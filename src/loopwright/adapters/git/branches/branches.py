@@ -1,0 +1,99 @@
+"""Plan branches, each with a pin of ours beside it that says where we left it: so what others do to it is noticed."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from loopwright.adapters.git.branches.history import History
+from loopwright.adapters.git.branches.merging import Merging
+from loopwright.adapters.git.plumbing import names
+from loopwright.adapters.git.plumbing.refs import Refs
+from loopwright.core.values.errors import BranchRewritten, GitFailed
+from loopwright.ports import Standing
+
+PINS: Final = "refs/loopwright/branches/"
+_LOOKS: Final = 5
+
+
+def pin_of(branch: str) -> str:
+    """Return where we note the tip of a plan branch: it also keeps what landed from being collected as garbage."""
+    return names.pin(PINS + branch.removeprefix("loopwright/"))
+
+
+class Branches:
+    """The plan branches of one repository."""
+
+    def __init__(self, refs: Refs, merging: Merging, history: History) -> None:
+        self._refs = refs
+        self._merging = merging
+        self._history = history
+
+    async def create(self, branch: str, sha: str) -> bool:
+        """Create a branch with its pin; False when it exists."""
+        return await self._refs.create_both(names.branch(branch), pin_of(branch), sha)
+
+    async def swap(self, branch: str, *, new: str, old: str) -> bool:
+        """Move a branch with its pin; False when it was not at `old`."""
+        return await self._refs.swap_both(names.branch(branch), pin_of(branch), new=new, old=old)
+
+    async def standing(self, branch: str) -> Standing:
+        """Compare a branch with its pin, and put it back where it lost something.
+
+        Commits on top of it are for `accept`, once they were told. Raise `BranchRewritten` if a person has to mend it.
+        """
+        name, beside = names.branch(branch), pin_of(branch)
+        for _ in range(_LOOKS):
+            # The pin first: what lands in between is then seen as ours that was added, and never as missing.
+            pin = await self._refs.tip(beside)
+            tip = await self._refs.tip(name)
+            if pin is None:
+                # Whoever takes the note away says nothing about the branch, least of all that it is as it was.
+                return Standing(tip=tip or "", change="unnoted")
+            if tip == pin:
+                return Standing(tip=tip)
+            if tip is None:
+                if await self._refs.create(name, pin):
+                    return Standing(tip=pin, change="restored")
+            else:
+                found = await self._moved(branch, tip=tip, pin=pin)
+                if found is not None:
+                    return found
+        raise GitFailed(f"{branch} does not stand still: somebody moves it again and again")
+
+    async def accept(self, branch: str, *, tip: str, was: str) -> None:
+        """Note what others put on a branch; where it was noted meanwhile, that stands."""
+        await self._refs.swap(pin_of(branch), new=tip, old=was)
+
+    async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
+        """Take a branch back to where we left it, and pin what it was at; False when it is in use, or elsewhere."""
+        name = names.branch(branch)
+        if await self._refs.checked_out(name):
+            return False
+        return await self._refs.swap_both(name, pin_of(branch), new=to, old=found, keep=names.pin(keep))
+
+    async def note(self, branch: str, among: Sequence[str]) -> None:
+        """Note where we left a branch: at the newest of these commits of its line, whose first one stands first."""
+        first, *later = among
+        await self._refs.create(pin_of(branch), await self._history.newest(later, since=first))
+
+    async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
+        """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""
+        name = names.branch(branch)
+        if await self._merging.is_ancestor(pin, tip):
+            steps = await self._history.steps(tip, since=pin)
+            return Standing(tip=tip, change="moved", was=pin, commits=steps)
+        where = await self._refs.checked_out(name)
+        if not where and await self._merging.is_ancestor(tip, pin):
+            return (
+                Standing(tip=pin, change="restored", was=tip)
+                if await self._refs.swap(name, new=pin, old=tip)
+                else None
+            )
+        raise BranchRewritten(
+            f"the branch {branch} was rewritten by hand: it is at {tip[:10]}, what landed is at {pin[:10]}. "
+            f"`git branch -f {branch} {pin[:10]}` takes what landed back"
+            + (f" (it is checked out in {where}: `git reset --keep {pin[:10]}` there)" if where else "")
+            + f"; to keep your commits as well, merge {pin[:10]} into them. Then resume. "
+            "`loopwright rollback TASK` takes landed work out of it in order.",
+            found=tip,
+            left=pin,
+        )

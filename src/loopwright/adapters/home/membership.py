@@ -1,0 +1,125 @@
+"""Who may work in a home: one process that holds a lock, or many that hold leases."""
+
+import fcntl
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+from uuid import uuid4
+
+from loopwright.adapters.machine.file_locks import is_locked
+
+ALL: Final = "all"
+"""What a worker serves and attends, instead of the one project that a `run` starts work for."""
+
+
+class LockedMembership:
+    """One worker at a time, known by a held file lock: it ends with the process, however that ends."""
+
+    exclusive = True
+
+    def __init__(self, home: Path) -> None:
+        self._path = home / "worker.lock"
+        self._folder = home / "attended"
+        self._fd: int | None = None
+        self._attends: dict[str, int] = {}
+
+    def acquire(self, note: Mapping[str, Any]) -> bool:
+        """Take the lock and leave a note for others; False when it is held."""
+        if self._fd is not None:
+            return True
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(fd)
+            return False
+        os.ftruncate(fd, 0)
+        os.pwrite(fd, json.dumps(dict(note)).encode(), 0)
+        self._fd = fd
+        return True
+
+    def holder(self) -> Mapping[str, Any] | None:
+        """Return the note of the live holder, None when nobody holds the lock."""
+        try:
+            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return _note(os.pread(fd, 65536, 0))
+        finally:
+            os.close(fd)
+        return None
+
+    def release(self) -> None:
+        """Let others in, and attend nothing any more."""
+        for fd in (*filter(None, [self._fd]), *self._attends.values()):
+            os.close(fd)
+        self._fd = None
+        self._attends.clear()
+
+    def serves(self, project_id: str) -> bool:
+        """Return whether a live process starts the work of a project, or has another one start it."""
+        holder = self.holder() or {}
+        return holder.get("serves") in (ALL, project_id) or self.attended(project_id)
+
+    def attend(self, project_id: str) -> None:
+        """Hold a lock on a file of this process and the project, which ends with the process."""
+        if project_id in self._attends:
+            return
+        self._folder.mkdir(parents=True, exist_ok=True)
+        name = f"{project_id}.{uuid4().hex}"
+        made = self._folder / f".{name}"
+        fd = os.open(made, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        fcntl.flock(fd, fcntl.LOCK_EX)
+        # Others see the file only now: one that is not locked belongs to a dead process, and is removed.
+        made.rename(self._folder / name)
+        self._attends[project_id] = fd
+
+    def attended(self, project_id: str) -> bool:
+        """Return whether a live process holds such a lock, for this project or for all of them."""
+        return any(_is_live(path) for one in (project_id, ALL) for path in self._folder.glob(f"{one}.*"))
+
+
+def _is_live(path: Path) -> bool:
+    """Return whether the process that made the file lives; the file of a dead one is removed."""
+    live = is_locked(path)
+    if not live:
+        path.unlink(missing_ok=True)
+    return live
+
+
+def _note(text: bytes) -> Mapping[str, Any]:
+    try:
+        note = json.loads(text)
+    except ValueError:
+        return {}  # seen between taking the lock and writing the note
+    return note if isinstance(note, dict) else {}
+
+
+class LeasedMembership:
+    """Any number of workers: their leases in the database tell who is alive."""
+
+    exclusive = False
+
+    def acquire(self, note: Mapping[str, Any]) -> bool:  # noqa: ARG002 - the port's shape
+        """Let everyone in."""
+        return True
+
+    def holder(self) -> Mapping[str, Any] | None:
+        """Name nobody: no single process holds such a home."""
+        return None
+
+    def release(self) -> None:
+        """Nothing was held."""
+
+    def attend(self, project_id: str) -> None:
+        """Leave it to the worker's row, which names its project."""
+
+    def attended(self, project_id: str) -> bool:  # noqa: ARG002 - the port's shape
+        """Leave it to the rows of the workers."""
+        return False

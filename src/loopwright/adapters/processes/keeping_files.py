@@ -1,0 +1,234 @@
+"""Reading a run directory from outside: who keeps it, how it ended, and its output from any position."""
+
+import fcntl
+import hashlib
+import json
+import os
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from loopwright.adapters.machine.file_locks import is_locked
+from loopwright.keeper import home, places
+from loopwright.keeper.processes import everything
+from loopwright.ports import Exit, OutputLine, Sighting
+
+READ_BYTES = 256 * 1024
+_STREAMS = {b"o ": "out", b"e ": "err"}
+
+
+def look(directory: Path) -> Sighting:
+    """Say what can be seen of a run now: the held lock decides, never a pid alone."""
+    held = is_held(directory)
+    # Looked for after the lock: a run whose lock was free by then has written its exit file or never will.
+    ended = read_exit(directory)
+    if ended is not None:
+        return Sighting(state="exited", exit=ended)
+    status = read_status(directory)
+    if not held:
+        return Sighting(state="lost" if status is not None else "absent")
+    keeper, last_sign_at = (status or {}).get("keeper") or {}, (status or {}).get("last_sign_at")
+    return Sighting(
+        state="alive",
+        pid=keeper.get("pid"),
+        last_sign_at=None if last_sign_at is None else datetime.fromisoformat(last_sign_at),
+    )
+
+
+def is_held(directory: Path) -> bool:
+    """Say whether a living keeper holds the run's lock."""
+    return is_locked(f"{directory}/{places.LOCK}")
+
+
+def read_status(directory: Path) -> dict[str, Any] | None:
+    """Return the keeper's status file; an empty one when it is being written, None when there was never any."""
+    try:
+        status = json.loads(_content(directory, places.STATUS))
+    except FileNotFoundError:
+        return None
+    except ValueError:
+        return {}
+    return status if isinstance(status, dict) else {}
+
+
+def read_exit(directory: Path) -> Exit | None:
+    """Return how the run ended, once its keeper has written that."""
+    try:
+        raw = json.loads(_content(directory, places.EXIT))
+    except FileNotFoundError:
+        return None
+    started_at = raw["started_at"]
+    return Exit(
+        code=raw["code"],
+        ended_by=raw["ended_by"],
+        started_at=None if started_at is None else datetime.fromisoformat(started_at),
+        ended_at=datetime.fromisoformat(raw["ended_at"]),
+        output_bytes=raw["output_bytes"],
+        output_sha256=raw["output_sha256"],
+        dropped_bytes=raw["dropped_bytes"],
+        error=raw["error"],
+        login_renewed=bool(raw.get("login_renewed")),
+    )
+
+
+def _content(directory: Path, name: str) -> bytes:
+    with open(f"{directory}/{name}", "rb") as file:  # noqa: PTH123 - looked at some twenty times per task
+        return file.read()
+
+
+def lost_exit(directory: Path) -> Exit:
+    """Describe the end of a run whose keeper was lost, from what it left."""
+    status = read_status(directory) or {}
+    started_at, ended_at = None, datetime.now(UTC)
+    if status.get("started_at") is not None:
+        started_at = datetime.fromisoformat(status["started_at"])
+        # When it was last seen alive: the time of day may have been changed since it started.
+        ended_at = started_at + timedelta(seconds=status.get("lasted_s", 0.0))
+    error = "the run's keeper was killed before it could say how the run ended"
+    if "code" in status:
+        error = "the run's keeper was killed after the run had ended"
+    return Exit(
+        code=status.get("code"),
+        ended_by=status["ended_by"] if "code" in status else "lost",
+        started_at=started_at,
+        ended_at=ended_at,
+        output_bytes=max((start + size for start, size in _segments(directory)), default=0),
+        output_sha256=_digest(directory),
+        error=error,
+    )
+
+
+def _digest(directory: Path) -> str:
+    """Return the digest of the whole output, nothing where a part of it was left out."""
+    digest, at = hashlib.sha256(), 0
+    for start, size in _segments(directory):
+        if start != at:
+            return ""
+        digest.update((directory / places.OUTPUT / places.segment_name(start)).read_bytes())
+        at += size
+    return digest.hexdigest()
+
+
+def settle_lost(directory: Path) -> None:
+    """Write the exit file of a lost run, unless someone else keeps it or has settled it."""
+    with (directory / places.LOCK).open("rb") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return
+        if read_exit(directory) is not None:
+            return
+        end = lost_exit(directory)
+        places.remove_tree(str(directory / places.TMP))
+        trouble = home.put_away(str(directory))
+        for name in (places.RESERVE, places.SOCKET):
+            places.remove(str(directory / name))
+        places.write_exit(
+            str(directory),
+            {
+                "version": 1,
+                "run_id": (read_status(directory) or {}).get("run_id"),
+                "code": end.code,
+                "ended_by": end.ended_by,
+                "started_at": None if end.started_at is None else end.started_at.isoformat(),
+                "ended_at": end.ended_at.isoformat(),
+                "output_bytes": end.output_bytes,
+                "output_sha256": end.output_sha256,
+                "dropped_bytes": end.dropped_bytes,
+                "error": "; ".join(part for part in (end.error, trouble, _left_in(directory)) if part),
+            },
+        )
+
+
+def _left_in(directory: Path) -> str:
+    """Name the processes that work in the folder of a lost run although everything known of it was ended."""
+    try:
+        folder = json.loads(_content(directory, places.SPEC))["cwd"]
+    except (OSError, ValueError, KeyError):
+        return ""
+    found = []
+    for process in everything().values():
+        try:
+            where = str(Path(f"/proc/{process.pid}/cwd").readlink())
+        except OSError:
+            continue  # gone, or another user's
+        if (where == folder or where.startswith(f"{folder}/")) and not process.zombie:
+            found.append(str(process.pid))
+    if not found:
+        return ""
+    return f"these processes still run in its folder and may be left of it: {', '.join(sorted(found))}"
+
+
+class OutputReader:
+    """Reads a run's output from a position on, across segments and gaps."""
+
+    def __init__(self, directory: Path, offset: int) -> None:
+        self._directory = directory
+        self.offset = offset
+
+    def lines(self) -> Iterator[OutputLine]:
+        """Yield the complete lines that can be read at once; nothing when there is no more yet."""
+        start, size = self._segment()
+        if start is None:
+            return
+        if start > self.offset:
+            missing = start - self.offset
+            self.offset = start
+            text = f"[loopwright: {missing} bytes of output were left out here]"
+            yield OutputLine(offset=start, stream="err", text=text)
+        yield from self._read(start, size)
+
+    def all(self) -> Iterator[OutputLine]:
+        """Yield everything that was recorded so far, piece by piece."""
+        position = -1
+        while self.offset != position:
+            position = self.offset
+            yield from self.lines()
+
+    def _segment(self) -> tuple[int | None, int]:
+        """Find the segment that holds the position, else the next one after it."""
+        found = _segments(self._directory)
+        for start, size in found:
+            if self.offset < start + size:
+                return start, size
+        return None, 0
+
+    def _read(self, start: int, size: int) -> Iterator[OutputLine]:
+        path = self._directory / places.OUTPUT / places.segment_name(start)
+        try:
+            fd = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:
+            # Left out since we looked: the next call sees the gap.
+            return
+        try:
+            wanted = READ_BYTES
+            data = os.pread(fd, wanted, self.offset - start)
+            while b"\n" not in data and self.offset - start + len(data) < size:
+                wanted *= 2
+                data = os.pread(fd, wanted, self.offset - start)
+        finally:
+            os.close(fd)
+        complete, newline, _ = data.rpartition(b"\n")
+        if not newline:
+            return
+        for line in complete.split(b"\n"):
+            self.offset += len(line) + 1
+            stream = _STREAMS.get(line[:2])
+            if stream is not None:
+                text = line[2:].decode(errors="replace")
+                yield OutputLine(offset=self.offset, stream=stream, text=text)  # type: ignore[arg-type]
+
+
+def _segments(directory: Path) -> list[tuple[int, int]]:
+    found = []
+    try:
+        with os.scandir(directory / places.OUTPUT) as listing:
+            for entry in listing:
+                try:
+                    found.append((int(entry.name), entry.stat().st_size))
+                except FileNotFoundError:
+                    continue
+    except FileNotFoundError:
+        return []
+    return sorted(found)

@@ -1,0 +1,89 @@
+"""Work that agents came upon, in a beads tracker: an issue whose label says that nobody has decided about it yet."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from loopwright.adapters.sources.text.json_edits import stamp
+from loopwright.adapters.sources.text.located import Located, plain
+from loopwright.ports import Discovered, Mark, Progress
+
+LABEL: Final = "loopwright-discovered"
+"""An issue that has it is no task: take it off, and it is one."""
+
+
+def is_found(issue: Located) -> bool:
+    """Say whether an issue is work that nobody has decided about."""
+    labels = plain(issue, "labels", [])
+    return isinstance(labels, list) and LABEL in labels
+
+
+def missing(progress: Progress, present: Iterable[Mapping[str, Any]]) -> list[Discovered]:
+    """Return what the tracker is to be told of: not what it has, by its title, nor what somebody has decided."""
+    titles = {_alike(one.get("title")) for one in present}
+    found = {_alike(one.title): one for one in progress.discovered if one.mark is Mark.OPEN and not one.task}
+    return [one for title, one in found.items() if title not in titles]
+
+
+def settled(progress: Progress, issue: Mapping[str, Any]) -> bool:
+    """Say whether work that the tracker was told of is done in this plan, or not wanted."""
+    labels = issue.get("labels")
+    if not isinstance(labels, list) or LABEL not in labels or issue.get("status") == "closed":
+        return False
+    ended = {_alike(one.title) for one in progress.discovered if one.mark in (Mark.DONE, Mark.SKIPPED)}
+    return _alike(issue.get("title")) in ended
+
+
+def line(one: Discovered, progress: Progress, present: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """Return the issue for work that was come upon, linked with the one in which it was."""
+    prefix = next(iter(present), "bd-").partition("-")[0]
+    digest = hashlib.sha256(f"{one.by}\0{_alike(one.title)}".encode()).hexdigest()
+    key = next(name for n in range(6, 64) if (name := f"{prefix}-{digest[:n]}") not in present)
+    at = stamp(progress.at)
+    link = {"issue_id": key, "depends_on_id": one.by, "type": "discovered-from"}
+    return {
+        "id": key,
+        "title": one.title,
+        "description": one.reason,
+        "status": "open",
+        "priority": 2,
+        "issue_type": "task",
+        "labels": [LABEL],
+        "created_at": at,
+        "updated_at": at,
+        **({"dependencies": [link]} if one.by in present else {}),
+    }
+
+
+def written(content: bytes, progress: Progress) -> bytes:
+    """Return the file with a line for each of them that it does not have, and those closed that are settled."""
+    if not progress.discovered:
+        return content
+    rows = content.split(b"\n")
+    present: dict[str, dict[str, Any]] = {}
+    for number, row in enumerate(rows):
+        if not row.strip():
+            continue
+        issue = json.loads(row)
+        if not isinstance(issue, dict) or not isinstance(issue.get("id"), str):
+            continue  # not an issue: whoever reads the file is told of it
+        present[issue["id"]] = issue
+        if settled(progress, issue):
+            at = stamp(progress.at)
+            closed = {**issue, "status": "closed", "updated_at": at, "closed_at": at}
+            rows[number] = _dumped(closed) + (b"\r" if row.endswith(b"\r") else b"")
+    made = b"\n".join(rows)
+    for one in missing(progress, present.values()):
+        issue = line(one, progress, present)
+        present[issue["id"]] = issue
+        made = made + (b"" if made.endswith(b"\n") or not made else b"\n") + _dumped(issue) + b"\n"
+    return made
+
+
+def _dumped(issue: Mapping[str, Any]) -> bytes:
+    return json.dumps(issue, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+def _alike(title: object) -> str:
+    return " ".join(str(title or "").casefold().split())

@@ -1,0 +1,4 @@
+"""An orchestrator's roadmap: its bundle, its milestones, and closing them.
+
+Not here: what other formats share (`sources.text`).
+"""

@@ -1,0 +1,328 @@
+"""From the outline of a checkbox plan to the work that it asks for."""
+
+import hashlib
+import json
+import textwrap
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from loopwright.adapters.sources.plan_md.plan_md_dag import Dag, Entry, read_dag
+from loopwright.adapters.sources.plan_md.plan_md_outline import (
+    MARKS,
+    OURS,
+    Item,
+    Outline,
+    SectionKind,
+    fields,
+    reference,
+)
+from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, commands, paths, references
+from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
+from loopwright.adapters.sources.text.markdown_lines import Kind
+from loopwright.adapters.sources.text.problems import Problems, check_graph
+from loopwright.config.gates import read_gates
+from loopwright.config.kinds import is_inside
+from loopwright.config.nearest import did_you_mean, quoted
+from loopwright.core.values.policy import GateCommand
+from loopwright.ports import Mark, PlannedTask, PlannedWork
+
+MAX_NAMES: Final = 100_000
+"""How many paths and dependencies may be written in a plan."""
+MAX_WAITS: Final = 250_000
+"""How many dependencies the order of the phases may stand for."""
+_COMPLEXITIES: Final = ("high", "medium", "low")
+_YES_OR_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
+_CALLED: Final = {
+    "acceptance": "Acceptance",
+    "complexity": "Complexity",
+    "deps": "Depends on",
+    "files": "Files",
+    "prove": "Prove",
+    "reason": "Reason",
+    "type": "Type",
+}
+"""What to write for each label."""
+_SHA: Final = frozenset("0123456789abcdef")
+
+
+def meaning(found: Outline, name: str, problems: Problems, context: str) -> PlannedWork:
+    """Return the work; `context` is what other files say about it."""
+    dag = read_dag(found.markdown.lines, problems)
+    tasks = _Reader(found, dag, problems).tasks()
+    if not tasks and not problems.count:
+        problems.note(1, "", "there is no task here: write each as a line such as `- [ ] Add the login form`")
+    title, prose = _around(found, dag)
+    beside = ", with what lies beside the plan," if context and len(prose) <= MAX_DESCRIPTION else ""
+    context = "\n\n".join(part for part in (prose, context) if part)
+    if len(context) > MAX_DESCRIPTION:
+        problems.note(1, "", f"the text around the tasks{beside} has more than {MAX_DESCRIPTION} characters")
+    return PlannedWork(
+        title=title[:MAX_TITLE] or name,
+        tasks=tasks,
+        sha256=_sha256(title, tasks, context, {item.key for item in found.tasks if item.ours}),
+        context=context,
+        notes=problems.notes,
+    )
+
+
+def commit_of(item: Item) -> str | None:
+    """Return the commit that a task's line names."""
+    return next((comment for comment in reversed(item.comments) if is_sha(comment)), None)
+
+
+def is_sha(words: str) -> bool:
+    """Say whether a comment is the name of a commit."""
+    return 7 <= len(words) <= 64 and _SHA.issuperset(words)
+
+
+class _Reader:
+    """Reads each task, then who waits for whom."""
+
+    def __init__(self, found: Outline, dag: Dag | None, problems: Problems) -> None:
+        self._found = found
+        self._problems = problems
+        self._left = MAX_NAMES
+        self._nodes = self._entries(dag, "nodes")
+        self._groups = self._entries(dag, "parallel_groups")
+        self._explicit: dict[str, tuple[str, ...]] = {}
+        self._places: dict[str, tuple[int, str]] = {}
+        for line, title in found.skipped:
+            problems.warn(line, "", f"the boxes under {quoted(title)} are read as text, not as tasks")
+        known = {item.key for item in found.tasks}
+        for key, entry in self._nodes.items():
+            if key not in known:
+                problems.warn(entry.line, "dag", f"there is no checkbox for the node {quoted(key)}")
+
+    def tasks(self) -> tuple[PlannedTask, ...]:
+        found = [self._task(item) for item in self._found.tasks]
+        self._check_groups({task.key for task in found})
+        waits = self._phases()
+        self._check_graph(found, waits)
+        if self._problems.count:
+            return ()
+        return tuple(replace(task, depends_on=self._depends_on(task.key, waits)) for task in found)
+
+    def _task(self, item: Item) -> PlannedTask:
+        inside = body(self._found.body(item), item.at + 2)
+        node = self._nodes.get(item.key, Entry(line=item.at + 1))
+        self._dependencies(item, inside, node)
+        if item.mark not in (Mark.DONE, Mark.SKIPPED):
+            self._misspelt(inside)
+        criteria, acceptance = self._acceptance(inside)
+        title, description = item.title, textwrap.dedent("\n".join(inside.prose)).strip("\n")
+        if len(title) > MAX_TITLE:
+            title, description = f"{title[: MAX_TITLE - 1]}…", f"{title}\n\n{description}".strip()
+        if len(description) > MAX_DESCRIPTION:
+            self._problems.note(item.at + 1, "", f"the task has more than {MAX_DESCRIPTION} characters")
+        return PlannedTask(
+            key=item.key,
+            title=title,
+            description=description,
+            criteria=criteria,
+            acceptance=acceptance,
+            scope=self._scope(inside, node),
+            phase=self._found.sections[item.section].title,
+            type=_first(inside, "type").casefold() or node.text("type"),
+            complexity=self._complexity(inside),
+            prove=self._prove(inside),
+            mark=item.mark,
+            reason=self._reason(item, inside) if item.mark is Mark.BLOCKED else "",
+            commit=commit_of(item) if item.mark is Mark.DONE else None,
+            line=item.at + 1,
+        )
+
+    def _dependencies(self, item: Item, inside: Body, node: Entry) -> None:
+        """Keep what is said about who this task waits for, if anything is."""
+        said = [value for comment in item.comments for field, value in fields(comment) if field == "deps"]
+        said += [value for _, value in inside.texts("deps")]
+        keys = self._few(item.at + 1, (key for value in said for key in references(value)))
+        keys += self._few(node.line, map(reference, node.texts("depends_on")))
+        self._places[item.key] = (item.at + 1, quoted(item.name)[1:-1])
+        if said or inside.of("deps") or "depends_on" in node.values:
+            self._explicit[item.key] = tuple(dict.fromkeys(keys))
+
+    def _acceptance(self, inside: Body) -> tuple[tuple[str, ...], tuple[GateCommand, ...]]:
+        criteria: list[str] = []
+        found: dict[str, int] = {}
+        for line, words in inside.texts("acceptance"):
+            run = commands(words)
+            for command in run:
+                found.setdefault(command, line)
+            if len(words) > MAX_CRITERION:
+                self._problems.note(line, "acceptance", f"longer than {MAX_CRITERION} characters")
+            if not run:
+                criteria.append(words)
+        for one in inside.of("acceptance"):
+            for line, script in one.scripts:
+                found.setdefault(script, line)
+        gates, wrong = read_gates(list(found))
+        for problem in wrong:
+            self._problems.note(list(found.values())[problem.index], "acceptance", problem.message)
+        return tuple(dict.fromkeys(criteria)), gates
+
+    def _misspelt(self, inside: Body) -> None:
+        """Say which label was probably meant: a check that would not be run in silence is an error."""
+        for one in inside.misspelt:
+            said, meant = quoted(one.said), quoted(_CALLED[one.label])
+            if one.guess is Guess.LIKE:
+                if one.runs:
+                    self._problems.warn(
+                        one.line, "", f"{said} is read as text, so its command does not run: is it {meant}?"
+                    )
+            elif one.label == "acceptance" and one.runs:
+                self._problems.note(
+                    one.line, "", f"{said} is no label, so its command would not run: did you mean {meant}?"
+                )
+            else:
+                self._problems.warn(one.line, "", f"{said} is read as text: did you mean {meant}?")
+
+    def _scope(self, inside: Body, node: Entry) -> tuple[str, ...]:
+        named = [
+            (line, path) for line, words in inside.texts("files") for path in self._few(line, paths(words))
+        ]
+        named = named or [(node.line, path) for path in node.texts("files")]
+        for line, path in named:
+            if not is_inside(path):
+                self._problems.note(
+                    line, "files", f"expected a path relative to the project, not {quoted(path)}"
+                )
+        return tuple(dict.fromkeys(path for _, path in named))
+
+    def _few(self, line: int, names: Iterable[str]) -> list[str]:
+        """Return names as long as the plan does not have too many of them."""
+        found = list(islice(names, self._left + 1))
+        if len(found) > self._left:
+            self._problems.note(line, "", f"more than {MAX_NAMES} paths and dependencies in one plan")
+            found = []
+        self._left -= len(found)
+        return found
+
+    def _complexity(self, inside: Body) -> str | None:
+        line, said = next(iter(inside.texts("complexity")), (0, ""))
+        if said and said.casefold() not in _COMPLEXITIES:
+            known, guess = ", ".join(_COMPLEXITIES), did_you_mean(said, _COMPLEXITIES)
+            self._problems.warn(
+                line, "complexity", f"expected one of: {known}; {quoted(said)} is ignored{guess}"
+            )
+        return said.casefold() if said.casefold() in _COMPLEXITIES else None
+
+    def _prove(self, inside: Body) -> bool:
+        line, said = next(iter(inside.texts("prove")), (0, ""))
+        if said and said.casefold() not in _YES_OR_NO:
+            known, guess = ", ".join(_YES_OR_NO), did_you_mean(said, tuple(_YES_OR_NO))
+            self._problems.warn(line, "prove", f"expected one of: {known}; {quoted(said)} is ignored{guess}")
+        return _YES_OR_NO.get(said.casefold(), False)
+
+    def _reason(self, item: Item, inside: Body) -> str:
+        commented = [
+            value for comment in item.comments for field, value in fields(comment) if field == "blocked"
+        ]
+        return inside.blocked or _first(inside, "reason") or next(iter(commented), "")
+
+    def _entries(self, dag: Dag | None, part: str) -> dict[str, Entry]:
+        found: dict[str, Entry] = {}
+        for entry in dag.entries.get(part, ()) if dag is not None else ():
+            key = reference(entry.text("id"))
+            if not key:
+                self._problems.note(entry.line, "dag", f"{part}: an entry needs an id")
+            elif key in found:
+                self._problems.note(
+                    entry.line, "dag", f"{part}: {quoted(key)} is already on line {found[key].line}"
+                )
+            else:
+                found[key] = entry
+        return found
+
+    def _check_groups(self, known: set[str]) -> None:
+        for key, entry in self._groups.items():
+            for task in entry.texts("tasks"):
+                if reference(task) not in known:
+                    self._problems.note(entry.line, "dag", f"{quoted(key)}: unknown task {quoted(task)}")
+
+    def _phases(self) -> Mapping[str, tuple[str, ...]]:
+        """Return for each task the tasks of the phase before its own."""
+        before: tuple[str, ...] = ()
+        waits: dict[str, tuple[str, ...]] = {}
+        count = 0
+        section = -1
+        current: list[str] = []
+        for item in self._found.tasks:
+            if item.section != section:
+                section, before, current = item.section, tuple(current) or before, []
+            current.append(item.key)
+            if item.key not in self._explicit:
+                waits[item.key] = before
+                count += len(before)
+                if count > MAX_WAITS and count - len(before) <= MAX_WAITS:
+                    self._problems.note(
+                        item.at + 1,
+                        "",
+                        f"the phases stand for more than {MAX_WAITS} dependencies: say whom tasks wait for with"
+                        " <!-- deps: … -->",
+                    )
+        return waits
+
+    def _depends_on(self, key: str, waits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
+        return self._explicit[key] if key in self._explicit else waits[key]
+
+    def _check_graph(self, found: Iterable[PlannedTask], waits: Mapping[str, tuple[str, ...]]) -> None:
+        """Look for unknown tasks and cycles; a phase that is waited for counts as one node, or it would take long."""
+        phases: dict[int, str] = {}
+        edges: dict[str, tuple[str, ...]] = {}
+        places = dict(self._places)
+        for task in found:
+            if task.key in self._explicit:
+                edges[task.key] = self._explicit[task.key]
+                continue
+            before = waits[task.key]
+            edges[task.key] = ()
+            if before:
+                phase = phases.setdefault(id(before), f"(all before {quoted(task.phase)[1:-1]})")
+                edges[task.key] = (phase,)
+                edges[phase] = before
+                places.setdefault(phase, places[task.key])
+        lines = self._found.markdown.lines
+        broken = {item.key for item in self._found.tasks if lines[item.at].box not in MARKS}
+        check_graph(self._problems, edges, places, "task", broken=broken | set(phases.values()))
+
+
+def _first(inside: Body, label: str) -> str:
+    return next((value for _, value in inside.texts(label)), "")
+
+
+def _around(found: Outline, dag: Dag | None) -> tuple[str, str]:
+    """Return the plan's title, and the text that belongs to no task."""
+    lines = found.markdown.lines
+    taken = {at for item in found.tasks for at in range(item.at, item.end)}
+    taken |= set(range(dag.start, dag.end)) if dag is not None else set()
+    title = next((one for one in found.sections if one.level == 1 and one.title), None)
+    kept: list[str] = []
+    for section in found.sections:
+        if section.kind in (SectionKind.REPORT, SectionKind.DISCOVERED):
+            continue
+        inner = [
+            lines[at].text
+            for at in range(section.start + 1, section.end)
+            if at not in taken and OURS not in lines[at].text and lines[at].kind is not Kind.COMMENT
+        ]
+        words = "\n".join(inner).strip("\n")
+        heading = lines[section.start] if section.start >= 0 and section is not title else None
+        is_theirs = heading is not None and heading.kind is Kind.HEADING and OURS not in heading.text
+        if words.strip() and heading is not None and is_theirs:
+            words = f"{heading.text.strip()}\n\n{words}"
+        kept.append(words if words.strip() else "")
+    return title.title if title is not None else "", "\n\n".join(part for part in kept if part)
+
+
+def _sha256(title: str, tasks: Iterable[PlannedTask], context: str, ours: set[str]) -> str:
+    """Return the hash of what is asked for: neither marks nor what Loopwright wrote change it."""
+    said = [title, context]
+    for task in tasks:
+        if task.key not in ours:
+            needs = [key for key in task.depends_on if key not in ours]
+            run = [gate.command for gate in task.acceptance]
+            asked = (task.key, task.title, task.description, task.criteria, run, task.scope, task.phase)
+            said.append(json.dumps((*asked, task.type, task.complexity, needs)))
+    return hashlib.sha256("\0".join(said).encode()).hexdigest()

@@ -1,0 +1,442 @@
+"""The `metadata.json` of a track: what it says about the plan, and the checkpoints that are written into it."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of
+from loopwright.adapters.sources.plan_md.plan_md_outline import Item
+from loopwright.adapters.sources.plan_md.plan_md_schema import STEPS, TRACK, VERSION
+from loopwright.adapters.sources.plan_md.plan_md_steps import (
+    AGENT,
+    EVALUATE,
+    FIX,
+    LIMIT,
+    PLANNED,
+    VERDICT,
+    Fixes,
+    apart,
+    evaluation_step,
+    fix_step,
+    is_given_up,
+    overridden,
+    planned_step,
+    position,
+    time_text,
+)
+from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, in_time, one_line
+from loopwright.adapters.sources.text.json_edits import JsonEdits
+from loopwright.adapters.sources.text.located import Located, Unreadable, inner, line_of
+from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.schema_check import check_types
+from loopwright.config.nearest import nearest, quoted
+from loopwright.core.replies.doc_sync import DocSync, usable
+from loopwright.ports import Mark, Progress, SyncProgress
+
+EXECUTE: Final = "EXECUTE"
+PARALLEL: Final = "PARALLEL_EXECUTE"
+SYNC: Final = "BUSINESS_SYNC"
+_THEIRS: Final = frozenset({"created_at", "track_id", "type"})
+"""What only whoever made the track writes."""
+_WRITTEN: Final = {
+    **TRACK,
+    "properties": {key: one for key, one in TRACK["properties"].items() if key not in _THEIRS},
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metadata:
+    """What a track's metadata says."""
+
+    track: str
+    verdict: str
+    """`passed` or `failed` where an evaluation of the plan is recorded."""
+    versioned: bool
+    done: Mapping[str, str]
+    """Commits by the name of the task that they were made for."""
+    last_task: str = ""
+    """Name of the task that was done last, where the work was left in the middle."""
+    doc_sync: DocSync | None = None
+    """Business documents that have to follow, where an evaluator has said so."""
+    unnamed: int = 0
+    """The line where an evaluator has said so without naming any."""
+    unusable: tuple[tuple[int, object], ...] = ()
+    """What an evaluator has named that is no document of the project, each with its line."""
+
+
+def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
+    """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read.
+
+    What could not be written without losing what somebody has there is noted as a problem.
+    """
+    document = JsonEdits(content).document
+    if not _is_track(document):
+        return None
+    check_types(document, _WRITTEN, problems)
+    _check_version(document, problems)
+    _check_steps(document, problems)
+    plain = document.plain()
+    checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
+    # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
+    evaluated = {} if _is_ours(checkpoints, PLANNED) else _table(checkpoints, PLANNED)
+    execute = _table(checkpoints, _step(plain))
+    commits = execute.get("commits")
+    entries = [one for one in commits if isinstance(one, dict)] if isinstance(commits, list) else []
+    documents = _listed(document) if _is_sync_due(checkpoints) else []
+    return Metadata(
+        track=str(plain.get("track_id") or ""),
+        verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
+        versioned="version" in plain,
+        done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
+        last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
+        doc_sync=_flag(checkpoints, [one for _, one in documents]),
+        unnamed=_flag_line(document) if _is_sync_due(checkpoints) and not documents else 0,
+        unusable=tuple((line, one) for line, one in documents if not usable([one])),
+    )
+
+
+def _check_version(document: Located, problems: Problems) -> None:
+    found = inner(document, "version")
+    if found is not None and isinstance(found.value, int) and found.value > VERSION:
+        problems.note(
+            found.line, "version", f"{found.value} is newer than {VERSION}, the newest that Loopwright knows"
+        )
+
+
+def _check_steps(document: Located, problems: Problems) -> None:
+    """Say which checkpoint is probably misspelt: nobody would look for it there."""
+    checkpoints = _inner(document, "loop_state", "checkpoints")
+    held = checkpoints.value if checkpoints is not None and isinstance(checkpoints.value, dict) else {}
+    for name, found in held.items():
+        guess = None if name in STEPS else nearest(name, STEPS, cutoff=0.8)
+        if guess is not None:
+            message = f"an unknown step, it is ignored: did you mean {guess}?"
+            problems.warn(found.line, f"loop_state.checkpoints.{quoted(name)[1:-1]}", message)
+
+
+def _is_sync_due(checkpoints: Mapping[str, Any]) -> bool:
+    required = _table(checkpoints, EVALUATE).get("business_sync_required") is True
+    return required and _table(checkpoints, SYNC).get("status") != "PASSED"
+
+
+def _listed(document: Located) -> list[tuple[int, object]]:
+    """Return what is named as a document, each with its line."""
+    step = _inner(document, "loop_state", "checkpoints", SYNC)
+    held = inner(step, "affected_docs") if step is not None else None
+    return [(one.line, one.plain()) for one in held.value] if held and isinstance(held.value, list) else []
+
+
+def _flag_line(document: Located) -> int:
+    return line_of(document, f"loop_state.checkpoints.{EVALUATE}.business_sync_required")
+
+
+def _flag(checkpoints: Mapping[str, Any], listed: Iterable[object]) -> DocSync | None:
+    documents = usable(listed)
+    reason = str(_table(checkpoints, SYNC).get("reason") or "")
+    return DocSync(reason=reason, documents=documents) if documents else None
+
+
+def verdict_in(words: str) -> str:
+    """Return `passed` or `failed` if the words say so, the first of them that does."""
+    for word in words.upper().replace("*", " ").replace("_", " ").split():
+        word = word.strip(".,:;()[]✅❌")
+        if word in ("PASS", "PASSED", "APPROVED"):
+            return "passed"
+        if word in ("FAIL", "FAILED", "REJECTED"):
+            return "failed"
+    return ""
+
+
+def checkpointed(
+    content: bytes, progress: Progress, tasks: Iterable[Item], verdict: str, phases: list[str]
+) -> bytes:
+    """Return the file with its checkpoints as the progress has them, or raise `Unreadable`.
+
+    `phases` are those of which nothing is left to do.
+    """
+    edits = JsonEdits(content)
+    if not _is_track(edits.document):
+        return content
+    plain = edits.document.plain()
+    wanted = _wanted(plain, progress, tuple(tasks), verdict)
+    execute = wanted["loop_state"]["checkpoints"][_step(plain)]
+    if progress.phases and phases:
+        execute["phases_completed"] = [one_line(phase) for phase in phases]
+    _merge(edits, edits.document, wanted)
+    if progress.phases and not phases:
+        _forget(edits, _step(plain), ("phases_completed",), wanted)
+    for step in (_step(plain), FIX):
+        _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
+    for step, keys in ((PLANNED, ("verdict",)), (EVALUATE, VERDICT)):
+        if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), step):
+            _forget(edits, step, keys, wanted)
+    if edits.bytes() != content:
+        edits.put(edits.document, "updated_at", time_text(progress.at))
+    return edits.bytes()
+
+
+def _is_ours(checkpoints: Mapping[str, Any], name: str) -> bool:
+    """Say whether a checkpoint is our own word: somebody else's is theirs to take back."""
+    return _table(checkpoints, name).get("agent") == AGENT
+
+
+def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[str, Any]) -> None:
+    """Take out of a checkpoint what it said of its end, if that does not hold any more."""
+    step = _table(_table(_table(wanted, "loop_state"), "checkpoints"), name)
+    table = _inner(edits.document, "loop_state", "checkpoints", name)
+    if table is not None and step:
+        for key in keys:
+            if key not in step:
+                edits.drop(table, key)
+
+
+def _is_track(document: Located) -> bool:
+    """Say whether this is a track's file: another program may keep a `metadata.json` beside a plan of ours."""
+    if not isinstance(document.value, dict):
+        raise Unreadable(document.line, "metadata is a table")
+    return not document.value or bool({"track_id", "loop_state"} & document.value.keys())
+
+
+def _wanted(
+    plain: dict[str, Any], progress: Progress, tasks: tuple[Item, ...], verdict: str
+) -> dict[str, Any]:
+    state = _table(plain, "loop_state")
+    checkpoints = _table(state, "checkpoints")
+    step = _step(plain)
+    before = _table(checkpoints, step)
+    started = time_text(progress.started_at or progress.at)
+    fixes = apart(tasks, progress)
+    execute = _execute(before, progress, fixes, started)
+    wanted: dict[str, Any] = {}
+    steps: dict[str, Any] = {step: execute}
+    if "version" not in plain:
+        wanted["version"] = VERSION
+        if "PLAN" not in checkpoints:
+            steps["PLAN"] = {"status": "PASSED", "tasks_total": len(fixes.own)}
+    if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
+        steps |= planned_step(verdict, progress)
+    if because := overridden(verdict, progress):
+        # Somebody else's verdict stays as they wrote it: what a person decided about it stands beside.
+        steps[PLANNED] = {**steps.get(PLANNED, {}), "overridden_because": because}
+    if progress.sync is not None:
+        steps[SYNC] = _sync(progress.sync)
+    if fixes.items:
+        steps[FIX] = fix_step(fixes, progress)
+    if progress.discovered:
+        wanted["discovered_work"] = _discovered(plain.get("discovered_work"), progress, tasks)
+    blockers = _blockers(plain.get("blockers"), progress, fixes, step)
+    if blockers:
+        wanted["blockers"] = blockers
+    place = position(step, execute, checkpoints, fixes, progress)
+    # A verdict of ours is told once; and where nobody has judged yet, somebody else may be about to.
+    evaluated = evaluation_step(fixes, progress) if place else None
+    goes_on = progress.completed_at is None and not progress.rests
+    anew = goes_on and _is_ours(checkpoints, EVALUATE)
+    if evaluated is None and (anew or place.get("current_step") == EVALUATE):
+        evaluated = {"status": "NOT_STARTED"}
+    if evaluated is not None:
+        needed = {"business_sync_required": True} if progress.sync is not None else {}
+        steps[EVALUATE] = {**evaluated, **needed}
+    if plain.get("status") in (None, "", "new") or (goes_on and plain.get("status") == "complete"):
+        wanted["status"] = "in_progress"
+    if place.get("current_step") == "COMPLETE":
+        wanted["status"] = "complete"
+    loop: dict[str, Any] = {"checkpoints": steps}
+    if progress.fix_cycles > 0:
+        loop["fix_cycle_count"] = progress.fix_cycles
+        limit = progress.max_fix_cycles
+        loop |= {"max_fix_cycles": limit} if limit > 0 else {}
+    return {**wanted, "loop_state": {**loop, **place}}
+
+
+def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: str) -> dict[str, Any]:
+    tasks = fixes.own
+    done = [item for item in tasks if item.mark is Mark.DONE]
+    execute: dict[str, Any] = {
+        "status": _execution(progress, fixes),
+        "started_at": started,
+        "agent": progress.agent or before.get("agent") or AGENT,
+        "tasks_completed": len(done),
+        "tasks_total": len(tasks),
+    }
+    timed = in_time(done, progress)
+    if timed:
+        execute["last_task"] = timed[-1].name
+    commits = [item for item in timed if commit_of(item)]
+    if commits:
+        execute["last_commit"] = commit_of(commits[-1])
+    execute["commits"] = _commits(before.get("commits"), progress, commits)
+    if progress.completed_at is not None:
+        execute["completed_at"] = time_text(progress.completed_at)
+    elif execute["status"] == "PASSED" and before.get("completed_at"):
+        execute["completed_at"] = before["completed_at"]  # while what was found afterwards is mended
+    return execute
+
+
+def _execution(progress: Progress, fixes: Fixes) -> str:
+    over = progress.completed_at is not None or progress.rests
+    if fixes.is_worked_off and (progress.judged is not None or not progress.failed) and (over or fixes.items):
+        return "PASSED"  # what the evaluation of the whole found is a step of its own
+    if not over:
+        return "IN_PROGRESS"
+    return "FAILED" if progress.failed else "PARTIAL_FAIL"
+
+
+_SYNC: Final = {
+    Mark.OPEN: "NOT_STARTED",
+    Mark.RUNNING: "IN_PROGRESS",
+    Mark.DONE: "PASSED",
+    Mark.BLOCKED: "FAILED",
+    Mark.SKIPPED: "SKIPPED",
+}
+
+
+def _sync(sync: SyncProgress) -> dict[str, Any]:
+    """Return the checkpoint of the step that brings business documents up to date."""
+    commit = {"commit_sha": sync.commit[:SHA_LENGTH]} if sync.commit else {}
+    return {
+        "status": _SYNC[sync.mark],
+        "reason": sync.reason,
+        "affected_docs": list(sync.documents),
+        **commit,
+    }
+
+
+def _commits(before: Any, progress: Progress, done: list[Item]) -> list[Any]:
+    """Return the list of commits: what others wrote stays, each of our tasks has one entry."""
+    found = list(before) if isinstance(before, list) else []
+    places = _places(found, "task")
+    for item in done:
+        standing = progress.items.get(item.key)
+        subject = (standing.subject or standing.summary) if standing is not None else ""
+        said = one_line(subject or item.title)
+        if item.name not in places:
+            found.append({"sha": commit_of(item), "message": said, "task": item.name})
+        elif standing is not None:
+            place = places[item.name]
+            found[place] = {**found[place], "sha": commit_of(item), "message": said}
+    return found
+
+
+def _places(found: list[Any], key: str) -> dict[str, int]:
+    """Return where in a list each entry is, by its text at a key; what else others wrote there has no place."""
+    named = ((one.get(key), at) for at, one in enumerate(found) if isinstance(one, dict))
+    return {name: at for name, at in named if isinstance(name, str)}
+
+
+_DECIDED: Final = {
+    Mark.OPEN: "open",
+    Mark.RUNNING: "in_progress",
+    Mark.DONE: "done",
+    Mark.SKIPPED: "dismissed",
+}
+
+
+def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> list[Any]:
+    """Return the list of discovered work: what others wrote stays, each of ours is there once, by its title."""
+    found = list(before) if isinstance(before, list) else []
+    places = _places(found, "title")
+    names = {item.key: item.name for item in tasks}
+    for one in progress.discovered:
+        title = one_line(one.title)
+        entry = {
+            "title": title,
+            "reason": one_line(one.reason),
+            "recommendation": one.recommendation,
+            "found_in": names.get(one.by, one.by),
+            "status": _DECIDED.get(one.mark, "open"),
+        }
+        if title not in places:
+            places[title] = len(found)
+            found.append(entry)
+        else:
+            found[places[title]] = {**found[places[title]], **entry}
+    return found
+
+
+def _blockers(before: Any, progress: Progress, fixes: Fixes, step: str) -> list[Any]:
+    """Return the list of blockers: a task that waits for a person has an active one, which it resolves itself."""
+    found = list(before) if isinstance(before, list) else []
+    places = _places(found, "id")
+    _limit(found, places.get(LIMIT), progress)
+    for item in (*fixes.own, *fixes.items):
+        standing, name = progress.items.get(item.key), f"loopwright-{item.key}"
+        if standing is None:
+            continue
+        place = places.get(name)
+        if standing.mark is Mark.BLOCKED:
+            told = {
+                "id": name,
+                "description": f"{item.name}: {one_line(standing.reason) or 'no reason was given'}",
+                "blocked_at": time_text(standing.ended_at or progress.started_at or progress.at),
+                "blocked_step": FIX if item in fixes.items else step,
+                "status": "ACTIVE",
+            }
+            if place is None:
+                found.append(told)
+            elif (found[place].get("status"), found[place].get("description")) != (
+                "ACTIVE",
+                told["description"],
+            ):
+                found[place] = {**found[place], **told}
+        elif place is not None:
+            found[place] = {**found[place], "status": "RESOLVED"}
+    return found
+
+
+def _limit(found: list[Any], place: int | None, progress: Progress) -> None:
+    """Tell that nothing is mended any more, as long as that is so."""
+    if is_given_up(progress):
+        assert progress.judged is not None
+        told = {
+            "id": LIMIT,
+            "description": f"Fix cycle limit exceeded ({progress.max_fix_cycles} cycles)",
+            "blocked_at": time_text(progress.judged.at),
+            "blocked_step": FIX,
+            "status": "ACTIVE",
+        }
+        if place is None:
+            found.append(told)
+        else:
+            found[place] = {**found[place], **told}
+    elif place is not None:
+        found[place] = {**found[place], "status": "RESOLVED"}
+
+
+def _step(plain: Mapping[str, Any]) -> str:
+    """Return the name of the step that this file uses: both are in use."""
+    state = _table(plain, "loop_state")
+    checkpoints = _table(state, "checkpoints")
+    parallel = PARALLEL in checkpoints or state.get("current_step") == PARALLEL
+    return PARALLEL if parallel and EXECUTE not in checkpoints else EXECUTE
+
+
+def _inner(table: Located, *keys: str) -> Located | None:
+    """Return a table inside of tables, if it is there."""
+    found: Located | None = table
+    for key in keys:
+        found = found.value.get(key) if found is not None and isinstance(found.value, dict) else None
+    return found if found is not None and isinstance(found.value, dict) else None
+
+
+def _table(value: Any, key: str) -> dict[str, Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
+    """Give a table these values; inside of tables that are there already only what differs is written."""
+    assert isinstance(table.value, dict)
+    for key, value in wanted.items():
+        held = table.value.get(key)
+        if isinstance(value, dict) and held is not None and isinstance(held.value, dict):
+            _merge(edits, held, value)
+        elif isinstance(value, list) and held is not None and isinstance(held.value, list):
+            present = held.plain()
+            if present == value[: len(present)]:
+                for one in value[len(present) :]:
+                    edits.append(held, one)
+            else:
+                edits.put(table, key, value)
+        else:
+            edits.put(table, key, value)

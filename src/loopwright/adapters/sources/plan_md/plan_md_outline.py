@@ -1,0 +1,477 @@
+"""Where things stand in a checkbox plan: its sections, and its tasks with their names and lines.
+
+Reading and writing both start from here, so that they cannot disagree about which line is whose.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Final
+from urllib.parse import quote, unquote
+
+from loopwright.adapters.sources.spec.plan_format import MAX_ID
+from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown
+from loopwright.adapters.sources.text.problems import Problems
+from loopwright.config.nearest import quoted
+from loopwright.ports import Mark
+
+OURS: Final = "<!-- loopwright -->"
+"""Ends every line that Loopwright added, and so may change or take away again."""
+MAX_TASKS: Final = 10_000
+MAX_LINE: Final = 20_000
+MARKS: Final = {
+    " ": Mark.OPEN,
+    "~": Mark.RUNNING,
+    "/": Mark.RUNNING,
+    "x": Mark.DONE,
+    "X": Mark.DONE,
+    "!": Mark.BLOCKED,
+    "-": Mark.SKIPPED,
+}
+_TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
+"""What people write for a cross, the Cyrillic letter included."""
+
+
+class SectionKind(Enum):
+    """What the boxes below a heading are."""
+
+    PHASE = auto()
+    ASIDE = auto()
+    """Boxes that say what must be true, not what is to be done."""
+    DISCOVERED = auto()
+    """Work that was found on the way: nobody has decided to do it."""
+    REPORT = auto()
+    """What was written about the plan, not a part of it."""
+
+
+_ASIDES: Final = frozenset(
+    {
+        "acceptance criteria",
+        "definition of done",
+        "legend",
+        "non-goals",
+        "open questions",
+        "out of scope",
+        "risks",
+        "status legend",
+        "success criteria",
+        "success metrics",
+        "what we're not doing",
+    }
+)
+_REPORTS: Final = (
+    "business doc sync",
+    "evaluation report",
+    "execution evaluation report",
+    "execution summary",
+    "plan evaluation report",
+    "retrospective",
+)
+DISCOVERED: Final = "discovered work"
+SUMMARY: Final = f"## Execution Summary {OURS}"
+"""The heading of the summary that Loopwright writes at the end: what people append there is no part of it."""
+LABELS: Final = (
+    "**Track**:",
+    "**Tasks Completed**:",
+    "**Tasks Blocked**:",
+    "**Commits**:",
+    "**Discovered Work**:",
+    "**Ready for**:",
+    "**Business Doc Sync Required**:",
+    "**Reason**:",
+    "**Affected Docs**:",
+)
+"""How the lines of that summary begin."""
+ADDED: Final = "Added tasks"
+"""The phase of tasks that were appended to that summary."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Section:
+    """A heading with what stands below it, up to the next heading."""
+
+    title: str
+    kind: SectionKind
+    level: int
+    start: int
+    """Index of its heading's line (of the line before its first one, for want of a heading); -1 for what stands
+    before any heading."""
+    end: int
+    """Index after its last line."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """A checkbox that is a task, or work that was found on the way."""
+
+    key: str
+    name: str
+    """What its own words call it: `Task 1.2`, or its key."""
+    title: str
+    mark: Mark
+    section: int
+    at: int
+    """Index of its line."""
+    end: int
+    """Index after the last line that belongs to it and is not blank."""
+    comments: tuple[str, ...]
+    """What stands in comments on its line, without the mark of ours."""
+    ours: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outline:
+    """The plan's sections and items, in the order of the file."""
+
+    markdown: Markdown
+    sections: tuple[Section, ...]
+    tasks: tuple[Item, ...]
+    found: tuple[Item, ...]
+    """Work that was found on the way."""
+    skipped: tuple[tuple[int, str], ...]
+    """Lines and titles of sections whose boxes are not taken as tasks."""
+
+    def body(self, item: Item) -> tuple[Line, ...]:
+        """Return the lines below an item that belong to it."""
+        return self.markdown.lines[item.at + 1 : item.end]
+
+
+def outline(markdown: Markdown, problems: Problems) -> Outline:
+    """Find sections and items; what makes them uncertain is noted as a problem."""
+    sections = tuple(_sections(markdown.lines))
+    names = _Names(problems)
+    tasks: list[Item] = []
+    found: list[Item] = []
+    skipped: dict[int, str] = {}
+    boxed = [any(line.box in MARKS for line in markdown.lines[one.start + 1 : one.end]) for one in sections]
+    has_tasks = any(boxed[at] and one.kind is SectionKind.PHASE for at, one in enumerate(sections))
+    for number, section in enumerate(sections):
+        # Where no task stands, brackets are as well a list of options or a legend.
+        beside = boxed[number] or not has_tasks
+        for at, end in _boxes(markdown.lines, section.start + 1, section.end):
+            line = markdown.lines[at]
+            if not _is_box(line) or (section.kind is SectionKind.PHASE and not beside and _is_sign(line)):
+                if section.kind is SectionKind.PHASE:
+                    _tell_almost(line, at + 1, problems, beside=beside)
+                continue
+            if section.kind is SectionKind.PHASE and len(tasks) == MAX_TASKS:
+                problems.note(at + 1, "", f"a plan has at most {MAX_TASKS} tasks")
+                break
+            if section.kind is SectionKind.PHASE:
+                tasks.append(names.item(markdown.lines[at], section.title, number, at, end))
+            elif section.kind is SectionKind.DISCOVERED and len(found) < MAX_TASKS:
+                found.append(_Names(problems).item(markdown.lines[at], "", number, at, end))
+                if found[-1].mark is Mark.OPEN and not found[-1].ours:
+                    skipped.setdefault(section.start + 1, section.title)
+            elif section.kind is SectionKind.ASIDE or (
+                section.kind is SectionKind.REPORT and markdown.lines[at].box == " "
+            ):
+                skipped.setdefault(section.start + 1, section.title)
+    return Outline(
+        markdown=markdown,
+        sections=sections,
+        tasks=tuple(tasks),
+        found=tuple(found),
+        skipped=tuple(skipped.items()),
+    )
+
+
+def id_comment(key: str) -> str:
+    """Return the comment that gives a task this key."""
+    return f"<!-- id: {quote(key, safe='./@')} -->"
+
+
+def reference(words: str) -> str:
+    """Return the key that a reference means: `Task 1.2`, `1.2`, `#1.2` and `"1.2"` are the same task."""
+    words = words.strip().strip("\"'`*[]#").strip()
+    match = _CALLED.match(words + ":")
+    return _key_of(match) if match is not None and match.end() == len(words) + 1 else unquote(words)
+
+
+def slug(words: str) -> str:
+    """Return a short name made of letters, digits and dashes."""
+    return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
+
+
+_WORD: Final = re.compile(r"\w+")
+_NUMBER: Final = r"[0-9A-Za-z]{0,20}[0-9][0-9A-Za-z]{0,20}(?:[._-][0-9A-Za-z]{1,20}){0,5}"
+_CALLED: Final = re.compile(
+    rf"(?P<word>task|fix|step|story|item)[ \t]{{1,3}}#?(?P<number>{_NUMBER})"
+    r"(?:(?:\*\*|__)?[ \t]?(?:[:)]|\.(?=[ \t]|$))|[ \t]+[-–—](?=[ \t]))"
+    r"|(?P<plain>task)[ \t]{1,3}#?(?P<count>[0-9]{1,4}(?:\.[0-9]{1,4}){0,5})(?=[ \t])",
+    re.IGNORECASE,
+)
+_NUMBERED: Final = re.compile(r"([0-9]{1,4}(?:\.[0-9]{1,4}){1,5}|[0-9]{1,4}(?=[.:)]))[.:)]?[ \t]")
+_CODED: Final = re.compile(r"(T[0-9]{1,5}|[A-Z][A-Z0-9]{0,15}-[0-9]{1,6})(?![\w-])")
+
+
+def _key_of(match: re.Match[str]) -> str:
+    word, number = _called(match)
+    return number if word == "Task" else f"{word.lower()}-{number}"
+
+
+def _called(match: re.Match[str]) -> tuple[str, str]:
+    return (match["word"] or match["plain"]).capitalize(), match["number"] or match["count"]
+
+
+class _Names:
+    """Gives each item its key: its own number or name, else its words."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._lines: dict[str, int] = {}
+        self._counts: dict[str, int] = {}
+
+    def item(self, line: Line, phase: str, section: int, at: int, end: int) -> Item:
+        words, comments = without_comments(line.words[:MAX_LINE])
+        ours = OURS in line.text
+        bare = words.strip("*_ \t") if words.startswith(("**", "__")) else words
+        called = _CALLED.match(bare)
+        key, name, title = "", "", words
+        if called is not None:
+            key, name = _key_of(called), " ".join(_called(called))
+            title = bare[called.end() :].strip("*_ \t") or name
+        elif (match := _NUMBERED.match(bare) or _CODED.match(bare)) is not None:
+            key = match[1]
+        given = next((value for comment in comments for field, value in fields(comment) if field == "id"), "")
+        key = reference(given)[:MAX_ID] or key
+        if len(line.text) > MAX_LINE:
+            self._problems.note(at + 1, "", f"a task on one line has at most {MAX_LINE} characters")
+        if not words and line.box in MARKS:
+            self._problems.note(at + 1, "", "a box without words: say what is to be done")
+        if key in self._lines:
+            self._problems.note(
+                at + 1,
+                "",
+                f"{quoted(name or key)} is already on line {self._lines[key]}: each task needs a name of its own",
+            )
+        else:
+            key = key or self._from_words(title, phase)
+            self._lines[key] = at + 1
+        if line.box not in MARKS:
+            self._problems.note(at + 1, "", _wrong_mark(line.box or ""))
+        return Item(
+            key=key,
+            name=name or key,
+            title=title.strip("*_ \t") or title,
+            mark=MARKS.get(line.box or "", Mark.OPEN),
+            section=section,
+            at=at,
+            end=end,
+            comments=tuple(comments),
+            ours=ours,
+        )
+
+    def _from_words(self, title: str, phase: str) -> str:
+        """Return a name that stays the same as long as these words do, wherever the line is moved."""
+        plain = slug(title) or "task"
+        if plain not in self._lines:
+            return plain
+        within = f"{slug(phase)[:40] or 'more'}/{plain}"[: MAX_ID - 8]
+        if within not in self._lines:
+            return within
+        count = self._counts.get(within, 1) + 1
+        while f"{within}-{count}" in self._lines:
+            count += 1
+        self._counts[within] = count
+        return f"{within}-{count}"
+
+
+def _wrong_mark(box: str) -> str:
+    if not box:
+        return "[] needs a space to be a checkbox: write [ ]"
+    known = ", ".join(f"[{mark}]" for mark in MARKS)
+    return f"unknown mark [{box}]: known are {known}"
+
+
+def without_comments(words: str) -> tuple[str, list[str]]:
+    """Return a line's words without its comments, and what stands in those, ours left out."""
+    plain: list[str] = []
+    comments: list[str] = []
+    at = 0
+    while (start := words.find("<!--", at)) >= 0 and (end := words.find("-->", start + 4)) >= 0:
+        plain.append(words[at:start])
+        if words[start : end + 3] != OURS:
+            comments.append(words[start + 4 : end].strip())
+        at = end + 3
+    plain.append(words[at:])
+    return " ".join(part.strip() for part in plain if part.strip()), comments
+
+
+_FIELDS: Final = {
+    "deps": "deps",
+    "dep": "deps",
+    "depends": "deps",
+    "depends on": "deps",
+    "depends_on": "deps",
+    "parallel": "parallel",
+    "id": "id",
+    "key": "id",
+    "blocked": "blocked",
+}
+
+
+def fields(comment: str) -> Iterator[tuple[str, str]]:
+    """Return the fields of a comment such as `deps: 1.1, 1.2, parallel: pg-1`, a value at a time."""
+    field = ""
+    for part in comment.replace(";", ",").split(","):
+        name, colon, value = part.partition(":")
+        known = _FIELDS.get(name.strip().casefold()) if colon else None
+        if known is not None:
+            field = known
+            yield field, value.strip()
+        elif field:
+            yield field, part.strip()
+
+
+def _sections(lines: tuple[Line, ...]) -> Iterator[Section]:
+    title, level, start, kind = "", 0, -1, SectionKind.PHASE
+    around: list[tuple[int, SectionKind]] = []
+    for at, line in enumerate(lines):
+        if line.kind is not Kind.HEADING or (line.indent >= 2 and _in_item(lines, at)):
+            continue
+        yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=at))
+        title, level, start = without_comments(line.words)[0], line.level, at
+        while around and around[-1][0] >= level:
+            around.pop()
+        kind = _section_kind(title)
+        if kind is SectionKind.PHASE and around:
+            kind = around[-1][1]
+        around.append((level, SectionKind.PHASE if line.text.rstrip() == SUMMARY else kind))
+    yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=len(lines)))
+
+
+def _apart(lines: tuple[Line, ...], section: Section) -> Iterator[Section]:
+    """Yield a section; what people appended to our summary is a phase behind it, if there is a box in it."""
+    start, end = section.start + 1, section.end
+    is_summary = start > 0 and lines[section.start].text.rstrip() == SUMMARY
+    if not is_summary or next(_boxes(lines, start, end), None) is None:
+        yield section
+        return
+    while lines[start].kind is Kind.BLANK or lines[start].text.startswith(LABELS):
+        start += 1
+    yield replace(section, end=start)
+    yield replace(section, title=ADDED, kind=SectionKind.PHASE, start=start - 1)
+
+
+def _in_item(lines: tuple[Line, ...], at: int) -> bool:
+    """Say whether an indented heading follows lines of a list, and so is a part of it."""
+    above = lines[at - 1] if at else None
+    return above is not None and (
+        above.kind is Kind.BULLET or (above.kind is Kind.TEXT and above.indent >= 2)
+    )
+
+
+def _section_kind(title: str) -> SectionKind:
+    plain = title.casefold().strip(" :*_#0123456789.)✅🎯")
+    if plain in _ASIDES:
+        return SectionKind.ASIDE
+    if plain == DISCOVERED:
+        return SectionKind.DISCOVERED
+    if plain.startswith(_REPORTS):
+        return SectionKind.REPORT
+    return SectionKind.PHASE
+
+
+def _boxes(lines: tuple[Line, ...], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Return where each outermost checkbox of a section begins and ends; also what only looks like one."""
+    opened: list[
+        tuple[int, bool]
+    ] = []  # the indents of the bullets around this line, and which are checkboxes
+    begun, end = -1, -1
+    follows = False  # whether the line above belongs to a list and is not blank
+    for at in range(start, stop):
+        line = lines[at]
+        if line.kind is Kind.BLANK:
+            follows = False
+            continue
+        if line.kind is Kind.CODE or (
+            line.kind is Kind.FENCE and lines[at - 1].kind is Kind.CODE and at > start
+        ):
+            end = at + 1 if begun >= 0 else end
+            follows = False
+            continue
+        if line.kind is Kind.BULLET:
+            while opened and line.indent < opened[-1][0] + 2:
+                opened.pop()
+            if not opened and line.indent >= 4:
+                continue  # code, for want of a list around it
+        elif not (follows and line.kind is Kind.TEXT and not _is_almost(line)):
+            while opened and line.indent < opened[-1][0] + 2:
+                opened.pop()
+        inside = any(boxed for _, boxed in opened)
+        if begun >= 0 and not inside:
+            yield begun, end
+            begun = -1
+        if not inside and (opened or line.indent < 4) and _is_almost(line):
+            yield at, at + 1
+        if line.kind is Kind.BULLET:
+            if _is_box(line) and not inside:
+                begun, inside = at, True
+            opened.append((line.indent, _is_box(line)))
+        if inside:
+            end = at + 1
+        follows = bool(opened)
+    if begun >= 0:
+        yield begun, end
+
+
+def _is_box(line: Line) -> bool:
+    """Say whether brackets are a checkbox: `[a]` and `[1]` could be references."""
+    return line.box is not None and (line.box in MARKS or not line.box.isalnum())
+
+
+def _is_sign(line: Line) -> bool:
+    """Say whether a checkbox has a sign in it that is no mark."""
+    return bool(line.box) and line.box not in MARKS
+
+
+def _is_almost(line: Line) -> bool:
+    """Say whether brackets that are no checkbox stand where one does; numbers, footnotes and definitions do so, too."""
+    inside = (line.box or None) if line.almost is None else line.almost
+    if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
+        return False
+    after = line.text.partition("]")[2]
+    if after.startswith("*") or (inside.strip() and after.startswith(":")):
+        return False
+    return _is_meant(inside) or after.startswith(" ")
+
+
+def _is_meant(inside: str) -> bool:
+    """Say whether nobody would write this in brackets but for a box; `[UI]` is a word, and `[A]` one of several."""
+    bare = inside.strip().replace("\ufe0f", "")
+    return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
+
+
+def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
+    """Say whether this is more likely a type such as `[]string`, a legend, or words in italics."""
+    if inside.strip() and inside.strip() not in MARKS:
+        return not beside
+    if line.kind is Kind.TEXT and line.words.startswith("*") and line.words.count("*") % 2 == 0:
+        return True
+    if inside or after[:1].isspace():
+        return not beside and after.startswith((":", ",", ";"))
+    return not beside or after[:1].islower()
+
+
+def _tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
+    """Say how it should look: a task that is passed over in silence is work that is never done.
+
+    `beside` says whether real tasks stand in the same section.
+    """
+    inside = (line.box if line.almost is None else line.almost) or ""
+    mark, after = inside.strip() or " ", line.text.partition("]")[2]
+    shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
+    known = ", ".join(f"[{mark}]" for mark in MARKS)
+    if len(mark) > 1 and any(char.isalnum() for char in mark):
+        problems.warn(
+            number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
+        )
+    elif not _is_meant(inside) or _is_loose(line, inside, after, beside=beside):
+        problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
+    elif mark in MARKS:
+        good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
+        problems.note(number, "", f"{shown} is no checkbox: write {good}")
+    else:
+        problems.note(number, "", f"{_wrong_mark(mark)}; if this is no task, write \\[{inside}]")

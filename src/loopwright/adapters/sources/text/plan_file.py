@@ -1,0 +1,50 @@
+"""The files of a source on disk: bounded, decoded, parsed by their ending."""
+
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.sources.text.located import Located, Unreadable, read_yaml
+from loopwright.adapters.sources.text.located_json import read_json
+
+MAX_BYTES: Final = 5 * 1024 * 1024
+MAX_LINES: Final = 50_000
+
+
+def document(name: str, content: bytes) -> Located:
+    """Return what a file contains, or raise `Unreadable`."""
+    text = decoded(content)
+    return read_json(text) if name.lower().endswith(".json") else read_yaml(text)
+
+
+def content(path: Path) -> bytes:
+    """Return the bytes of a file that is not too large, or raise `Unreadable`."""
+    try:
+        with path.open("rb") as file:
+            found = file.read(MAX_BYTES + 1)
+    except FileNotFoundError:
+        raise Unreadable(None, "there is no such file") from None
+    except IsADirectoryError:
+        raise Unreadable(None, "this is a folder, not a plan file") from None
+    except (OSError, ValueError) as broken:
+        reason = broken.strerror if isinstance(broken, OSError) and broken.strerror else str(broken)
+        raise Unreadable(None, f"the file cannot be read: {reason}") from broken
+    if len(found) > MAX_BYTES:
+        raise Unreadable(None, f"the file is larger than {MAX_BYTES // 1024 // 1024} MB")
+    return found
+
+
+def decoded(content: bytes) -> str:
+    """Return the text of a file, or raise `Unreadable`."""
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as broken:
+        line = content[: broken.start].count(b"\n") + 1
+        raise Unreadable(line, "this is not UTF-8: save the file with that encoding") from broken
+
+
+def decoded_lines(content: bytes) -> str:
+    """Return the text of a file that is read line by line, or raise `Unreadable`."""
+    text = decoded(content)
+    if text.count("\n") >= MAX_LINES:
+        raise Unreadable(MAX_LINES, f"the file has more than {MAX_LINES} lines")
+    return text

@@ -1,0 +1,79 @@
+"""From a path to its work: which kind of source it is, its files, and what they say."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+
+from loopwright.adapters.sources.text.located import Unreadable
+from loopwright.adapters.sources.text.plan_file import content
+from loopwright.config.nearest import did_you_mean
+from loopwright.core.values.errors import BadPlan, UserError
+from loopwright.core.values.shell_hints import to_type
+from loopwright.ports import ChoosingSource, PlannedWork, Source
+
+CATCH_ALL = "yaml"
+"""Our own format has no name of its own: it is meant when no other format knows the file."""
+
+
+def folder_of(place: Path) -> Path:
+    """Return the folder that the names of a source's files are relative to."""
+    return place if place.is_dir() else place.parent
+
+
+def read(source: Source, place: Path) -> PlannedWork:
+    """Return what a source asks for, or raise `BadPlan` with located problems."""
+    work = source.parse(source.files(place), called(place))
+    if isinstance(source, ChoosingSource):
+        return replace(work, notes=(*work.notes, *source.left_out(place)))
+    return work
+
+
+def called(place: Path) -> str:
+    """Return what a person calls a source: the path that they wrote, or its name."""
+    return place.name if place.is_absolute() else place.as_posix()
+
+
+def check_there(place: Path) -> None:
+    """Refuse a path that leads nowhere, with what was probably meant."""
+    if place.exists():
+        return
+    try:
+        beside = [one.name for one in place.parent.iterdir()]
+    except OSError:
+        beside = []
+    meant = did_you_mean(place.name, beside)
+    if not meant and place.name == str(place) and not place.suffix:
+        meant = f"; if it is a goal, `{to_type('plan', place.name)}` has a plan written for it"
+    # With its folder, as it was written: another file of that name may be here.
+    raise BadPlan(
+        place.as_posix(), (f"there is no such file{meant}",), hint="name a file or folder that has work"
+    )
+
+
+def recognise(place: Path, sources: Iterable[Source]) -> Source:
+    """Return the one source that knows this file or folder, or raise with what to do."""
+    name = place.as_posix()
+    check_there(place)
+    found = [one for one in sources if one.recognises(place)]
+    found = [one for one in found if one.kind != CATCH_ALL] or found
+    if not found:
+        known = ", ".join(sorted(one.kind for one in sources))
+        raise BadPlan(name, (f"nothing here is a known form of work; `--source` names one of: {known}",))
+    if len(found) > 1:
+        kinds = ", ".join(sorted(one.kind for one in found))
+        raise UserError(f"{name} could be read as: {kinds}", hint="say which with --source KIND")
+    return found[0]
+
+
+def read_file(path: Path) -> bytes:
+    """Return the bytes of one of a source's files, or raise `BadPlan`."""
+    try:
+        return content(path)
+    except Unreadable as broken:
+        raise located_at(called(path), broken) from broken
+
+
+def located_at(name: str, broken: Unreadable) -> BadPlan:
+    """Say which file cannot be read, where, and why."""
+    place = f"{name}:{broken.line}" if broken.line is not None else name
+    return BadPlan(name, (f"{place}: {broken.message}",))

@@ -1,0 +1,429 @@
+"""Plans that are spread over files: an overview, and a file for each phase."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from loopwright.adapters.sources.plan_md.plan_md_meaning import is_sha
+from loopwright.adapters.sources.plan_md.plan_md_outline import MARKS, OURS, without_comments
+from loopwright.adapters.sources.plan_md.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
+from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID, MAX_TITLE
+from loopwright.adapters.sources.text.located import Unreadable
+from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.reading import called, located_at, read_file
+from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
+from loopwright.adapters.sources.thoughts.thoughts_files import (
+    PhaseFile,
+    PhaseSet,
+    left_out,
+    may_stand_alone,
+    phase_set_of,
+    phase_sets,
+)
+from loopwright.adapters.sources.thoughts.thoughts_phases import (
+    around,
+    is_lone_plan,
+    phases_in,
+    with_statuses,
+)
+from loopwright.adapters.sources.thoughts.thoughts_status import (
+    Standing,
+    standing_in,
+    status_at,
+    tell_status,
+    text_of,
+)
+from loopwright.core.values.errors import BadPlan
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+
+MAX_FILES: Final = 1_000
+_NAME: Final = re.compile(r"[\w.-]+")
+_BLOCKED: Final = "Blocked:"
+_SHA: Final = re.compile(r" <!-- [0-9a-f]{7,64} -->")
+_TO_DO: Final = (Mark.OPEN, Mark.RUNNING, Mark.BLOCKED)
+_MOST_LEFT: Final = 50
+"""Of more files that are left out only so many are named."""
+_COPIES: Final = "searchable"
+"""A folder of links to everything else in `thoughts`."""
+
+
+class ThoughtsSource:
+    """Reads phase plans from a folder, from one overview, or from one file by itself."""
+
+    kind = "thoughts"
+
+    def recognises(self, place: Path) -> bool:
+        """Take a folder with such a set, any file of one, and a plan by itself in a `plans` folder."""
+        return bool(_chosen(place)) or is_lone_plan(place)
+
+    def files(self, place: Path) -> Files:
+        """Return the overviews and phases that are meant."""
+        chosen = _chosen(place)
+        names = [name for one in chosen for name in one.names]
+        if not names and may_stand_alone(place):
+            names = [place.name]
+        if not names:
+            raise BadPlan(place.name, ("there is no overview here with phases such as plan-01-first.md",))
+        if len(names) > MAX_FILES:
+            raise BadPlan(
+                place.name, (f"there are more than {MAX_FILES} files of plans here: name an overview",)
+            )
+        folder = place if place.is_dir() else place.parent
+        return {name: read_file(folder / name) for name in names}
+
+    def left_out(self, place: Path) -> tuple[str, ...]:
+        """Say what lies beside the sets as if it were a part of one; none of it is read."""
+        return tuple(
+            f"{_called(called(place), file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
+            for file in _left_out(place, _chosen(place))
+        )
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        """Return a task for each phase, or raise `BadPlan` with located problems."""
+        sets = _sets(files)
+        found = {file: _markdown(files[file], _called(name, file)) for one in sets for file in one.names}
+        if len(files) == 1 and phases_in(found[next(iter(found))]):
+            return _one_file(*found.popitem(), name)
+        gathered: list[Problems] = []
+        tasks: list[PlannedTask] = []
+        context: list[str] = []
+        for one in sets:
+            context += [_overview_text(found[overview]) for overview in one.overviews]
+            listed = _listed(found, one)
+            if PurePosixPath(name).name not in (phase.name for phase in one.phases):
+                gathered += _unmet(found, one, name)
+            before: PlannedTask | None = None
+            numbers: dict[int, str] = {}
+            for phase in one.phases:
+                problems = Problems(_called(name, phase.name))
+                gathered.append(problems)
+                if phase.number in numbers:
+                    problems.note(1, "", f"{numbers[phase.number]} is phase {phase.number:02} too")
+                numbers[phase.number] = phase.name
+                standing = _standing(found, listed, phase.name)
+                before = _task(phase.name, found[phase.name], standing, before, problems)
+                tasks.append(before)
+        if sum(map(len, context)) > MAX_DESCRIPTION:
+            gathered.append(Problems(name))
+            gathered[-1].note(1, "", f"the overviews have more than {MAX_DESCRIPTION} characters")
+        refuse(name, *gathered)
+        said = [f"{task.key}\0{task.description}" for task in tasks]
+        return PlannedWork(
+            title=_title(found, sets),
+            tasks=tuple(tasks),
+            context="\n\n".join(context),
+            sha256=hashlib.sha256("\0".join((*context, *said)).encode()).hexdigest(),
+        )
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the files whose boxes or status lines change."""
+        sets = _sets(files)
+        found = {file: _markdown(files[file], file) for one in sets for file in one.names}
+        changed: dict[str, bytes] = {}
+        if len(files) == 1 and phases_in(found[next(iter(found))]):
+            changed = {file: with_statuses(markdown, progress.items) for file, markdown in found.items()}
+            sets = ()
+        for one in sets:
+            listed = _listed(found, one)
+            ticked: dict[str, dict[int, ItemProgress]] = {}
+            for phase in one.phases:
+                standing = progress.items.get(_key(phase.name))
+                if standing is None:
+                    continue
+                if (place := listed.get(PurePosixPath(phase.name).stem)) is not None:
+                    ticked.setdefault(place[0], {})[place[1]] = standing
+                else:
+                    changed[phase.name] = _with_status(found[phase.name], standing)
+            changed |= {file: _ticked(found[file], places) for file, places in ticked.items()}
+        return {file: content for file, content in changed.items() if content != files[file]}
+
+
+def _sets(files: Files) -> tuple[PhaseSet, ...]:
+    """Return the sets among these files; one file is a plan by itself, whatever it is called."""
+    sets = phase_sets(files, alone=True)
+    if sets or len(files) != 1:
+        return sets
+    (name,) = files
+    return (PhaseSet(prefix=_key(name), overviews=(), phases=(PhaseFile(name=name, number=1),)),)
+
+
+def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
+    """Return what lies beside the sets that are meant and looks like one of their phases, or like a plan."""
+    if place.is_dir():
+        return left_out(_names(place), chosen)[:_MOST_LEFT]
+    if not any(place.name in one.overviews for one in chosen):
+        return ()
+    beside = sorted(path.name for path in place.parent.iterdir() if path.is_file())
+    prefix = f"{chosen[0].prefix}-"
+    return tuple(one for one in left_out(beside, phase_sets(beside)) if one.startswith(prefix))[:_MOST_LEFT]
+
+
+def _unmet(found: dict[str, Markdown], one: PhaseSet, name: str) -> list[Problems]:
+    """Return what overviews list as still to be done although there is no such phase."""
+    start = PurePosixPath(one.prefix).name if not one.prefix.endswith("/") else ""
+    numbered = re.compile(rf"{re.escape(start)}{'-' if start else ''}(?P<number>[0-9]{{1,3}})-[^-]")
+    known = {PurePosixPath(phase.name).stem for phase in one.phases}
+    gathered = []
+    for file in one.overviews:
+        problems = Problems(_called(name, file))
+        gathered.append(problems)
+        for at, line in enumerate(found[file].lines):
+            if line.kind is not Kind.BULLET or MARKS.get(line.box or "") not in _TO_DO:
+                continue
+            for word in _NAME.findall(line.words):
+                stem = word.strip(".-").removesuffix(".md")
+                match = numbered.match(stem)
+                if match is not None and stem not in known:
+                    is_one = len(match["number"]) == 2
+                    why = "is not there" if is_one else "is not called like a phase (PREFIX-NN-NAME.md)"
+                    problems.note(at + 1, "", f"{stem}.md is listed here, and {why}")
+    return gathered
+
+
+def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
+    """Return a task for each phase of a file."""
+    problems = Problems(_called(name, file))
+    phases = phases_in(markdown)
+    tasks: list[PlannedTask] = []
+    for phase in phases:
+        if any(task.key == phase.key for task in tasks):
+            problems.note(
+                phase.start + 1, "", f"there is a {phase.key} already: give each phase a number of its own"
+            )
+        inside = markdown.lines[phase.start : phase.end]
+        criteria, acceptance = measured_by(inside)
+        standing = standing_in(inside)
+        text = text_of(inside)
+        if len(text) > MAX_DESCRIPTION:
+            problems.note(phase.start + 1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
+        tasks.append(
+            PlannedTask(
+                key=phase.key,
+                title=phase.title[:MAX_TITLE],
+                description=text,
+                criteria=criteria,
+                acceptance=acceptance,
+                depends_on=(tasks[-1].key,) if tasks else (),
+                phase=phase.title[:MAX_TITLE],
+                mark=standing.mark,
+                commit=standing.commit if standing.mark is Mark.DONE else None,
+                reason=standing.reason if standing.mark is Mark.BLOCKED else "",
+                line=phase.start + 1,
+            )
+        )
+    context = around(markdown, phases)
+    if len(context) > MAX_DESCRIPTION:
+        problems.note(1, "", f"the text around the phases has more than {MAX_DESCRIPTION} characters")
+    refuse(name, problems)
+    said = (f"{task.key}\0{task.description}" for task in tasks)
+    return PlannedWork(
+        title=_heading(markdown)[:MAX_TITLE] or PurePosixPath(file).stem,
+        tasks=tuple(tasks),
+        context=context,
+        sha256=hashlib.sha256("\0".join((context, *said)).encode()).hexdigest(),
+    )
+
+
+def _chosen(place: Path) -> tuple[PhaseSet, ...]:
+    """Return what a path means: every set of a folder, the set of an overview, or one phase."""
+    if place.is_dir():
+        return (
+            phase_sets(_names(place)) if place.name in ("plans", "thoughts") or "plans" in place.parts else ()
+        )
+    found = phase_set_of(place)
+    if found is None or place.name in found.overviews:
+        return (found,) if found is not None else ()
+    alone = tuple(phase for phase in found.phases if phase.name == place.name)
+    return (PhaseSet(prefix=found.prefix, overviews=found.overviews, phases=alone),)
+
+
+def _names(folder: Path) -> Iterator[str]:
+    """Return the names of a folder of plans, or of all such folders in `thoughts`, no file twice."""
+    inner = folder.glob("*.md") if folder.name != "thoughts" else folder.glob("**/plans/*.md")
+    seen: set[tuple[int, int]] = set()
+    for count, path in enumerate(sorted(inner)):
+        name = path.relative_to(folder)
+        if count > 10 * MAX_FILES:
+            return
+        if _COPIES in name.parts or not path.is_file():
+            continue
+        status = path.stat()
+        if (status.st_dev, status.st_ino) not in seen:
+            seen.add((status.st_dev, status.st_ino))
+            yield name.as_posix()
+
+
+def _markdown(content: bytes, name: str) -> Markdown:
+    try:
+        return read_markdown(content)
+    except Unreadable as broken:
+        raise located_at(name, broken) from broken
+
+
+def _called(name: str, file: str) -> str:
+    """Return what a person calls one of the files."""
+    path = PurePosixPath(name)
+    return str(path.with_name(file) if path.name.casefold().endswith(".md") else path / file)
+
+
+def _key(name: str) -> str:
+    return name[: -len(".md")]
+
+
+def _task(
+    name: str, markdown: Markdown, standing: Standing, before: PlannedTask | None, problems: Problems
+) -> PlannedTask:
+    text = text_of(markdown.lines)
+    criteria, acceptance = measured_by(markdown.lines)
+    if not text:
+        problems.note(1, "", "the phase is empty: say what is to be done")
+    if len(text) > MAX_DESCRIPTION:
+        problems.note(1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
+    if len(_key(name)) > MAX_ID:
+        problems.note(1, "", f"the name of a phase has at most {MAX_ID} characters")
+    return PlannedTask(
+        key=_key(name),
+        title=(_heading(markdown) or PurePosixPath(name).stem)[:MAX_TITLE],
+        description=text,
+        criteria=criteria,
+        acceptance=acceptance,
+        depends_on=(before.key,) if before is not None else (),
+        phase=PurePosixPath(name).stem,
+        mark=standing.mark,
+        commit=standing.commit if standing.mark is Mark.DONE else None,
+        reason=standing.reason if standing.mark is Mark.BLOCKED else "",
+        line=1,
+    )
+
+
+def _overview_text(markdown: Markdown) -> str:
+    """Return an overview's text as if nothing had been done yet."""
+    texts: list[str] = []
+    for line in markdown.lines:
+        if _is_reason(line) and OURS in line.text:
+            continue
+        boxed = line.kind is Kind.BULLET and line.box in MARKS
+        bare = f"{line.text[: line.box_at]} {line.text[line.box_at + 1 :]}" if boxed else line.text
+        texts.append(_SHA.sub("", bare) if boxed else bare)
+    return "\n".join(texts).strip()
+
+
+def _heading(markdown: Markdown) -> str:
+    found = (line.words for line in markdown.lines if line.kind is Kind.HEADING and line.level == 1)
+    return without_comments(next(found, ""))[0]
+
+
+def _title(found: dict[str, Markdown], sets: tuple[PhaseSet, ...]) -> str:
+    if len(sets) != 1:
+        return f"{len(sets)} plans"
+    heading = next((words for name in sets[0].overviews if (words := _heading(found[name]))), "")
+    return heading[:MAX_TITLE] or PurePosixPath(sets[0].prefix).name or "Phases"
+
+
+def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], name: str) -> Standing:
+    place = listed.get(PurePosixPath(name).stem)
+    if place is not None:
+        markdown, at = found[place[0]], place[1]
+        line = markdown.lines[at]
+        below = (markdown.lines[one] for one in _below(markdown, at))
+        reason = next((without_comments(one.words)[0] for one in below if _is_reason(one)), "")
+        commit = next(filter(is_sha, _comments(line)), None)
+        return Standing(
+            mark=MARKS[line.box or ""], commit=commit, reason=reason.removeprefix(_BLOCKED).strip()
+        )
+    return standing_in(found[name].lines)
+
+
+def _comments(line: Line) -> list[str]:
+    return without_comments(line.words)[1]
+
+
+def _listed(found: dict[str, Markdown], one: PhaseSet) -> dict[str, tuple[str, int]]:
+    """Return the checkboxes of the overview that name a phase's file: its status is kept there."""
+    listed: dict[str, tuple[str, int]] = {}
+    for file in one.overviews:
+        for at, line in enumerate(found[file].lines):
+            if line.kind is Kind.BULLET and line.box in MARKS:
+                for word in _NAME.findall(line.words):
+                    listed.setdefault(word.strip(".-").removesuffix(".md"), (file, at))
+    return listed
+
+
+def _below(markdown: Markdown, at: int) -> range:
+    """Return the lines that belong to a box alone: what is nested in it up to another box, and words that go on."""
+    lines, indent = markdown.lines, markdown.lines[at].indent
+    after = range(at + 1, len(lines))
+    ends = (n for n in after if lines[n].kind is not Kind.TEXT and not _is_nested(lines[n], indent))
+    return range(at + 1, next(ends, len(lines)))
+
+
+def _is_nested(line: Line, indent: int) -> bool:
+    return line.kind is Kind.BULLET and line.indent > indent and line.box is None
+
+
+def _is_reason(line: Line) -> bool:
+    return line.kind is Kind.BULLET and line.box is None and line.words.startswith(_BLOCKED)
+
+
+def _tell_reason(markdown: Markdown, rows: Rows, at: int, standing: ItemProgress) -> None:
+    """Write below a phase's box why it is blocked, or take that out; what a person wrote there says it as well."""
+    line, below = markdown.lines[at], _below(markdown, at)
+    reason = one_line(standing.reason) if standing.mark is Mark.BLOCKED else ""
+    present = [one for one in below if _is_reason(markdown.lines[one]) and OURS in markdown.lines[one].text]
+    # Not the text: a mark in the box says nothing of it.
+    theirs = (one_line(markdown.lines[one].words) for one in (at, *below) if one not in present)
+    space = line.text[: len(line.text) - len(line.text.lstrip())] + " " * (len(line.bullet) + 1)
+    said = reason and not any(reason in words for words in theirs)
+    wanted = [f"{space}- {_BLOCKED} {reason} {OURS}"] if said else []
+    if [rows[one][0] for one in present] != wanted:
+        place = present[0] if present else below.stop
+        for one in reversed(present):
+            del rows[one]
+        rows[place:place] = [(words, None) for words in wanted]
+
+
+def _ticked(markdown: Markdown, places: dict[int, ItemProgress]) -> bytes:
+    rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
+    # From the end, so that what is put in below one box moves no other.
+    for at, standing in sorted(places.items(), reverse=True):
+        _tell_reason(markdown, rows, at, standing)
+        line = markdown.lines[at]
+        text, mark = line.text, MARKS[line.box or ""]
+        if mark is not standing.mark:
+            text = f"{text[: line.box_at]}{BOXES[standing.mark]}{text[line.box_at + 1 :]}"
+        bare = _SHA.sub("", text)
+        if mark is Mark.DONE and standing.mark is not Mark.DONE:
+            text = bare
+        elif (
+            standing.mark is Mark.DONE
+            and standing.commit
+            and standing.commit[:7] not in text[len(bare.rstrip()) :]
+        ):
+            end = len(bare.rstrip())
+            text = f"{bare[:end]} <!-- {standing.commit[:SHA_LENGTH]} -->{bare[end:]}"
+        rows[at] = (text, rows[at][1])
+    return markdown.joined(rows)
+
+
+def _with_status(markdown: Markdown, standing: ItemProgress) -> bytes:
+    """Return a phase's file with its line of status below the heading, or above everything."""
+    rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
+    titles = (at + 1 for at in range(len(markdown.lines)) if _is_title(markdown, at))
+    tell_status(rows, status_at(markdown.lines), next(titles, _after_front_matter(markdown)), standing)
+    return markdown.joined(rows)
+
+
+def _after_front_matter(markdown: Markdown) -> int:
+    texts = [line.text.rstrip() for line in markdown.lines]
+    return texts.index("---", 1) + 1 if texts[:1] == ["---"] and "---" in texts[1:] else 0
+
+
+def _is_title(markdown: Markdown, at: int) -> bool:
+    """Say whether this is the heading's last line: the one below it when it is underlined."""
+    line = markdown.lines[at]
+    if line.kind is Kind.COMMENT and at and markdown.lines[at - 1].kind is Kind.HEADING:
+        return not line.text.strip().strip("=")
+    return line.kind is Kind.HEADING and line.level == 1 and line.text.lstrip().startswith("#")

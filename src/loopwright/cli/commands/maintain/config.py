@@ -1,0 +1,123 @@
+"""`config`: every setting with its origin, whether all are good, and the published schemas."""
+
+from typing import Annotated, Final, Literal
+
+from cyclopts import App, Parameter
+from rich.markup import escape
+from rich.text import Text
+
+from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.shell.lines import columns, listed
+from loopwright.cli.shell.output import console, print_json
+from loopwright.config.publish import configuration_schema, toml_value
+from loopwright.config.resolve import DEFAULT_ORIGIN
+from loopwright.services.homes.context import SettingsFile, changed_settings, look_settings, settings_here
+
+app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
+
+_WIDEST: Final = 24
+_EMPTY: Final[tuple[object, ...]] = ("", [], None)
+
+
+@app.command
+def show(*, settings_file: SettingsFile = None, json: bool = False) -> int:
+    """Show every setting that is in force here, and where each value comes from.
+
+    Parameters
+    ----------
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
+    json
+        Print one JSON document, with what each setting means.
+    """
+    shown = look_settings(settings_file).shown()
+    notes = changed_settings(settings_here(settings_file))
+    if json:
+        print_json({"settings": shown, "notes": notes})
+        return 0
+    rows = [
+        (one.key, "(empty)" if one.value in _EMPTY else toml_value(one.value), one.origin) for one in shown
+    ]
+    out = console()
+    # A path may be of any length: it pushes nothing but its own origin aside.
+    for one, line in zip(shown, columns(rows, most=_WIDEST), strict=True):
+        style = "dim" if one.origin == DEFAULT_ORIGIN else "bold"
+        out.print(Wrapped(Text(line, style=style), indent="      "))
+    for note in notes:
+        out.print(f"[yellow]note[/]: {escape(note)}")
+    return 0
+
+
+@app.command
+def check(*, settings_file: SettingsFile = None, json: bool = False) -> int:
+    """Check every setting that is in force here, the options of agents included; nothing is started.
+
+    Parameters
+    ----------
+    settings_file
+        Read the project's settings from this file instead of the commit's loopwright.toml.
+    json
+        Print one JSON document.
+    """
+    from loopwright.services.homes.loop_sources import unused_here
+    from loopwright.services.runs.preflight import check_options
+
+    settings, found = look_settings(settings_file), settings_here(settings_file)
+    check_options(settings)
+    places = sorted(set(settings.origins.values()))
+    notes = (*changed_settings(found), *unused_here(found))
+    if json:
+        print_json({"ok": True, "set_by": places, "notes": notes})
+    else:
+        for note in notes:
+            console().print(f"[yellow]note[/]: {escape(note)}")
+        console().print(
+            f"[green]ok[/]: every setting is good; set by {escape(listed(places, 9) or 'nobody')}"
+        )
+    return 0
+
+
+@app.command
+def schema(
+    what: Annotated[
+        Literal[
+            "config",
+            "plan",
+            "user",
+            "beads",
+            "evaluation",
+            "feature_list",
+            "orchestrator_state",
+            "packet",
+            "planner",
+            "qa_full",
+            "qa_lite",
+            "receipt",
+            "review",
+            "roadmap_view",
+            "test_state",
+            "test_state_config",
+            "test_state_health",
+            "track",
+        ],
+        Parameter(show_default=True),
+    ] = "config",
+    /,
+) -> int:
+    """Print a published JSON Schema, for editors and other programs.
+
+    Parameters
+    ----------
+    what
+        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner, evaluation,
+        review, qa_full, qa_lite: what agents answer; packet: an inspection packet; receipt: a receipt; track: a
+        track's metadata.json; or another work source's file.
+    """
+    if what in ("config", "user"):
+        print_json(configuration_schema(machine=what == "user"))
+    else:
+        from loopwright.adapters.sources.schemas import source_schemas
+        from loopwright.core.receipts.document_schemas import document_schemas
+
+        print_json({**source_schemas(), **document_schemas()}[what])
+    return 0

@@ -1,0 +1,46 @@
+"""`flaky`: the checks of a project that say now this and now that about the same tree."""
+
+from rich.text import Text
+
+from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import counted
+from loopwright.cli.shell.output import console, print_json
+from loopwright.core.values.ids import short_id
+from loopwright.engine.gates.flaky import FlakyView, flaky_checks
+from loopwright.engine.views.views import recent_plans
+from loopwright.services.homes.looking import glancing, project_here
+
+_MOST_PLANS = 1000
+
+
+def flaky(*, json: bool = False) -> int:
+    """List the checks of this repository that failed and passed on the same tree (outside of one, of all).
+
+    Parameters
+    ----------
+    json
+        Print them as JSON.
+    """
+    project = project_here()
+    with glancing() as look:
+        found = look.store.read_sync(
+            lambda tx: flaky_checks(tx, recent_plans(tx, project_path=project, limit=_MOST_PLANS))
+        )
+    if json:
+        print_json({"flaky": found})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found:
+        out.print("no check was seen to fail and pass on the same tree")
+    for one in found:
+        out.print(Wrapped(_line(one), indent="  "))
+    return ExitCode.VERIFIED
+
+
+def _line(one: FlakyView) -> Text:
+    where = f"task {one.task}" if one.task else "the result"
+    told = f"last {one.last_at:%Y-%m-%d %H:%M} UTC on {where} of {short_id(one.plan_id)}"
+    line = Text(one.name, style="bold").append(f"  {counted(one.times, 'time')}", style="yellow")
+    named = "" if one.name == one.command else f"  in {one.command}"
+    return line.append(f"{named}  {told}", style="dim")

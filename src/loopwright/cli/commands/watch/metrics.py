@@ -1,0 +1,159 @@
+"""`metrics`: how well the plans of a project went, by plan, by loop or by run."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Literal
+
+from rich.text import Text
+
+from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.table import cost_in_words, standing
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import columns, counted, one_line
+from loopwright.cli.shell.output import console, duration, print_json
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.errors import BadConfig, NotFound
+from loopwright.core.values.ids import short_id
+from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
+from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
+from loopwright.engine.views.views import recent_plans
+from loopwright.ports import Tx
+from loopwright.services.homes.looking import find_target, glancing, project_here
+
+Per = Literal["plan", "loop", "run"]
+_SHOWN: Final = 20
+_HEADS: Final[Mapping[Per, tuple[str, ...]]] = {
+    "plan": ("plan", "tasks", "attempts", "at once", "took", "agents", "cost", ""),
+    "loop": ("loop", "plans", "tasks", "attempts", "at once", "took", "agents", "cost", ""),
+    "run": ("run", "task", "attempt", "role", "took", "cost", ""),
+}
+
+
+def metrics(
+    plan: str | None = None,
+    /,
+    *,
+    per: Per = "plan",
+    last: int = 1000,
+    jsonl: bool = False,
+    json: bool = False,
+) -> int:
+    """Show attempts, retries, time, cost and first-pass rate of this repository's plans (outside of one, of all).
+
+    Parameters
+    ----------
+    plan
+        Only this plan.
+    per
+        What a line is about: a plan, a loop (all plans of one source), or a run (one agent's or gate's process).
+    last
+        How many plans to look at, from the newest.
+    jsonl
+        Print one JSON document per plan, loop or run, each on a line.
+    json
+        Print one JSON document.
+    """
+    if last < 1:
+        raise BadConfig(
+            f"--last needs a number from 1 on, not {last}", hint="it is how many plans to look at"
+        )
+
+    def look(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
+        plans = _plans(tx, plan, last)
+        runs = [run for one in plans for run in run_figures(tx, one)] if per == "run" else []
+        return [plan_figures(tx, one) for one in plans], runs
+
+    with glancing() as home:
+        plans, runs = home.store.read_sync(look)
+    found: Mapping[Per, Sequence[Any]] = {"plan": plans, "loop": loop_figures(plans), "run": runs}
+    whole = together(plans)
+    if jsonl:
+        for one in found[per]:
+            print_json(one, indent=None)
+    elif json:
+        print_json({f"{per}s": found[per], "together": whole})
+    else:
+        _print(found[per], per, plans, whole)
+    return ExitCode.VERIFIED
+
+
+def _plans(tx: Tx, name: str | None, last: int) -> list[Plan]:
+    if name is None:
+        return list(recent_plans(tx, project_path=project_here(), limit=last))
+    found = find_target(tx, name)
+    plan = found if isinstance(found, Plan) else tx.get(Plan, found.plan_id)
+    if plan is None:
+        raise NotFound(f"there is no plan {name}")
+    return [plan]
+
+
+def _print(found: Sequence[Any], per: Per, plans: list[PlanFigures], whole: Figures) -> None:
+    out = console()
+    if not plans:
+        out.print("no plan was run here yet")
+        return
+    rows = [_HEADS[per], *(_row(one) for one in found[:_SHOWN])]
+    for line in columns(rows):
+        out.print(Wrapped(Text(line), indent="    "))
+    if len(found) > _SHOWN:
+        out.print(f"and {len(found) - _SHOWN} more; --json has them all")
+    for line in _told(plans, whole):
+        out.print(Wrapped(Text(line), indent="  "))
+
+
+def _row(one: PlanFigures | LoopFigures | RunFigures) -> tuple[str, ...]:
+    if isinstance(one, RunFigures):
+        return (
+            short_id(one.run_id),
+            one.task or "-",
+            str(one.attempt or "-"),
+            one.role,
+            "-" if one.wall_seconds is None else duration(one.wall_seconds),
+            _run_cost(one),
+            one_line("  ".join(filter(None, (one.state, one.failure, one.agent, one.model))), 60),
+        )
+    figures = one.figures
+    told = (
+        f"{figures.completed}/{figures.tasks}",
+        str(figures.begun),
+        _rate(figures),
+        "-" if one.wall_seconds is None else duration(one.wall_seconds),
+        duration(figures.agent_seconds),
+        _cost(figures),
+    )
+    if isinstance(one, LoopFigures):
+        return short_id(one.loop_id), f"{one.verified}/{one.plans}", *told, one_line(one.loop, 60)
+    return short_id(one.plan_id), *told, one_line(f"{standing(one)[0]}  {one.title}", 60)
+
+
+def _run_cost(one: RunFigures) -> str:
+    if one.agent is None:
+        return "-"  # a gate costs nothing
+    known = one.cost_micros is not None or one.ended_at is None
+    return cost_in_words(one.cost_micros, complete=known, estimated=one.cost_estimated)
+
+
+def _told(plans: list[PlanFigures], whole: Figures) -> list[str]:
+    broken = f" ({whole.broken_off} broken off)" if whole.broken_off else ""
+    tries = (
+        f"{counted(len(plans), 'plan')}: {counted(whole.completed, 'task')} of {whole.tasks} done, "
+        f"{counted(whole.begun, 'attempt')}{broken} with {counted(whole.retries, 'retry', 'retries')}, "
+        f"{_rate(whole)} of what ended landed at the first attempt"
+    )
+    took = (
+        f"{counted(whole.agent_runs, 'agent run')} took {duration(whole.agent_seconds)}, "
+        f"{counted(whole.gate_runs, 'gate run')} {duration(whole.gate_seconds)}; {_cost(whole)}"
+    )
+    told = [tries, took]
+    if whole.flaky:
+        named = ", ".join(f"{one.key} ({one.attempts})" for one in whole.flaky[:10])
+        told.append(f"more than two attempts: {named}")
+    return told
+
+
+def _rate(figures: Figures) -> str:
+    return "-" if figures.first_pass_rate is None else f"{figures.first_pass_rate:.0%}"
+
+
+def _cost(figures: Figures) -> str:
+    known = figures.cost_micros if figures.cost_micros or not figures.unknown_costs else None
+    return cost_in_words(known, complete=not figures.unknown_costs, estimated=figures.cost_estimated)

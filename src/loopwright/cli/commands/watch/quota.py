@@ -1,0 +1,170 @@
+"""`quota`: what is known of the accounts that agents draw from, and a person's word that one is in order again."""
+
+import asyncio
+from datetime import datetime
+
+from cyclopts import App
+from rich.console import Console
+from rich.markup import escape
+from rich.text import Text
+
+from loopwright.cli.screens.rows import Rows, Wrapped
+from loopwright.cli.screens.table import cost_in_words
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import counted
+from loopwright.cli.shell.output import console, money, print_json
+from loopwright.core.policy.envelopes import envelope_id, label, standing
+from loopwright.core.rows.awaited import Envelope, QuotaKind, QuotaWindow
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.states import EnvelopeState
+from loopwright.engine.money.envelopes import find_named
+from loopwright.engine.views.envelope_views import Drew, drawn_from
+from loopwright.services.homes.looking import glancing
+
+_KINDS = {
+    QuotaKind.SUBSCRIPTION: "  (subscription)",
+    QuotaKind.WEEKLY: "  (subscription, weekly)",
+    QuotaKind.CREDITS: "  (credits)",
+    QuotaKind.DOLLARS: "  (each call is paid for)",
+    QuotaKind.UNKNOWN: "",
+}
+
+app = App(
+    name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
+)
+
+
+@app.default
+def quota(*, json: bool = False) -> int:
+    """Show every account that agents drew from: whether it is open, and what is known of its windows.
+
+    Parameters
+    ----------
+    json
+        Print them as JSON.
+    """
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id")))
+    named = _named()
+    unused = [one for one in named if one not in {envelope.id for envelope in found}]
+    if json:
+        print_json({"envelopes": found, "unused": unused})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found and not unused:
+        out.print("no agent has drawn from any account yet")
+    several = {one.partition("/")[0] for one in named}
+    for one in found:
+        known = one.agent not in several or envelope_id(one.agent, one.account) in named
+        _print(out, one, "" if known else "  not in your settings")
+    for name in unused:
+        out.print(Text(name, style="bold").append("  not used yet", style="dim"))
+    return ExitCode.VERIFIED
+
+
+def _named() -> list[str]:
+    """Return the accounts that the settings name, in their order."""
+    from loopwright.services.homes.context import look_settings
+
+    accounts = look_settings().values.accounts
+    return [envelope_id(agent, name) for agent, several in accounts.items() for name in several]
+
+
+@app.command
+def show(name: str, /, *, json: bool = False) -> int:
+    """Show what was drawn from an account: what it cost, and by which runs, the newest first.
+
+    Parameters
+    ----------
+    name
+        The agent whose account it is; `AGENT/ACCOUNT` for one of several, `AGENT:MODEL` for a limit of one model.
+    json
+        Print it as JSON.
+    """
+    with glancing() as look:
+        found = look.store.read_sync(lambda tx: [drawn_from(tx, one) for one in find_named(tx, name)])
+    if json:
+        print_json({"drawn": found})
+        return ExitCode.VERIFIED
+    out = console()
+    for one in found:
+        _print(out, one.envelope, "")
+        cost = cost_in_words(one.cost_micros, complete=one.cost_complete, estimated=one.cost_estimated)
+        out.print(f"  {cost} in all, {money(one.today_micros, estimated=one.cost_estimated)} today")
+        out.print(Rows([_run(run) for run in one.runs], spare=(1, 4, 3), cut=2, right=(5,)))
+        if one.envelope.runs > len(one.runs):
+            out.print(f"  and {one.envelope.runs - len(one.runs)} before", style="dim")
+    return ExitCode.VERIFIED
+
+
+def _run(run: Drew) -> tuple[Text, ...]:
+    began = f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else ""
+    cost = "$?" if run.cost_micros is None else money(run.cost_micros, estimated=run.cost_estimated)
+    return (
+        Text(f"  {short_id(run.id)}", style="bold"),
+        Text(began, style="dim"),
+        Text(run.task or short_id(run.plan_id)),
+        Text(run.role),
+        Text(run.model or ""),
+        Text(cost),
+        Text((run.failure or run.state.lower()).replace("_", " ")),
+    )
+
+
+@app.command(name="open")
+def open_(name: str, /, *, json: bool = False) -> int:
+    """Say that an account is in order again: whatever waits for it goes on.
+
+    Parameters
+    ----------
+    name
+        The agent whose account it is; `AGENT/ACCOUNT` where it has several, `AGENT:MODEL` for a limit of one model.
+    json
+        Print the result as JSON.
+    """
+    return asyncio.run(_open(name, as_json=json))
+
+
+async def _open(name: str, *, as_json: bool) -> int:
+    from loopwright.cli.commands.decide.control import ask
+    from loopwright.services.homes.context import look_settings, open_existing
+
+    home = open_existing(look_settings())
+    try:
+        answer = await ask(home, "open", name, {})
+    finally:
+        await home.store.close()
+    if as_json:
+        print_json({"command": answer, "exit_code": 0})
+    else:
+        console().print(escape(answer.result))
+    return ExitCode.VERIFIED
+
+
+def _print(out: Console, envelope: Envelope, more: str) -> None:
+    closed = envelope.state is EnvelopeState.CLOSED
+    head = Text(label(envelope), style="bold").append(
+        f"  {standing(envelope)}", style="yellow" if closed else "green"
+    )
+    # A limit of one model is drawn from by runs that the account's own line counts.
+    runs = "" if envelope.models else f"  ({counted(envelope.runs, 'run')})"
+    out.print(Wrapped(head.append(f"{runs}{more}", style="dim"), indent="  "))
+    if closed and envelope.reason:
+        out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
+    for window in envelope.windows:
+        out.print(f"  {escape(window_in_words(window, closed=closed))}")
+
+
+def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
+    """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
+    used = "" if window.used is None else f"  {window.used:.0%} used"
+    left = f"  {window.left}" if window.left else ""
+    of = f"  of {window.model}" if window.model and window.model != window.name else ""
+    if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):
+        left += " left"
+    refused = "  refused" if window.rejected and closed else ""
+    return f"{window.name}{of}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
+
+
+def _resets(at: datetime | None) -> str:
+    return f"  resets {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""

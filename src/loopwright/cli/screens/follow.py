@@ -1,0 +1,120 @@
+"""Showing a plan while it runs: a live table on a terminal, one line per change elsewhere."""
+
+import sys
+from datetime import datetime
+from types import TracebackType
+from typing import Self
+
+from rich.live import Live
+from rich.markup import escape
+
+from loopwright.cli.screens.keys import Keyboard
+from loopwright.cli.screens.table import awaits_look, headline, remark, screen, sleeping, word
+from loopwright.cli.shell.output import console, duration
+from loopwright.engine.views.doing import SETS_UP
+from loopwright.engine.views.views import PlanView, TaskView
+
+_QUIET = frozenset({"QUEUED", "CREATED"})
+
+
+class Display:
+    """Prints what changed since it was last shown."""
+
+    def __init__(self, *, footer: str = "", quiet: bool = False) -> None:
+        self._console = console()
+        self._quiet = quiet
+        self._footer = footer
+        self._seen: dict[str, str] = {}
+        self._asked: set[str] = set()
+        self._warned: dict[str, int] = {}
+        """Of which limit it was said that it is nearly used up, and how high that was."""
+        self._begun = False
+        self._waits = False
+        self._sleeps: datetime | None = None
+        self.keyboard = Keyboard()
+        self._live = (
+            Live(console=self._console, refresh_per_second=4, transient=True)
+            if self._console.is_terminal and not quiet
+            else None
+        )
+
+    @property
+    def is_live(self) -> bool:
+        """Whether it is a moving picture, rather than lines."""
+        return self._live is not None
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is ever shown."""
+        return self._quiet
+
+    def __enter__(self) -> Self:
+        if self._live is not None:
+            self.keyboard.__enter__()
+            self._live.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+            self.keyboard.__exit__(kind, error, trace)
+
+    def show(self, view: PlanView) -> None:
+        """Show the plan as it is now."""
+        if self._quiet:
+            return
+        if self._live is not None:
+            height = max(4, self._console.size.height - 9)
+            self._live.update(screen(view, limit=height, footer=self._footer))
+            return
+        if not self._begun:
+            self._begun = True
+            self._console.print(headline(view))
+            if self._footer:
+                self._console.print(f"[dim]{escape(self._footer)}[/]")
+        for task in view.tasks:
+            self._line(task)
+        if view.awaits_look and not self._waits:
+            self._console.print(f"  [yellow]{escape(awaits_look(view))}[/]")
+        self._waits = view.awaits_look
+        if view.sleeps_until and view.sleeps_until != self._sleeps:
+            self._console.print(f"  [dim]{escape(sleeping(view))}[/]")
+        self._sleeps = view.sleeps_until
+        for limit in view.limits:
+            if limit.warning and self._warned.get(limit.setting) != limit.limit_micros:
+                self._warned[limit.setting] = limit.limit_micros
+                self._console.print(f"  [yellow]warning[/]: {escape(limit.warning)}")
+        for question in view.questions:
+            if question.id not in self._asked:
+                from loopwright.cli.commands.decide.questions import picture
+
+                self._asked.add(question.id)
+                self._console.print(picture(question))
+        sys.stdout.flush()
+
+    def say(self, text: str) -> None:
+        """Print a message in between."""
+        if not self._quiet:
+            self._console.print(text)
+
+    def _line(self, task: TaskView) -> None:
+        sets_up = task.stage == "PREPARING" and task.doing.startswith(SETS_UP)
+        now = f"{task.status}/{task.stage}/{task.attempt}/{sets_up}"
+        before = self._seen.get(task.id)
+        self._seen[task.id] = now
+        if now == before or (task.status in _QUIET and (before is None or task.attempt <= 1)):
+            return
+        if task.status in _QUIET:
+            if task.taken_by:
+                return  # the next one is a person's, whenever they hand it back
+            why = f"not accepted ({task.failure.replace('_', ' ')})" if task.failure else "queued again"
+            due = f"round {task.round}" if task.rounds else f"attempt {task.attempt}"
+            self._console.print(f"  ↻ {escape(task.key)}  {why}; {due} is due")
+            return
+        from loopwright.cli.screens.table import mark
+
+        line = mark(task)
+        line.append(f"  {task.key}  {word(task)}  {duration(task.elapsed_s)}  {remark(task)}".rstrip())
+        self._console.print("  ", line, sep="")

@@ -1,0 +1,53 @@
+"""Print the gaps of a plan or a task with cause and remedy, and a task's notes, from the receipt."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from loopwright.cli.screens.rows import Wrapped
+from loopwright.core.receipts.receipt_shape import shape_problems
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.ids import short_id
+from loopwright.services.receipts.receipt_files import read_receipt
+
+_MOST = 5
+
+
+def print_gaps(out: Console, project: str, plan_id: str, task: str | None = None) -> None:
+    """Print the first gaps of a plan, or of one of its tasks, and say where the rest is."""
+    receipt = _receipt(project, plan_id)
+    gaps = receipt.get("gaps", ())
+    # What holds for the whole result is listed once, not again for each task.
+    found = [one for one in gaps if task in (None, one["task"])] or [
+        one for one in gaps if one["task"] is None
+    ]
+    print_each_gap(out, found[:_MOST])
+    more = f"and {len(found) - _MOST} more; " if len(found) > _MOST else ""
+    out.print(f"[dim]{more}gaps and notes:  loopwright receipt show {short_id(plan_id)}[/]")
+
+
+def print_each_gap(out: Console, gaps: Sequence[Mapping[str, Any]]) -> None:
+    """Print gaps, each with what to do about it."""
+    for one in gaps:
+        out.print(Wrapped(Text.assemble(("gap", "yellow"), f": {one['cause']}"), indent="  "))
+        out.print(Wrapped(Text(f"  what to do: {one['remedy']}"), indent="    "))
+
+
+def print_notes(out: Console, project: str, plan_id: str, task: str) -> None:
+    """Print the notes of a task."""
+    for one in _receipt(project, plan_id).get("notes", ()):
+        if one["task"] == task:
+            out.print(Wrapped(Text(f"note: {one['text']}", style="dim"), indent="  "))
+
+
+def _receipt(project: str, plan_id: str) -> Mapping[str, Any]:
+    try:
+        receipt: Mapping[str, Any] = read_receipt(
+            Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json"
+        )
+    except UserError:
+        return {}  # not written yet, or not by us: the command below says what there is
+    return {} if shape_problems(receipt) else receipt

@@ -1,0 +1,111 @@
+"""How an error is told: what is wrong, each problem on its own line, and what to type instead."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rich.markup import escape
+
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import columns, counted
+from loopwright.cli.shell.output import complain, console, duration, print_json
+from loopwright.core.values.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
+from loopwright.core.values.shell_hints import to_type
+
+_SHOWN = 8
+_MEND = "mend what is named; `loopwright plan check FILE` looks again"
+_SCHEMAS: Mapping[str, str] = {
+    "spec": "plan",
+    "yaml": "plan",
+    "beads": "beads",
+    "feature_list": "feature_list",
+    "test_state": "test_state",
+}
+"""Sources that have a published schema; the words of the others are in the documentation."""
+_FILES: Mapping[str, Mapping[str, str]] = {
+    "orchestrator": {"state.json": "orchestrator_state", "roadmap-view.json": "roadmap_view"},
+    "plan_md": {"metadata.json": "track"},
+    "test_state": {"config.json": "test_state_config"},
+}
+"""Files among those of a source that have a schema of their own."""
+
+
+def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:
+    """Tell a person, or a program, about an error that was raised on purpose; return the exit code."""
+    match known:
+        case Ambiguous():
+            return _unclear(known, arguments, as_json=as_json)
+        case BadPlan(problems=(one,)) if not one.startswith(known.source):
+            # About the file as a whole.
+            return _listed(known, str(known), (), hint=known.hint or _mend(known), as_json=as_json)
+        case BadPlan():
+            message = f"{known.source} cannot be run: {counted(len(known.problems), 'problem')}"
+            return _listed(known, message, known.problems, hint=_mend(known), as_json=as_json)
+        case BadConfig() if "\n" in str(known):
+            problems = tuple(str(known).splitlines())
+            message = f"the settings cannot be used: {counted(len(problems), 'problem')}"
+            return _listed(known, message, problems, hint=known.hint or "", as_json=as_json)
+        case Held():
+            return complain(str(known), hint=known.hint, code=ExitCode.HELD, as_json=as_json, kind=known.code)
+        case UserError():
+            code = ExitCode.USER_ERROR
+            return complain(str(known), hint=known.hint, code=code, as_json=as_json, kind=known.code)
+        case _:
+            hint = getattr(known, "hint", None)
+            return complain(
+                str(known), hint=hint, code=ExitCode.ENVIRONMENT, as_json=as_json, kind=known.code
+            )
+
+
+def _mend(known: BadPlan) -> str:
+    """Say what to do about a source; one that has a schema can be held against it."""
+    own, usual = _FILES.get(known.kind, {}), _SCHEMAS.get(known.kind)
+    named = [one.partition(":")[0].rpartition("/")[2] for one in known.problems]
+    schemas = dict.fromkeys(filter(None, (own.get(name, usual) for name in named)))
+    commands = " and ".join(f"`{to_type('config', 'schema', one)}`" for one in schemas)
+    verb = "print" if len(schemas) > 1 else "prints"
+    return f"{_MEND}, and {commands} {verb} what may stand in it" if commands else _MEND
+
+
+def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: str, as_json: bool) -> int:
+    more: Mapping[str, Any] = {"problems": known.problems if isinstance(known, BadPlan) else problems}
+    lines = [f"  {problem}" for problem in problems]
+    return _told(known, message, lines, hint, more, as_json=as_json)
+
+
+def _unclear(known: Ambiguous, arguments: Sequence[str], *, as_json: bool) -> int:
+    """Say what a name could mean, with the very command that means the likeliest of it."""
+    rows = [
+        (one.handle, one.state.lower(), f"{duration(one.changed_s)} ago", one.title)
+        for one in known.choices[:_SHOWN]
+    ]
+    lines = columns(rows)
+    if len(known.choices) > _SHOWN:
+        lines.append(f"  and {len(known.choices) - _SHOWN} more")
+    meant = [known.choices[0].handle if one == known.text else one for one in arguments]
+    hint = f"say which one, for example: {shlex.join(['loopwright', *meant])}"
+    message = f"{known.text!r} could be any of {len(known.choices)}"
+    return _told(known, message, lines, hint, {"choices": known.choices}, as_json=as_json)
+
+
+def _told(
+    known: UserError,
+    message: str,
+    lines: Sequence[str],
+    hint: str,
+    more: Mapping[str, Any],
+    *,
+    as_json: bool,
+) -> int:
+    code = ExitCode.USER_ERROR
+    if as_json:
+        error = {"code": known.code, "message": str(known), "hint": hint, **more}
+        print_json({"error": error, "exit_code": int(code)})
+        return code
+    out = console(stderr=True)
+    out.print(f"[bold red]error[/]: {escape(message)}")
+    for line in lines:
+        out.print(escape(line))
+    if hint:
+        out.print(f"[bold]to do[/]: {escape(hint)}")
+    return code

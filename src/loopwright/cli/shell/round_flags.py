@@ -1,0 +1,55 @@
+"""The flags of `run` for a loop over a prompt."""
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from cyclopts import Group, Parameter
+
+from loopwright.config.settings import ROUND_FLAGS
+from loopwright.core.values.errors import Refused
+from loopwright.ports import PlannedWork
+
+_GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop goes on, and what stops it.", sort_key=8)
+
+
+def _flag(text: str) -> Any:
+    return Parameter(help=text, group=_GROUP)
+
+
+@Parameter(name="*")
+@dataclass(frozen=True, kw_only=True)
+class RoundFlags:
+    """How a loop over a prompt goes on; each flag is a setting of the group `rounds`."""
+
+    max_rounds: Annotated[int | None, _flag("How many rounds there may be (default 10).")] = None
+    sleep: Annotated[str | None, _flag("How long to sleep after a round, such as 30s (default 10s).")] = None
+    until: Annotated[
+        str | None,
+        _flag("green: stop as soon as the gate is; quiet: not before nothing more changes; auto (default)."),
+    ] = None
+    max_unchanged: Annotated[
+        int | None, _flag("Stop after so many rounds in a row that changed nothing (default 2).")
+    ] = None
+    stop_after: Annotated[
+        str | None, _flag("Begin no round later than this after the first one, such as 2h.")
+    ] = None
+
+    def given(self) -> dict[str, Any]:
+        """Return the flags that were given, by the keys of their settings."""
+        found = {key: getattr(self, flag[2:].replace("-", "_")) for key, flag in ROUND_FLAGS.items()}
+        return {key: value for key, value in found.items() if value is not None}
+
+
+NO_ROUND_FLAGS: Final = RoundFlags()
+
+
+def check_rounds(flags: dict[str, Any], work: PlannedWork, kind: str) -> None:
+    """Refuse flags that would change nothing for this work."""
+    given = [name for key, name in ROUND_FLAGS.items() if flags.get(key) is not None]
+    if given and not work.rounds:
+        raise Refused(
+            f"{given[0]} is for a loop over one prompt, and this is a source of the kind {kind}",
+            hint="leave it out, or put the work into a PROMPT.md",
+        )
+    if work.rounds and flags.get("max_attempts") is not None:
+        raise Refused("a loop over one prompt has rounds instead of attempts", hint="say --max-rounds")

@@ -1,0 +1,115 @@
+"""Existing checks that new work contradicts: which ones, who may allow that, and what a person is asked.
+
+A check is contradicted when it passed before the work and fails, or no longer runs, with the new code and the old
+judging files. That is a decision and not a failed attempt: a named permission, a reviewer or a person makes it.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.globs import any_covers
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.visible import shortened
+
+KIND: Final = "contradiction"
+ACCEPT: Final = "accept"
+REJECT: Final = "reject"
+OPTIONS: Final = (ACCEPT, REJECT)
+MOST: Final = 200
+"""At most this many checks are named on the record."""
+LEAST_KEPT: Final = 0.9
+"""Fewer passing tests than this share of those that passed before are a question, even if all old tests pass."""
+_SHOWN: Final = 20
+_MANY: Final = 5
+_LONGEST_REASON: Final = 1500
+_LONGEST_DIFF: Final = 6000
+_FILE: Final = re.compile(r"^diff --git ", re.MULTILINE)
+_FROM: Final = re.compile(r"^--- ", re.MULTILINE)
+
+
+def contradicted(verdict: Verdict) -> tuple[str, ...]:
+    """Return the checks that a run with the old judging files contradicts; empty when there are none."""
+    failed = verdict.broken if verdict.status is not VerdictStatus.PASSED else ()
+    return tuple(dict.fromkeys((*failed, *verdict.lost)))
+
+
+def is_tampered(verdict: Verdict) -> bool:
+    """Return whether a run with the old judging files failed for another reason than a check it contradicts."""
+    if verdict.status is not VerdictStatus.FAILED:
+        return False
+    return verdict.tampered or not (verdict.broken or verdict.lost)
+
+
+def collapsed(checks: Iterable[str]) -> tuple[str, ...]:
+    """Name a file once where it could not be loaded, or where many of its tests are contradicted."""
+    found = tuple(dict.fromkeys(checks))
+    files = Counter(map(file_of, found))
+    whole = {file for file, count in files.items() if file in found or count > _MANY}
+    return tuple(dict.fromkeys(file if (file := file_of(one)) in whole else one for one in found))
+
+
+def file_of(check: str) -> str:
+    """Return the file, class or package that a test's id starts with; the id itself when it has no parts."""
+    return check.partition("::")[0] if "::" in check else check.rpartition(".")[0] or check
+
+
+def allowed_by(check: str, policy: Policy, approved: Sequence[str]) -> str:
+    """Return which permission of a person covers a contradicted check; empty when none does."""
+    for name, patterns in (
+        ("the task's may_change", approved),
+        ("the setting may_change", policy.may_change),
+    ):
+        for pattern in patterns:
+            if _covers(pattern, check):
+                return f"{name}: {pattern}"
+    return 'the setting test_changes = "allow"' if policy.test_changes == "allow" else ""
+
+
+def _covers(pattern: str, check: str) -> bool:
+    if "::" not in pattern:
+        return any_covers((pattern,), file_of(check)) or pattern == check
+    # `tests/test_x.py::test_y` covers its parametrised cases and, as a class, its methods.
+    inside = check.removeprefix(pattern)
+    return check.startswith(pattern) and inside[:1] in ("", "[", ":", ".")
+
+
+def missing_too_many(verdict: Verdict) -> bool:
+    """Return whether so many old tests are gone, and so few took their place, that a person is asked."""
+    return bool(verdict.lost) and verdict.passed_now < LEAST_KEPT * verdict.passed_before
+
+
+def question(key: str, checks: Sequence[str], *, reason: str, diff: str) -> str:
+    """Return the question to a person: the contradicted checks, the agent's reason, the old and the new check."""
+    asked = (
+        f"{key}: the work passes all checks as it has them, but contradicts checks that passed before. "
+        f"Accept the change?\n\nContradicted:\n{listed(collapsed(checks))}"
+    )
+    said = (
+        f"The agent's reason:\n{shortened(reason, _LONGEST_REASON)}"
+        if reason
+        else "The agent gave no reason."
+    )
+    parts = [asked, said]
+    if diff:
+        parts.append(f"Old check (-) and new check (+):\n{shortened(diff, _LONGEST_DIFF)}")
+    return "\n\n".join(parts)
+
+
+def listed(checks: Sequence[str]) -> str:
+    """Return checks as a list, as many as a person reads."""
+    more = f"\n- and {len(checks) - _SHOWN} more" if len(checks) > _SHOWN else ""
+    return "\n".join(f"- {one}" for one in checks[:_SHOWN]) + more
+
+
+def diff_of(patch: Patch, files: Collection[str]) -> str:
+    """Return the part of a patch that changes some of these files."""
+    shown = []
+    for part in _FILE.split(patch.text)[1:]:
+        header, found = part.partition("\n")[0], _FROM.search(part)
+        if any(f"a/{file} " in header for file in files):
+            shown.append(part[found.start() :] if found else header)
+    return "".join(shown).rstrip()

@@ -1,0 +1,414 @@
+"""What the harness's own witness saw inside a test runner, and what follows from it.
+
+A runner's exit code and report are testimony of a process that loads the agent's code. The witness is one more, of our
+own: which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from loopwright.core.gates.left_out import counted, listed, nothing_passed, unanswered
+from loopwright.core.gates.verdicts import command_id, is_bad, is_of, judged_again
+from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.policy import GateCommand
+
+NO_END: Final = "the test runner did not come to its end"
+NOTHING: Final = "no tests were collected"
+WITNESS: Final = "witness"
+"""In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
+_KNOWN: Final = "it failed before this work too"
+_COULD_NOT_RUN: Final = (126, 127)
+_NAMED: Final = 20
+"""So many tests that failed before are kept by name."""
+_NEEDS_WORK: Final = "it runs no test that was there before this work"
+_STUCK: Final = "inconclusive: it did not come to its end before this work either"
+_WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
+"""A word of a command that may be a path: no option, and none that leads out of the tree."""
+_RUNNERS: Final = re.compile(
+    r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b|\bjest\b|\bvitest\b|\bgo\s+test\b"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Witnessed:
+    """The test runners that one command started, taken together."""
+
+    passed: frozenset[str] = frozenset()
+    failed: frozenset[str] = frozenset()
+    skipped: frozenset[str] = frozenset()
+    xfailed: frozenset[str] = frozenset()
+    """Those of the skipped that ran, and were expected to fail."""
+    deselected: frozenset[str] = frozenset()
+    unloaded: frozenset[str] = frozenset()
+    """Those of the failed that are files or packages that could not be loaded: none of their tests ran."""
+    problems: tuple[str, ...] = ()
+    """Why its word does not count: a canary that ended wrong, an end that is missing."""
+    reported: bool = False
+    """Whether this is only what the runner's own report or output says: it was not watched."""
+    tried: bool = False
+    """Whether such a runner was tried with canaries all the same."""
+
+    @property
+    def tests(self) -> frozenset[str]:
+        """Every test that was seen, however it ended."""
+        return self.passed | self.failed | self.skipped | self.deselected
+
+    @property
+    def none_ran(self) -> bool:
+        """Whether files could not be loaded and no test ran: such a run says nothing about the work."""
+        return bool(self.unloaded) and not self.passed and self.failed <= self.unloaded
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """What was seen on the tree that the work started from, by command."""
+
+    seen: Mapping[str, Witnessed] = field(default_factory=dict)
+    exempt: tuple[str, ...] = ()
+    """Files that the task may change: their tests need not be there any more."""
+    stuck: frozenset[str] = frozenset()
+    """Commands that did not come to their end there."""
+    red: Mapping[str, "Red"] = field(default_factory=dict)
+    """Commands that failed there and in which no tests could be seen, by what they are."""
+    commit: str = ""
+    """The commit that all this was found on."""
+    changed: frozenset[str] = frozenset()
+    """Files of the tree that commands wrote there while they ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Red:
+    """How a command failed of which only its exit code and its own lines are known."""
+
+    exit_code: int | None
+    checks: frozenset[str]
+    """What spoke against it, as seen from the command."""
+
+
+def is_test_runner(command: str) -> bool:
+    """Say whether a command names a test runner that can be seen from inside."""
+    return _RUNNERS.search(command) is not None
+
+
+def is_compared(
+    gates: Iterable[GateCommand], ran: Iterable[GateCommand], seen: Iterable[Witnessed | None]
+) -> bool:
+    """Say whether there is something to compare with how it was before.
+
+    There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
+    """
+    named = {gate.command for gate in gates}
+    in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in named)
+    return in_gates or any(map(is_test_runner, named))
+
+
+def failed_unseen(
+    gates: Iterable[GateCommand],
+    own: Iterable[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+) -> bool:
+    """Say whether one of the project's gates failed of which nothing is known but that: it may have failed before too.
+
+    What the work itself is to make pass (`own`) had to fail before.
+    """
+    named = {gate.command for gate in gates} - {command.command for command in own}
+    return any(
+        found is None and result.command in named and _bad(verdict.checks, command_id(n, result.name))
+        # A gate that tells nothing of its commands names none to ask about.
+        for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=False), 1)
+    )
+
+
+def held_against(
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+    own: Collection[str] = (),
+    may_be_empty: Collection[str] = (),
+) -> Verdict:
+    """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
+
+    Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
+    refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
+    any, one has to. Tests that ran before and do not run now fail nothing here: `Verdict.lost` names them. A command of
+    `may_be_empty` in which no test runs says nothing.
+    """
+    if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
+        return verdict
+    checks = list(verdict.checks)
+    commands: list[CommandResult] = []
+    stuck: list[str] = []
+    red: list[CommandResult] = []
+    broken: list[str] = []
+    lost: list[str] = []
+    blind: list[str] = []
+    tampered = False
+    for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=True), 1):
+        base = before.seen.get(result.command) if before is not None else None
+        prefix = command_id(n, result.name)
+        if before is not None and result.command in before.stuck and is_stuck(result, found):
+            stuck.append(result.name)
+            checks = [_set_aside(check, prefix, _STUCK) for check in checks]
+            commands.append(replace(result, tests=_count(found), reported=_reported(found)))
+            continue
+        if before is not None and found is None and _was_red(before, result, prefix, checks):
+            red.append(result)
+            checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
+            commands.append(result)
+            continue
+        if found is not None and result.command in may_be_empty and not found.tests - found.deselected:
+            checks = [_set_aside(check, prefix, _NEEDS_WORK) for check in checks]
+            commands.append(replace(result, tests=0, only_new_tests=True))
+            continue
+        said = _objections(found, base)
+        tampered = tampered or any(words != NO_END for words in said)
+        lost += _lost(found, base, before.exempt if before is not None else ())
+        if found is not None and result.command in own and (words := nothing_passed(found, base)):
+            said.append(words)
+        known: tuple[str, ...] = ()
+        if found is not None:
+            new = found.failed - (base.failed if base is not None else frozenset())
+            broken += sorted(new)
+            if new and result.exit_code == 0:
+                said.append(f"{counted(new)} failed, though the command ended with 0: {listed(new)}")
+            if base is not None and not new and not said and found.failed and not result.timed_out:
+                known = tuple(sorted(found.failed))
+                if found.none_ran:
+                    blind.append(_told_of_blind(result, found))
+                checks = [_set_aside(check, prefix, _KNOWN) for check in checks]
+                checks += _others(result, prefix, found)
+        if result.refused and not known and (found is None or not found.failed):
+            broken.append(result.name)
+        checks += [
+            Check(
+                id=f"{prefix}/{WITNESS} {k}",
+                name=f"{result.name}: {words}",
+                status=CheckStatus.FAILED,
+                message=words,
+            )
+            for k, words in enumerate(said, 1)
+        ]
+        commands.append(
+            replace(
+                result,
+                tests=_count(found),
+                reported=_reported(found),
+                known_failures=len(known),
+                known_failed=known[:_NAMED],
+            )
+        )
+    compared = [
+        (base, found)
+        for result, found in zip(verdict.commands, seen, strict=True)
+        if before is not None and found is not None and (base := before.seen.get(result.command)) is not None
+    ]
+    held = judged_again(
+        verdict,
+        checks,
+        commands,
+        broken=tuple(dict.fromkeys(broken)),
+        lost=tuple(dict.fromkeys(lost)),
+        tampered=tampered,
+        passed_before=sum(len(base.passed) for base, _ in compared),
+        passed_now=sum(len(found.passed) for _, found in compared),
+    )
+    if (stuck or red) and not any(map(is_bad, checks)):
+        said = [_told_of_red(red, before.commit)] if red and before is not None else []
+        if stuck:
+            said.append(f"before the work and after it, these did not come to their end: {', '.join(stuck)}")
+        return _as_before(held, "; ".join(said))
+    if held.status is VerdictStatus.PASSED and all(one.status is CheckStatus.SKIPPED for one in checks):
+        told = "whatever failed had failed before the work, and nothing passed: nothing is known of it"
+        return _as_before(held, told)
+    if held.status is VerdictStatus.PASSED and blind:
+        if not any(one.command in own and one.exit_code == 0 for one in commands):
+            return _as_before(held, "; ".join(blind))
+        held = replace(held, left_open=(*held.left_open, *blind))
+    if before is not None and (open_ := sorted(before.stuck)):
+        unknown = f"these did not come to their end on the tree before the work: {', '.join(open_)}"
+        return replace(held, unknown_before=unknown)
+    return held
+
+
+def _as_before(held: Verdict, reason: str) -> Verdict:
+    """Return a verdict that tells nothing of the work, because what fails had failed before it."""
+    return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=reason, lasting=True, as_before=True)
+
+
+def baseline(
+    results: Sequence[CommandResult],
+    seen: Sequence[Witnessed | None],
+    *,
+    checks: Sequence[Check] = (),
+    exempt: tuple[str, ...] = (),
+    own: Iterable[GateCommand] = (),
+    commit: str = "",
+) -> Baseline:
+    """Return what commands found on the tree that the work started from.
+
+    `own` are those that the work is to make pass: that they failed there excuses nothing.
+    """
+    pairs = list(zip(results, seen, strict=True))
+    wanted = {command.command for command in own}
+    red = {}
+    for n, (result, found) in enumerate(pairs, 1):
+        bad = _bad(checks, command_id(n, result.name))
+        if bad and found is None and result.command not in wanted and not is_stuck(result, found):
+            red[result.command] = Red(exit_code=result.exit_code, checks=bad)
+    return Baseline(
+        seen={result.command: found for result, found in pairs if found is not None},
+        exempt=exempt,
+        stuck=frozenset(result.command for result, found in pairs if is_stuck(result, found)),
+        red=red,
+        commit=commit,
+        changed=frozenset(path for one in results for path in (*one.changed, *one.touched)),
+    )
+
+
+def _bad(checks: Iterable[Check], prefix: str) -> frozenset[str]:
+    return frozenset(
+        check.id.removeprefix(prefix) for check in checks if is_bad(check) and is_of(check, prefix)
+    )
+
+
+def _was_red(before: Baseline, result: CommandResult, prefix: str, checks: Sequence[Check]) -> bool:
+    """Say whether a command fails as it did before: it could run there, and names nothing itself that passed there."""
+    known, bad = before.red.get(result.command), _bad(checks, prefix)
+    if known is None or not bad or is_stuck(result, None):
+        return False
+    ran = known.exit_code not in _COULD_NOT_RUN or known.exit_code == result.exit_code
+    return ran and bad <= known.checks
+
+
+def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
+    """Tell a person which commands fail on which commit, and what to do about it."""
+    names = "; ".join(f"{one.name} ({one.command})" for one in red)
+    where = f"commit {commit[:12]}, which the work started from" if commit else "the tree before the work"
+    return (
+        f"this fails on {where}, just as it does with the work, and no tests can be seen in it: {names}. Nothing is "
+        "known of the work: mend it there, or name it in the acceptance of the task that is to mend it"
+    )
+
+
+def _told_of_blind(result: CommandResult, found: Witnessed) -> str:
+    return (
+        f"{result.name}: no test ran, before the work and with it: these cannot be loaded: {listed(found.unloaded)}. "
+        "Make one of them loadable, or add a test that can be loaded"
+    )
+
+
+def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
+    """Say that it could not be found out how it was before the work: what fails may then have failed before too."""
+    told = f"how it was before the work could not be found out: {why.reason}"
+    if verdict.status is VerdictStatus.FAILED:
+        return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
+    return replace(verdict, unknown_before=why.reason)
+
+
+def uncompared(
+    own: Iterable[GateCommand],
+    gates: Iterable[GateCommand],
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+) -> tuple[tuple[CommandResult, Witnessed], ...]:
+    """Return the commands of the work's own in which tests were seen that nothing was compared with.
+
+    The tree before the work is asked for the project's gates only; what they see is compared, by whomever it is run.
+    """
+    named = {gate.command for gate in gates}
+    wanted = {command.command for command in own} - named
+    pairs = list(zip(verdict.commands, seen, strict=False))
+    known = frozenset[str]()
+    if before is not None:
+        known = known.union(*(one.tests for result, one in pairs if one and result.command in named))
+    return tuple(
+        (result, one)
+        for result, one in pairs
+        if one is not None and result.command in wanted and not one.tests <= known
+    )
+
+
+def files_named(command: str) -> tuple[str, ...]:
+    """Return the paths that the words of a command may mean, as a path or as a module."""
+    words = [word.partition("::")[0] for word in _WORD.findall(command)]
+    modules = [f"{word.replace('.', '/')}.py" for word in words if "/" not in word]
+    return tuple(dict.fromkeys((*words, *modules)))
+
+
+def tests_named(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    """Return the tests that a command names, each as its file and the names inside: `a.py::T::m` and `a.T.m`."""
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for word in _WORD.findall(command):
+        file, sign, names = word.partition("::")
+        if sign:
+            found.append((file, tuple(names.split("::"))))
+            continue
+        # A module's test is named with dots; a file at the top is named with one too.
+        parts = word.split(".") if "/" not in word and not word.endswith(".py") else []
+        found += [(f"{'/'.join(parts[:n])}.py", tuple(parts[n:])) for n in range(1, len(parts))]
+    return tuple(found)
+
+
+def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
+    """Say whether all tests that were seen have ids that begin so."""
+    return all(test.startswith(prefixes) for test in found.tests)
+
+
+def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdict:
+    """Note of which commands it is not known what tests they had before the work."""
+    if not results:
+        return verdict
+    names = ", ".join(f"{one.name} ({one.command})" for one in results)
+    told = f"these commands are not gates of the project, so their tests were not compared: {names}"
+    return replace(verdict, notes=(*verdict.notes, told))
+
+
+def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
+    """Say whether a command did not come to its end, so that what failed in it is not known."""
+    cut = result.timed_out or result.exit_code is None or result.exit_code < 0
+    return cut or (found is not None and NO_END in found.problems)
+
+
+def _others(result: CommandResult, prefix: str, found: Witnessed) -> list[Check]:
+    """Say that tests passed beside those that had failed before; a report says so itself."""
+    if not found.passed or found.reported:
+        return []
+    name = f"{result.name}: {counted(found.passed)} passed"
+    return [Check(id=f"{prefix}/passed", name=name, status=CheckStatus.PASSED)]
+
+
+def _reported(found: Witnessed | None) -> bool:
+    return found is not None and found.reported and not found.tried
+
+
+def _count(found: Witnessed | None) -> int | None:
+    return None if found is None else len(found.passed | found.failed | found.skipped)
+
+
+def _objections(found: Witnessed | None, base: Witnessed | None) -> list[str]:
+    """Return what speaks against a run of tests, besides tests that failed or did not run."""
+    if found is None:
+        return ["its tests were seen to run before, and were not seen now"] if base is not None else []
+    # A project whose own hooks cannot bear the canaries is not at fault: it was so before.
+    return [words for words in found.problems if base is None or words not in base.problems]
+
+
+def _lost(found: Witnessed | None, base: Witnessed | None, exempt: tuple[str, ...]) -> list[str]:
+    """Return the tests that passed or failed before and do not run now; those of `exempt` files need not."""
+    if found is None or base is None or (exempt and base.reported):
+        return []  # a report need not say which file a test is in
+    passed = base.passed - found.passed - found.failed
+    unanswered_ = (ids for _, ids in unanswered(base, found))
+    gone = passed.union(*unanswered_)
+    return sorted(each for each in gone if not (exempt and each.startswith(exempt)))
+
+
+def _set_aside(check: Check, prefix: str, why: str) -> Check:
+    """Take a failure that was there before off the work's account; it is no pass either."""
+    if not is_bad(check) or not is_of(check, prefix):
+        return check
+    return replace(check, status=CheckStatus.SKIPPED, message=f"{why}\n{check.message}")

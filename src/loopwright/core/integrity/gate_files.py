@@ -1,0 +1,308 @@
+"""Which files of a project decide what its gate says: existing tests, their configuration, gate scripts.
+
+They are known by their names, per ecosystem, as tables; the setting `gate_files` adds to them or takes out. What an
+attempt changed among them is judged with the files as they were before: see `docs/adr/0028-old-checks-decide.md`.
+"""
+
+import posixpath
+import re
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from fnmatch import fnmatchcase
+from typing import Final
+
+from loopwright.core.integrity.redirects import lists_packages
+from loopwright.core.values.globs import any_covers, names_anything
+from loopwright.core.values.templates import FOLDER as PROMPTS
+
+
+class Kind(StrEnum):
+    """How a file steers a gate."""
+
+    TEST = "test"
+    """A test, or data that tests read."""
+    STEERING = "steering"
+    """Configuration, a plugin or a script of the gate."""
+    MIXED = "mixed"
+    """Holds other things too: only its judging keys are restored."""
+    BUILD = "build"
+    """A build file whose judging parts cannot be separated: it is never restored, only noted."""
+
+
+_TEST_FOLDERS: Final = frozenset(
+    {"tests", "test", "__tests__", "__snapshots__", "__fixtures__", "testdata", "e2e", "cypress"}
+    | {"testutil", "testutils", "test_utils", "test-utils", "testhelpers", "test_helpers", "test_support"}
+)
+_TEST_NAMES: Final = (
+    r"test_.*\.py|.*_test\.py|tests\.py",
+    # What `node --test` and Deno take for tests by themselves, too.
+    r"(?:.*[._-])?test\.[cm]?[jt]sx?|test-.*\.[cm]?[jt]sx?|.*\.spec\.[cm]?[jt]sx?|.*\.snap",
+    r".*_test\.(?:go|exs|dart|c|cc|cpp|cxx|rs|rb|clj|kt)|test_.*\.(?:c|cc|cpp|cxx|rb|jl|lua|sh)",
+    r".*_spec\.(?:rb|lua)|.*\.bats|.*\.feature|.*_(?:SUITE|tests)\.erl",
+    r"test[-_]?(?:utils?|helpers?|support)\.\w+",
+    r".*(?:Tests?|TestCase|[a-z0-9]IT|ITCase)\.(?:java|kt|groovy|scala)|.*Tests?\.(?:cs|fs|swift|php|hs)",
+    r".*Spec\.(?:groovy|hs)",
+)
+_DATA_FOLDERS: Final = re.compile(r"fixtures?|goldens?|golden[-_].*|snapshots?|test[-_]?data")
+"""Folders of what tests read; code in a folder of such a name may be the product's own."""
+_CODE: Final = frozenset(
+    {
+        ".py",
+        ".pyi",
+        ".js",
+        ".jsx",
+        ".mjs",
+        ".cjs",
+        ".ts",
+        ".tsx",
+        ".mts",
+        ".cts",
+        ".vue",
+        ".svelte",
+        ".go",
+        ".rs",
+    }
+    | {
+        ".rb",
+        ".java",
+        ".kt",
+        ".scala",
+        ".groovy",
+        ".cs",
+        ".fs",
+        ".php",
+        ".swift",
+        ".c",
+        ".h",
+        ".cc",
+        ".cpp",
+        ".cxx",
+    }
+    | {".hpp", ".dart", ".ex", ".exs", ".erl", ".hs", ".clj", ".lua", ".pl", ".jl", ".sh", ".bash"}
+)
+_TEST_PLACES: Final = re.compile(
+    r"(?:^|/)(?:features/(?:(?:steps|step_definitions|support)/.*|environment\.py)"
+    r"|specs?/.*(?:[sS]pec\.[cm]?[jt]sx?|Spec\.(?:scala|kt|java|cs))|src/test/.*)"
+)
+"""Tests by name and folder together: elsewhere a `features` or a `JobSpec` is as often the product."""
+_STEERING_NAMES: Final = (
+    r"\.gitattributes",  # says how git writes every other file of the tree, tests too
+    r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
+    r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
+    r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
+    r"(?:jest|vitest|vite|playwright|cypress|karma|ava|wdio)\.(?:config|conf|workspace|setup)\.(?:[cm]?[jt]sx?|json)",
+    r"setupTests\.[cm]?[jt]sx?",
+    r"(?:babel|web-test-runner)\.config\.(?:[cm]?[jt]s|json)|nightwatch\.conf\.js|testem\.js|\.babelrc.*|\.swcrc",
+    r"bunfig\.toml|turbo\.json|nx\.json",
+    r"\.mocharc\..*|\.nycrc(?:\.json)?|\.c8rc(?:\.json)?|\.taprc|\.eslintrc.*|\.eslintignore|eslint\.config\..*",
+    r"biome\.jsonc?|tsconfig.*\.json|\.npmrc|\.yarnrc(?:\.yml)?|\.pnpmfile\.cjs",
+    r"\.golangci\.(?:ya?ml|toml)|\.?clippy\.toml|rust-toolchain(?:\.toml)?|\.rspec|phpunit\.xml(?:\.dist)?",
+    r"(?:spec|rails|test)_helper\.rb|gradle\.properties|gradlew|mvnw|\.bazelrc|CMakePresets\.json",
+    r"hatch\.toml|\.env\.test(?:\.local)?",
+    r".*\.mk|\.?[Jj]ustfile|Taskfile(?:\.dist)?\.ya?ml|Rakefile|\.?mise(?:\.[\w-]+)?\.toml",
+    r"\.rubocop(?:_todo)?\.yml|\.?rustfmt\.toml|\.clang-(?:tidy|format)|\.swiftlint\.ya?ml|detekt(?:-config)?\.yml",
+    r"\.(?:stylelint|prettier)(?:rc.*|ignore)|(?:stylelint|prettier)\.config\..*|\.xo-config\..*",
+    r"(?:phpstan|psalm|phpcs)(?:-baseline)?\.(?:neon|xml)(?:\.dist)?",
+    r"\.yamllint(?:\.ya?ml)?|\.shellcheckrc|\.hadolint\.ya?ml|\.markdownlint(?:-cli2)?\..*",
+    r"(?:docker-)?compose\.override\.ya?ml",
+    r".*\.py[co]",
+)
+_STEERING_FOLDERS: Final = frozenset(
+    {"node_modules", "site-packages", ".cargo", "__mocks__", "__pycache__", ".mvn", "buildSrc"}
+)
+_CI_FOLDERS: Final = frozenset({"ci", ".ci"})
+"""Folders at the top in which everything is there to judge: scripts, and the lists that they read."""
+_VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty"})
+_CHECKERS: Final = re.compile(
+    r"testify|stretchr|gomega|ginkgo|go-cmp|gotest\.tools|check\.v1|pytest|unittest|hypothesis|hamcrest|mock"
+    r"|assert|expect|chai|jest|vitest|mocha|sinon|googletest|gtest|gmock|catch2|doctest|rspec|minitest|phpunit",
+    re.IGNORECASE,
+)
+"""What libraries that tests check with are called."""
+_PLUGGED: Final = (".egg-info", ".dist-info")
+"""How the folders end from which Python's test runners take plugins."""
+_MIXED_NAMES: Final = frozenset(
+    {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml", "go.mod", "go.work"}
+    | {"Makefile", "makefile", "GNUmakefile"}
+)
+_BUILD_NAMES: Final = (
+    r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
+    r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
+    r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj|.*\.sbt|Earthfile|project\.json"
+    r"|loopwright\.toml"  # read from the commit that a plan starts from: it steers the gates of the next one
+)
+_RUNNERS: Final = frozenset(
+    {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
+)
+"""Python modules that, newly added, would take the place of a test runner."""
+_SHADOWED: Final = frozenset(
+    {"argparse", "ast", "contextlib", "doctest", "functools", "importlib", "inspect", "io", "os", "re"}
+    | {"runpy", "site", "traceback", "types", "warnings"}
+    | {"hypothesis", "parameterized", "freezegun", "time_machine", "responses", "respx", "requests_mock"}
+    | {
+        "pytest_asyncio",
+        "pytest_mock",
+        "asynctest",
+        "hamcrest",
+        "assertpy",
+        "syrupy",
+        "testfixtures",
+        "numpy",
+    }
+    | {"bandit", "black", "coverage", "flake8", "isort", "mypy", "nox", "pycodestyle", "pyflakes", "pylint"}
+    | {"pyright", "ruff", "tox"}
+)
+"""Modules that test runners load, that tests check with, or that judge source: a new file of that name in a folder
+that Python searches would be taken instead."""
+_ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
+_STANDARD: Final = frozenset(sys.stdlib_module_names)
+_FIRST: Final = frozenset({"", "tests", "test"})
+"""Folders that come before the standard library where Python searches, whatever the project says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rules:
+    """What counts as a judging file in one plan."""
+
+    patterns: tuple[str, ...] = ()
+    """Added by the setting `gate_files`; a pattern that starts with `!` takes files out."""
+    scripts: frozenset[str] = frozenset()
+    """Files that the gate commands run, and modules that the runner's configuration loads."""
+    targets: frozenset[str] = frozenset()
+    """Make targets: a new file or folder of that name would tell make that there is nothing to do."""
+    test_names: tuple[str, ...] = ()
+    """Names of test files, as the configuration of pytest has them."""
+    packages: frozenset[str] = frozenset()
+    """Folders that were Python packages before the work: a new module in one takes nobody's place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateFiles:
+    """What an attempt did to the files that judge it, and what came of it: a fact of the receipt."""
+
+    pinned: tuple[str, ...] = ()
+    """Judging files that it changed, added or deleted: the gate also ran with these as they were before."""
+    pinned_tree: str | None = None
+    """The tree of that run."""
+    pinned_without: tuple[str, ...] = ()
+    """Commands that need a file which the work added, so they ran on the candidate only."""
+    exempt: tuple[str, ...] = ()
+    """Judging files that it changed and that `may_change` names: they were not restored."""
+    build_files: tuple[str, ...] = ()
+    """Build files that it changed: they may steer the gate and cannot be restored in part."""
+    contradicted: tuple[str, ...] = ()
+    """Existing checks that fail, or no longer run, with the new code and the old judging files."""
+    allowed_by: tuple[str, ...] = ()
+    """Who allowed each of them, in the same order; empty while nobody has."""
+    reason: str = ""
+    """Why the agent changes what these checks demand, in its own words."""
+    missing: tuple[str, ...] = ()
+    """Tests that passed before and do not run in the candidate's own run."""
+    added_tests: int = 0
+    red_proof: bool | None = None
+    """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
+    red_tree: str | None = None
+    """Where it was tried: the tree before the work, with the tests that the work brought along."""
+    red_tests: tuple[str, ...] = ()
+    """Those tests."""
+    red_skipped: str = ""
+    """Why it need not be tried; empty when it was, or was not asked for."""
+    red_missing: str = ""
+    """Why it is not known although it was asked for."""
+    red_seen: tuple[str, ...] = ()
+    """Tests that the gates saw fail on the tree before the work, and that pass with it: nothing else has to show it."""
+    suspicious: tuple[str, ...] = ()
+    """Places that a reviewer should look at. They never change the outcome."""
+
+
+def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
+    """Return how a file judges, None when it does not; `path` is relative to the project."""
+    for pattern in reversed(rules.patterns):
+        # The last that names it decides, so that a folder can be added and a part of it taken out again.
+        if any_covers([pattern.removeprefix("!")], path):
+            return None if pattern.startswith("!") else _named(path, existed=existed) or Kind.STEERING
+    if path in rules.scripts or (not existed and _stops_make(path, rules.targets)):
+        return Kind.STEERING
+    known = existed or posixpath.dirname(path) in rules.packages
+    kind = _named(path, existed=known, searched=rules.scripts)
+    by_runner = any(fnmatchcase(posixpath.basename(path), each) for each in rules.test_names)
+    return Kind.TEST if kind is None and by_runner else kind
+
+
+def takes_a_place(path: str, rules: Rules) -> bool:
+    """Return whether a new file would be taken for something else: a module of that name, or a target of make."""
+    *folders, name = path.split("/")
+    shadows = name.endswith((".py", ".so")) and _shadows(folders, name, rules.scripts)
+    return _stops_make(path, rules.targets) or (shadows and posixpath.dirname(path) not in rules.packages)
+
+
+def is_code(path: str) -> bool:
+    """Say whether a file by its name is source of some program."""
+    return posixpath.splitext(path)[1] in _CODE
+
+
+def is_named_like_a_library(path: str) -> bool:
+    """Say whether a module is called like one that programs of others load."""
+    parts = path.removesuffix(".so").removesuffix(".py").split("/")[-2:]
+    return path.endswith((".py", ".so")) and not (_STANDARD | _SHADOWED).isdisjoint(parts)
+
+
+def _stops_make(path: str, targets: frozenset[str]) -> bool:
+    """Say whether a new file is, or lies in, what make would take for something that is made already."""
+    return bool(targets) and any(path == each or path.startswith(f"{each}/") for each in targets)
+
+
+def is_test_file(path: str) -> bool:
+    """Return whether a file by its name holds tests and nothing that other tests run with."""
+    name = path.rpartition("/")[2]
+    return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
+
+
+def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | None:
+    *folders, name = path.split("/")
+    if (name in _MIXED_NAMES or lists_packages(path)) and not _STEERING_FOLDERS & set(folders):
+        return Kind.MIXED
+    if _STEERING_FOLDERS & set(folders) or any(folder.endswith(_PLUGGED) for folder in folders):
+        return Kind.STEERING
+    if any(re.fullmatch(each, name) for each in _STEERING_NAMES):
+        return Kind.STEERING
+    if not existed and name.endswith((".py", ".so")) and _shadows(folders, name, searched):
+        return Kind.STEERING
+    if folders and folders[0] in _CI_FOLDERS:
+        return Kind.STEERING
+    if _VENDORED & set(folders):
+        # A library that was taken in is no work, and a new one is only of interest where tests check with it.
+        return Kind.BUILD if existed or _CHECKERS.search(path) else None
+    if _TEST_FOLDERS & set(folders) or _TEST_PLACES.search(path):
+        return Kind.TEST
+    if any(re.fullmatch(each, name) for each in _TEST_NAMES):
+        return Kind.TEST
+    if not is_code(path) and any(_DATA_FOLDERS.fullmatch(folder) for folder in folders):
+        return Kind.TEST
+    # The project's own prompts are read from the same commit as `loopwright.toml`: they steer the next plan's agents.
+    return Kind.BUILD if PROMPTS in folders or re.fullmatch(_BUILD_NAMES, name) else None
+
+
+def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool:
+    """Say whether a new file would be taken for a module that test runners, tests or scripts load.
+
+    Python searches the folder of the script that it runs before all others (`searched` has those of the gate).
+    """
+    stem = name.partition(".")[0]
+    if stem in _RUNNERS or _RUNNERS & set(folders):
+        return True
+    beside = {posixpath.dirname(script) for script in searched if script.endswith(".py")}
+    if stem in _SHADOWED and "/".join(folders) in _ROOTS | beside:
+        return True
+    # Without its `__init__` a folder takes no module's place.
+    module = folders if stem == "__init__" and folders else [*folders, stem]
+    if module[-1] in _STANDARD and "/".join(module[:-1]) in _FIRST | beside:
+        return True
+    return bool(folders) and folders[-1] in _SHADOWED and "/".join(folders[:-1]) in _ROOTS | beside
+
+
+def declared(path: str, scope: Sequence[str]) -> bool:
+    """Say whether a task's write scope names this file; a scope of everything names no file in particular."""
+    return any_covers((pattern for pattern in scope if not names_anything(pattern)), path)

@@ -1,0 +1,195 @@
+"""What may be spent: by a run, a task, a plan, a loop, a project, and by a project on one day."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Final
+
+from loopwright.core.policy.overspent import Over, dollars, nobody_knows
+from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.policy import Policy
+
+CAPS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "max_cost_per_run": "max_run_cost_micros",
+        "max_cost_per_task": "max_task_cost_micros",
+        "max_cost": "max_cost_micros",
+        "max_cost_per_loop": "max_loop_cost_micros",
+        "max_cost_per_project": "max_project_cost_micros",
+        "max_cost_per_day": "max_day_cost_micros",
+    }
+)
+"""Each setting with the name that a policy has for it. The first one that is reached is named: a day ends by itself."""
+
+_WORDS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "max_cost_per_run": "a run has cost what one may",
+        "max_cost_per_task": "the budget of a task is used up",
+        "max_cost": "the budget is used up",
+        "max_cost_per_loop": "the budget of the loop is used up",
+        "max_cost_per_project": "the budget of the project is used up",
+        "max_cost_per_day": "the budget of the day is used up",
+        "review.max_share": "the reviews of the task have cost as much as they may",
+    }
+)
+_NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "max_cost_per_run": "what a run may cost",
+        "max_cost_per_task": "the budget of a task",
+        "max_cost": "the budget",
+        "max_cost_per_loop": "the budget of the loop",
+        "max_cost_per_project": "the budget of the project",
+        "max_cost_per_day": "the budget of the day",
+    }
+)
+_CENT: Final = 10_000
+REVIEW: Final = "review.max_share"
+"""The setting of the cap on the reviews of a task. It ends a review and pauses nothing."""
+
+WAITS: Final = "waits for agents that run to leave enough of the budget"
+"""Why an attempt whose agent may not start yet does not go on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cap:
+    """One limit, and how far it is used up, in millionths of a dollar."""
+
+    setting: str
+    limit: int
+    spent: int
+    reserved: int = 0
+    """What agents that run now have cost by now, or may cost at most where each has a limit of its own."""
+    expected: int = 0
+    """What they will probably cost beyond that: it is kept free for them, but not withheld from one that runs."""
+    estimated: bool = False
+    """Some of what was spent is only estimated."""
+    ends_at: datetime | None = None
+    """When what was spent no longer counts."""
+
+    @property
+    def left(self) -> int:
+        """What nobody has spent, nor has the right to."""
+        return self.limit - self.spent - self.reserved
+
+    @property
+    def is_shared(self) -> bool:
+        """Say whether agents that run now need some of it."""
+        return self.reserved + self.expected > 0
+
+    @property
+    def is_near(self) -> bool:
+        """Say whether four fifths of it are spent, but not all."""
+        return self.limit * 4 <= self.spent * 5 < self.limit * 5
+
+    @property
+    def warning(self) -> str:
+        """Say that it is nearly used up."""
+        return f"four fifths of {_NAMES[self.setting]} are spent: {self._so_far}"
+
+    @property
+    def over(self) -> Over:
+        """Say that it is used up."""
+        return Over(
+            setting=self.setting,
+            why=f"{_WORDS[self.setting]}: {self._so_far}",
+            raise_to=self._raised(),
+            until=self.ends_at,
+        )
+
+    @property
+    def _so_far(self) -> str:
+        return f"{'~' if self.estimated else ''}{dollars(self.spent)} of {dollars(self.limit)}"
+
+    def _raised(self) -> int:
+        """Return a limit under which as much can be spent again: what is proposed to a person."""
+        enough = self.limit + max(self.limit, self.spent)
+        return enough if enough < _CENT else -(-enough // _CENT) * _CENT
+
+
+Caps = tuple[Cap, ...]
+
+
+def has_caps(policy: Policy) -> bool:
+    """Say whether anything limits what may be spent."""
+    return any(getattr(policy, name) is not None for name in CAPS.values())
+
+
+def caps(
+    policy: Policy,
+    spent: Mapping[str, int],
+    reserved: Mapping[str, int] = MappingProxyType({}),
+    expected: Mapping[str, int] = MappingProxyType({}),
+    *,
+    estimated: bool = False,
+    now: datetime | None = None,
+) -> Caps:
+    """Return the caps that are set, with what was spent, reserved and expected under each setting's name."""
+    return tuple(
+        Cap(
+            setting=name,
+            limit=limit,
+            spent=spent.get(name, 0),
+            reserved=reserved.get(name, 0),
+            expected=expected.get(name, 0),
+            estimated=estimated,
+            ends_at=next_day(now) if now and name == "max_cost_per_day" else None,
+        )
+        for name, field in CAPS.items()
+        if (limit := getattr(policy, field)) is not None
+    )
+
+
+def review_cap(policy: Policy, *, worked: int, reviewed: int) -> Cap | None:
+    """Return what the reviews of a task may cost, by what its work and earlier reviews have cost.
+
+    There is none where nobody knows what the work has cost.
+    """
+    limit = worked * policy.review.max_share // 100
+    return Cap(setting=REVIEW, limit=limit, spent=reviewed) if limit > 0 else None
+
+
+def used_up(these: Caps) -> Over | None:
+    """Say which cap is reached, if one is."""
+    return next((cap.over for cap in these if cap.spent >= cap.limit), None)
+
+
+def expected(costs: Sequence[int], *, least: int | None) -> int:
+    """Return what a run will probably cost, by what runs like it have cost; at least what is set for it."""
+    average = -(-sum(costs) // len(costs)) if costs else 0
+    return max(average, least or 0)
+
+
+def allowance(these: Caps, *, expected: int = 0) -> int | None:
+    """Return how much one more run may cost; None when nothing limits it, 0 or less when it has to wait.
+
+    While others run, it waits until what is kept free for them leaves enough for all that one run may cost, or will
+    probably cost where that is not limited: with less it would only be stopped in the middle, although the others may
+    leave enough. Once it runs it may use what they leave: what they will probably cost is no limit for it.
+    """
+    if not these:
+        return None
+    most = next((cap.limit for cap in these if cap.setting == "max_cost_per_run"), max(expected, 1))
+    crowded = any(cap.is_shared and cap.left - cap.expected < most for cap in these)
+    return 0 if crowded else min(cap.left for cap in these)
+
+
+def over_budget(plan: Plan) -> Over | None:
+    """Say why a plan may spend no more, as far as the plan alone tells."""
+    limit = plan.policy.max_cost_micros
+    if limit is not None and plan.spent_micros >= limit:
+        return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
+    if has_caps(plan.policy) and plan.unknown_costs:
+        return nobody_knows(next(name for name, field in CAPS.items() if getattr(plan.policy, field)))
+    return None
+
+
+def spent_today(project: Project, now: datetime) -> tuple[int, int]:
+    """Return what a project has spent on this day, and of how many runs nobody knows the cost."""
+    same = project.spent_on == now.date().isoformat()
+    return (project.spent_micros, project.unknown_costs) if same else (0, 0)
+
+
+def next_day(now: datetime) -> datetime:
+    """Return when the next day begins, by UTC."""
+    return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

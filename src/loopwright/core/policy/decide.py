@@ -1,0 +1,394 @@
+"""The whole policy of what happens next, as one pure function over the affected frontier.
+
+It never sees a whole plan: how many dependencies a task still waits for, and how many tasks are open, are
+counts on the rows. So a pass costs as much as there is to do, not as much as there is.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from loopwright.core.policy import fallback
+from loopwright.core.policy.budget import WAITS, over_budget
+from loopwright.core.policy.envelopes import Admission, Choice, Held, unwilling
+from loopwright.core.policy.graph import scopes_overlap
+from loopwright.core.policy.overspent import Over
+from loopwright.core.policy.retry import LONGEST_PAUSE
+from loopwright.core.policy.rounds import Last, Stop, following, is_late
+from loopwright.core.policy.scopes import claims
+from loopwright.core.rows.awaited import Envelope
+from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import LoopState, PlanState
+
+_MOST_AHEAD = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Front:
+    """What can move in one plan."""
+
+    loop: Loop
+    plan: Plan
+    ready: tuple[Task, ...] = ()
+    """QUEUED with no unmet dependency, best first; at most as many as there is room for."""
+    working: tuple[Task, ...] = ()
+    """Tasks whose attempt is alive and holds a slot."""
+    judged: tuple[Task, ...] = ()
+    """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
+    waiting: tuple[Attempt, ...] = ()
+    """Attempts parked until a time or until a person resumes them, in the order of their tasks."""
+    parked: tuple[Task, ...] = ()
+    """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
+    taken: tuple[Task, ...] = ()
+    """What a person works on by hand, if nothing else is left that could move."""
+    unreviewed: int = 0
+    """Results that nobody has looked at; counted only where there is a limit."""
+    handed_on: Mapping[str, Task] = field(default_factory=dict)
+    """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
+    undecided: frozenset[str] = frozenset()
+    """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
+    reviewers: Mapping[str, Run] = field(default_factory=dict)
+    """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
+    last_round: Last | None = None
+    """Of a loop over a prompt with nothing left to do: its newest round."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontier:
+    """What can move in a home."""
+
+    fronts: tuple[Front, ...]
+    room: int
+    """How many more attempts may start in all."""
+    verify_room: int | None = None
+    """How many verifications may start; None on a shared home, where they take the room of attempts."""
+    envelopes: Mapping[str, Envelope] = field(default_factory=dict)
+    """What agents draw from, by id."""
+    accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """The accounts of each agent for which the settings name any, in their order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dispatch:
+    """Create the attempts and runs of a plan that was accepted."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StartAttempt:
+    """Commit to the first leg of the task's queued attempt."""
+
+    task_id: str
+    instead: Choice | None = None
+    """Who works, if that is not simply the agent of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WakeAttempt:
+    """Commit to the next leg of a parked attempt."""
+
+    attempt_id: str
+    instead: Choice | None = None
+    """Who works, if that is not simply the agent of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenEnvelope:
+    """Let everyone draw again: the service has let the probe in."""
+
+    envelope_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BeginVerify:
+    """Run gate:all on the integrated branch."""
+
+    plan_id: str
+    stopped: Stop | None = None
+    """What stopped the loop, if the plan is one."""
+    green: bool = False
+    """Whether the checks of its last round passed, without an excuse."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NextRound:
+    """Give a loop over a prompt its next round."""
+
+    plan_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HoldPlan:
+    """Nothing can move without a person; the plan stays RUNNING (partial)."""
+
+    plan_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailPlan:
+    """End the plan, because its policy says that a failed task fails it."""
+
+    plan_id: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PauseLoop:
+    """Stop starting anything until a person says otherwise."""
+
+    loop_id: str
+    reason: str
+    over: Over | None = None
+    """Set when too much was spent: then a person is asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResumeLoop:
+    """Go on with a loop whose pause had an end from the beginning."""
+
+    loop_id: str
+
+
+Decision = (
+    Dispatch
+    | StartAttempt
+    | WakeAttempt
+    | OpenEnvelope
+    | BeginVerify
+    | NextRound
+    | HoldPlan
+    | FailPlan
+    | PauseLoop
+    | ResumeLoop
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decided:
+    """What to do now, and when to look again even if nothing happens."""
+
+    decisions: tuple[Decision, ...]
+    look_again_at: datetime | None = None
+
+
+def decide(frontier: Frontier, now: datetime) -> Decided:
+    """Return everything that may happen now, most urgent loop first."""
+    left, verify_left = frontier.room, frontier.verify_room
+    admission = Admission(frontier.envelopes, now, frontier.accounts)
+    decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
+    due: list[datetime] = []
+    for front in sorted(frontier.fronts, key=lambda one: _urgency(one.loop, one.plan)):
+        resume_at = front.loop.resume_at
+        if front.loop.state is LoopState.PAUSED and resume_at is not None:
+            if resume_at <= now:
+                decisions.append(ResumeLoop(loop_id=front.loop.id))
+            else:
+                due.append(resume_at)
+        if front.loop.state is not LoopState.RUNNING:
+            continue
+        own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
+        room = min(left, own)
+        made, later = _decide_plan(front, now, room, left if verify_left is None else verify_left, admission)
+        left -= sum(isinstance(one, StartAttempt | WakeAttempt) for one in made)
+        begun = sum(isinstance(one, BeginVerify) for one in made)
+        if verify_left is None:
+            left -= begun
+        else:
+            verify_left -= begun
+        decisions.extend(made)
+        due.extend(later)
+    return Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
+
+
+def turn_of(loop: Loop, plan: Plan, task: Task) -> Turn:
+    """Return the place of a task's attempt in the line for an agent."""
+    # What was added to a plan may have the position of another task: then the older one goes first.
+    rank = (*_urgency(loop, plan), task.priority, task.position, task.created_at)
+    return Turn(plan_id=plan.id, parallel=plan.policy.parallel, rank=rank)
+
+
+def _urgency(loop: Loop, plan: Plan) -> tuple[int, datetime, str]:
+    return (loop.priority, plan.created_at, plan.id)
+
+
+def _decide_plan(
+    front: Front, now: datetime, room: int, verify_room: int, admission: Admission
+) -> tuple[list[Decision], list[datetime]]:
+    plan = front.plan
+    if plan.status in (PlanState.DRAFT, PlanState.DISPATCHING):
+        return [Dispatch(plan_id=plan.id)], []
+    if plan.status is not PlanState.RUNNING:
+        return [], []
+    over = over_budget(plan)
+    if over and (front.ready or front.waiting):
+        return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
+    decisions, due, held = _start_tasks(front, now, room, admission)
+    reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
+    if reason and not (decisions or front.working or front.judged):
+        return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
+    waiting = any(one.id not in front.undecided for one in front.waiting)
+    # What is ready and did not start waits for what is undecided: it has the same scope.
+    ready = front.ready if not front.undecided or room <= 0 else ()
+    if decisions or due or ready or front.working or front.judged or waiting:
+        return decisions, due
+    return _nothing_moves(front, now, verify_room)
+
+
+def _start_tasks(
+    front: Front, now: datetime, room: int, admission: Admission
+) -> tuple[list[Decision], list[datetime], list[Held]]:
+    """Return what starts, when to look again, and what keeps others from starting."""
+    policy = front.plan.policy
+    decisions: list[Decision] = []
+    due: list[datetime] = []
+    held: list[Held] = []
+
+    def admit(
+        agent: str, model: str | None, others: Sequence[str], stays: str | None = None
+    ) -> Choice | None:
+        choice = admission.choose(agent, model, others, stays=stays)
+        if isinstance(choice, Choice):
+            return choice
+        held.append(choice)
+        due.extend(filter(None, (choice.look_again_at,)))
+        return None
+
+    busy_scopes: list[Sequence[str]] = [
+        claims(task) for task in (*front.working, *front.judged, *front.parked)
+    ]
+    for attempt in front.waiting:
+        if attempt.wake_at is None:
+            continue  # a person resumes it
+        # What waits for an envelope goes on when that opens, or when another agent may take over.
+        if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
+            due.append(attempt.wake_at)
+        elif len(decisions) < room:
+            task = front.handed_on.get(attempt.id)
+            others = fallback.after(task, policy) if task is not None else policy.fallback
+            if reviewer := front.reviewers.get(attempt.id):
+                choice = admit(reviewer.agent or attempt.agent, reviewer.model, ())
+            else:
+                choice = admit(attempt.agent, attempt.model, others, attempt.account)
+            if choice:
+                decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
+    unseen = review_room(front)
+    # Whoever came now would only wait for the budget as well, with a workspace of its own. One that was told that some
+    # of it is free, and cannot go on for another reason, keeps nobody back.
+    woken = {one.attempt_id for one in decisions if isinstance(one, WakeAttempt)}
+    crowded = any(
+        attempt.wait_reason == WAITS
+        and (
+            attempt.id in woken or attempt.wake_at is None or _waits(attempt.wake_at, attempt.updated_at, now)
+        )
+        for attempt in front.waiting
+    )
+    for task in () if crowded else front.ready:
+        if task.not_before is not None and _waits(task.not_before, task.updated_at, now):
+            due.append(task.not_before)
+        elif (
+            len(decisions) < room
+            and unseen > 0
+            and not any(scopes_overlap(claims(task), scope) for scope in busy_scopes)
+            and (choice := admit(*fallback.meant(task, policy), fallback.after(task, policy)))
+        ):
+            decisions.append(StartAttempt(task_id=task.id, instead=_special(choice)))
+            busy_scopes.append(claims(task))
+            unseen -= 1
+    return decisions, due, held
+
+
+def _special(choice: Choice) -> Choice | None:
+    return choice if choice.probes or choice.because else None
+
+
+def plan_room(plan: Plan, working: int, judged: int, *, alone: bool) -> int:
+    """Return how many more attempts a plan may have.
+
+    On a shared home, where engines count legs whatever they do, nothing is judged beside the slots.
+    """
+    parallel = plan.policy.parallel
+    return room(parallel, working=working, judged=judged) if alone else parallel - working - judged
+
+
+def review_room(front: Front) -> int:
+    """Return how many more tasks may start before too many results wait for a person's look."""
+    limit = front.plan.policy.max_unreviewed
+    going = len(front.working) + len(front.judged) + len(front.waiting)
+    return limit - front.unreviewed - going if limit else len(front.ready)
+
+
+def ahead(slots: int) -> int:
+    """Return how many workspaces may be made ready while all slots are taken."""
+    return min(slots, _MOST_AHEAD)
+
+
+def room(slots: int, *, working: int, judged: int) -> int:
+    """Return how many more attempts may start, alone in a home.
+
+    As many agents as there are slots may run, some more attempts may be made ready for them, and as many as there are
+    slots may wait to be judged: those must not pile up either.
+    """
+    return min(slots + ahead(slots) - working, 2 * slots + ahead(slots) - working - judged)
+
+
+def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
+    """Say whether the moment is still to come.
+
+    Now before the decision means that the clock was set back since. A pause of ours would then last longer than it was
+    meant to, hours perhaps, so it is over. A moment that a service named is a moment of the right clock, and stays.
+    """
+    if now < decided_at and until - decided_at <= LONGEST_PAUSE:
+        return False
+    return until > now
+
+
+def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decision], list[datetime]]:
+    plan = front.plan
+    if front.undecided:
+        count = len(front.undecided)
+        tasks = (
+            "1 task contradicts existing checks and waits"
+            if count == 1
+            else (f"{count} tasks contradict existing checks and wait")
+        )
+        reason = f"{tasks} for your decision: `loopwright questions`"
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.failed_tasks:
+        reason = _failed_reason(plan)
+        if plan.policy.on_task_error == "fail":
+            return [FailPlan(plan_id=plan.id, reason=reason)], []
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if front.taken:
+        names = ", ".join(task.key for task in front.taken[:5])
+        back = to_type("hand-back", front.taken[0].key)
+        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` goes on"
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.open_tasks:
+        # Every open task waits for another open one: only a defect or an outside edit can do that.
+        reason = f"{plan.open_tasks} tasks are open and none of them can start"
+        return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.not_before is not None and _waits(plan.not_before, plan.updated_at, now):
+        return [], [plan.not_before]
+    stopped = None
+    if front.last_round is not None:
+        then = following(plan, front.last_round)
+        if isinstance(then, datetime):
+            if _waits(then, front.last_round.at, now):
+                return [], [then]
+            if not is_late(plan, now):
+                return [NextRound(plan_id=plan.id)], []
+            then = Stop.TIME
+        stopped = then
+    green = front.last_round is not None and front.last_round.green
+    return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []
+
+
+def _failed_reason(plan: Plan) -> str:
+    failed = "1 task needs you" if plan.failed_tasks == 1 else f"{plan.failed_tasks} tasks need you"
+    if not plan.open_tasks:
+        return failed
+    waits = "1 more waits" if plan.open_tasks == 1 else f"{plan.open_tasks} more wait"
+    return f"{failed}; {waits} for {'it' if plan.failed_tasks == 1 else 'them'}"

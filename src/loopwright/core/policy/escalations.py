@@ -1,0 +1,37 @@
+"""What a person is asked when the machine gives a task up: the ways on, and what an answer means."""
+
+import re
+from typing import Final
+
+from loopwright.core.values.visible import on_one_line, shortened
+
+KIND: Final = "escalation"
+GIVEN_UP: Final = "given_up"
+"""The key of the machine's own escalations; those of agents have none."""
+
+RETRY: Final = "retry"
+LEAVE: Final = "leave it"
+CANCEL: Final = "cancel"
+OPTIONS: Final = (RETRY, LEAVE, CANCEL)
+_LONGEST: Final = 500
+_WITH_HINT: Final = re.compile(r"retry(?:\s*[:,]\s*|\s+)(.+)", re.IGNORECASE | re.DOTALL)
+
+
+def is_given_up(kind: str, key: str) -> bool:
+    """Say whether a question of this kind and key is about a task that the machine has given up."""
+    return (kind, key) == (KIND, GIVEN_UP)
+
+
+def words(key: str, reason: str) -> str:
+    """Return what is asked about a task that is not tried again."""
+    return shortened(f"{key} failed and is not tried again: {on_one_line(reason)}", _LONGEST)
+
+
+def meaning(answer: str) -> tuple[str, str] | None:
+    """Return the option that an answer stands for, and the hint that it has for another try; None when it is none."""
+    text = answer.strip()
+    if text.isdecimal() and text in map(str, range(1, len(OPTIONS) + 1)):
+        text = OPTIONS[int(text) - 1]
+    if hinted := _WITH_HINT.fullmatch(text):
+        return RETRY, hinted[1].strip()
+    return (text.lower(), "") if text.lower() in OPTIONS else None

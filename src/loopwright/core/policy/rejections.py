@@ -1,0 +1,48 @@
+"""A person's objections to finished work, as words for the next attempt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.core.values.errors import Refused
+
+_LONGEST: Final = 4_000
+_MOST: Final = 50
+REJECTED: Final = "A person looked at the work and rejected it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comment:
+    """What a person says about one line of the work."""
+
+    file: str
+    line: int
+    text: str
+    quoted: str = ""
+    """The line itself, as the rejected work has it."""
+
+
+def parse_comment(place: str, text: str) -> dict[str, Any]:
+    """Read FILE:LINE and what is said about it; raise what is wrong with it."""
+    file, colon, number = place.rpartition(":")
+    if not colon or not file or not number.isascii() or not number.isdigit() or int(number) < 1:
+        raise Refused(f"{place!r} is no FILE:LINE", hint='such as --at app.py:12 "this must not be public"')
+    if not text.strip():
+        raise Refused(f"nothing is said about {place}", hint=f'--at {place} "what is wrong there"')
+    return {"file": file, "line": int(number), "text": text.strip()[:_LONGEST]}
+
+
+def comments_in(arguments: Any) -> tuple[Comment, ...]:
+    """Return the comments that a command carries."""
+    return tuple(Comment(**one) for one in list(arguments or ())[:_MOST])
+
+
+def objections(note: str, comments: Sequence[Comment]) -> str:
+    """Return what the next attempt is told."""
+    parts = [REJECTED]
+    if note.strip():
+        parts.append(note.strip()[:_LONGEST])
+    for one in comments:
+        quoted = f"\n> {one.quoted.strip()}" if one.quoted.strip() else ""
+        parts.append(f"{one.file}:{one.line}{quoted}\n{one.text}")
+    return "\n\n".join(parts)

@@ -1,0 +1,165 @@
+"""The plain loop over one prompt: what follows a round. Pure, like all policy.
+
+A round is an attempt. One that is not green is carried on by the next attempt at the same task; one that landed is
+followed by a task of its own, because a task lands once.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Final
+
+from loopwright.core.policy.rejections import REJECTED
+from loopwright.core.policy.retry import After, Again, Failed, GiveUp
+from loopwright.core.rows.model import Attempt, Plan, Task
+from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.states import AttemptState
+
+ROUND: Final = "round"
+"""The origin of a task that is a further round of the prompt."""
+
+_ANEW: Final = frozenset({Failure.CONFLICT, Failure.TOGETHER})
+"""What the branch has now is what the next round needs, not what the round before left."""
+
+
+class Stop(StrEnum):
+    """What stopped a loop."""
+
+    GREEN = "green"
+    SETTLED = "settled"
+    UNCHANGED = "unchanged"
+    ROUNDS = "rounds"
+    TIME = "time"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Last:
+    """The newest round that is over for good: it landed, or found nothing left to do."""
+
+    at: datetime
+    left: int
+    """How many more rounds there may be."""
+    green: bool
+    """Its checks passed, and no failure of before was passed over."""
+    settled: bool
+    """Nothing had to be changed any more."""
+    has_goal: bool
+    """The prompt names commands that say when it is done."""
+
+
+def loops(plan: Plan, task: Task) -> bool:
+    """Say whether a task is a round of a loop, and none that the machine or a person added to it."""
+    return plan.policy.rounds.on and task.origin in ("", ROUND)
+
+
+def tries(plan: Plan, task: Task) -> int:
+    """Return how many attempts a task has to begin with: the rounds of a loop, or what every task has."""
+    return plan.policy.rounds.max if loops(plan, task) else plan.policy.max_attempts
+
+
+def deadline(plan: Plan) -> datetime | None:
+    """Return when the time of a loop is over."""
+    seconds = plan.policy.rounds.stop_after_s
+    if not plan.policy.rounds.on or seconds is None or plan.executed_at is None:
+        return None
+    return plan.executed_at + timedelta(seconds=seconds)
+
+
+def is_late(plan: Plan, at: datetime, *, asked: datetime | None = None) -> bool:
+    """Say whether no round may begin at that moment any more; one that was asked for after the end was by a person."""
+    end = deadline(plan)
+    return end is not None and at >= end and (asked is None or asked < end)
+
+
+def unchanged(attempts: Sequence[Attempt], last: Attempt) -> int:
+    """Return how many rounds up to and with the last one changed nothing; what a machine broke is passed over."""
+    if last.touched:
+        return 0
+    found = 1
+    for one in sorted((one for one in attempts if one.n < last.n), key=lambda one: -one.n):
+        if one.state is AttemptState.REJECTED and not one.touched:
+            found += 1
+        elif one.state is not AttemptState.BROKEN or one.touched:
+            break
+    return found
+
+
+def carried(task: Task, attempts: Sequence[Attempt], current: Attempt) -> str | None:
+    """Return the work that a round begins with; None when it begins with the branch."""
+    earlier = [one for one in attempts if one.n < current.n and one.tip_sha is not None]
+    before = max(earlier, key=lambda one: one.n, default=None)
+    if before is None or before.state is AttemptState.LANDED or _begins_anew(task, current):
+        return None
+    return before.tip_sha
+
+
+def is_carried_on(plan: Plan, task: Task, attempt: Attempt) -> bool:
+    """Say whether an agent finds what the rounds before left."""
+    return loops(plan, task) and attempt.n > 1 and not _begins_anew(task, attempt)
+
+
+def _begins_anew(task: Task, attempt: Attempt) -> bool:
+    """Say whether what the round before left is in the way: others landed there, or a person does not want it."""
+    return task.failure in _ANEW or attempt.evidence.startswith(REJECTED)
+
+
+def after_red(
+    after: After, task: Task, failed: Failed, plan: Plan, *, same: int, now: datetime
+) -> tuple[After, Stop | None]:
+    """Return what follows a round that did not land, by the rules of the loop, and what stopped it if it did.
+
+    `after` is what follows by the rules of every attempt, `same` how many rounds in a row changed nothing.
+    """
+    rounds = plan.policy.rounds
+    judged = RULES[failed.failure].level is Level.ATTEMPT
+
+    def stop(why: Stop) -> tuple[After, Stop]:
+        told = words(why, plan, used=after.attempts)
+        return GiveUp(
+            reason=told, attempts=after.attempts, call_failures=after.call_failures, races=after.races
+        ), why
+
+    if judged and same >= rounds.unchanged:
+        return stop(Stop.UNCHANGED)
+    if judged and after.attempts >= task.max_attempts:
+        return stop(Stop.ROUNDS)
+    if isinstance(after, GiveUp):
+        return after, None
+    at = now + timedelta(seconds=rounds.sleep_s) if judged else after.at
+    if is_late(plan, at):
+        return stop(Stop.TIME)
+    following = Again(at=at, attempts=after.attempts, call_failures=after.call_failures, races=after.races)
+    return following, None
+
+
+def following(plan: Plan, last: Last) -> datetime | Stop:
+    """Return when the next round begins after one that is over for good, or what stops the loop."""
+    rounds = plan.policy.rounds
+    if last.settled:
+        return Stop.SETTLED
+    green_is_enough = rounds.until == "green" or (rounds.until == "auto" and last.has_goal)
+    if last.green and green_is_enough:
+        return Stop.GREEN
+    if last.left < 1:
+        return Stop.ROUNDS
+    at = last.at + timedelta(seconds=rounds.sleep_s)
+    return Stop.TIME if is_late(plan, at) else at
+
+
+def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
+    """Say what stopped a loop; `used` is how many rounds in a row were not green at its end.
+
+    `green` says that the checks of its last round passed, and no failure of before was passed over.
+    """
+    rounds = plan.policy.rounds
+    last = "round" if rounds.unchanged == 1 else f"{rounds.unchanged} rounds"
+    end = f", the last {used} of them not green" if used else ", and the gate is green" if green else ""
+    there = "There was nothing more to change"
+    return {
+        Stop.GREEN: "The gate is green.",
+        Stop.SETTLED: "The gate is green, and there was nothing more to change." if green else f"{there}.",
+        Stop.UNCHANGED: f"Nothing changed in the last {last} (rounds.unchanged).",
+        Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}){end}.",
+        Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after_s or 0:g} s).",
+    }[stop]

@@ -1,0 +1,67 @@
+"""Red, green: which tasks have to show that their checks fail without their work."""
+
+from collections.abc import Iterable
+from enum import StrEnum
+from typing import Final
+
+from loopwright.core.gates.gates import Commands
+from loopwright.core.integrity.gate_files import Kind, Rules, kind_of
+from loopwright.core.rows.model import Plan, Task
+from loopwright.core.values.findings import VerdictStatus
+
+
+class RedProof(StrEnum):
+    """Which tasks have to show it."""
+
+    FIXES = "fixes"
+    """Tasks declared as a fix, and tasks with `prove: true`."""
+    OFF = "off"
+
+
+FIX_ORIGIN: Final = "fix"
+"""The origin of a task that the machine added to mend what the complete gate found."""
+FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
+"""The types that declare a task as a fix."""
+NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
+FOUND_UNSEEN: Final = "held-out checks found what it fixes, and they failed without it"
+_CANNOT_RUN: Final = 127
+
+
+def must_show(origin: str, type: str, *, prove: bool) -> bool:
+    """Return whether a task is declared as a fix, or its author asks for the proof."""
+    return prove or origin == FIX_ORIGIN or type.lower() in FIX_TYPES
+
+
+def is_asked(plan: Plan, task: Task) -> bool:
+    """Return whether a task has to show that its checks fail without its work."""
+    fixes = plan.policy.red_proof != RedProof.OFF
+    return task.prove or (fixes and must_show(task.origin, task.type, prove=False))
+
+
+def why_skipped(task: Task) -> str:
+    """Return why a task that is asked need not show it; empty when it has to."""
+    return FOUND_UNSEEN if task.origin == FIX_ORIGIN and task.held_out else ""
+
+
+def is_check_file(path: str) -> bool:
+    """Return whether a changed file goes into the tree without the work: a test, a conftest, or a script of the CI.
+
+    Only the path decides. Product source that a test runner also reads is the work itself.
+    """
+    by_folder = path.startswith(("ci/", ".ci/")) or path.rpartition("/")[2] == "conftest.py"
+    return by_folder or kind_of(path, Rules(), existed=True) is Kind.TEST
+
+
+def red_commands(plan: Plan, task: Task, *, with_gates: bool) -> Commands:
+    """Return what has to fail without a task: its acceptance, or the gates where they can show it."""
+    return task.acceptance or (plan.gates if with_gates else ())
+
+
+def is_red(status: str, exit_codes: Iterable[int | None]) -> bool | None:
+    """Return whether checks that pass with the work failed without it; None when that is not known.
+
+    A missing program is not a verdict on a tree. Here it is, because the program exists with the work.
+    """
+    if status == VerdictStatus.INCONCLUSIVE:
+        return True if _CANNOT_RUN in exit_codes else None
+    return {VerdictStatus.FAILED.value: True, VerdictStatus.PASSED.value: False}.get(status)

@@ -1,0 +1,118 @@
+"""What an agent is told, from rows and a template alone: the same attempt always gets the same words."""
+
+import json
+from collections.abc import Sequence
+
+from loopwright.core.gates import contradictions
+from loopwright.core.policy.rounds import is_carried_on, loops
+from loopwright.core.policy.tdd import is_asked, why_skipped
+from loopwright.core.replies import doc_sync
+from loopwright.core.replies.reviews import Finding, in_words
+from loopwright.core.rows.model import Attempt, Plan, Task
+from loopwright.core.values.policy import Answering, GateCommand
+from loopwright.core.values.templates import Template
+
+EVIDENCE_LIMIT = 20_000
+"""Enough for both sides of a conflict, which are what the next attempt has to bring together."""
+
+
+def implementer(
+    template: Template,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    *,
+    gates: tuple[GateCommand, ...],
+    resumed: bool = False,
+    answers: Sequence[tuple[str, str]] = (),
+    asks_by_tool: bool = False,
+    findings: Sequence[Finding] = (),
+    contradicted: Sequence[str] = (),
+) -> str:
+    """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
+    commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
+    carried_on = is_carried_on(plan, task, attempt)
+    must_fail_before = is_asked(plan, task) and not why_skipped(task) and bool(gates)
+    return template.fill(
+        {
+            "plan": plan.title,
+            **told(task, attempt),
+            "criteria": listed(task.criteria),
+            "resumed": resumed,
+            "findings": indented(in_words(findings)),
+            "context": indented(plan.context),
+            "answers": answered(answers),
+            "carried_on": bool(attempt.evidence) and carried_on,
+            "started_over": bool(attempt.evidence) and not carried_on,
+            "scope": listed(task.scope),
+            "approved": listed(task.approved),
+            "rounds": loops(plan, task),
+            "gates": listed(commands),
+            "unchecked": not gates,
+            "red_acceptance": must_fail_before and bool(task.acceptance),
+            "red_tests": must_fail_before and not task.acceptance,
+            "contradicted": contradictions.listed(contradictions.collapsed(contradicted)),
+            "by_tool": asks_by_tool,
+            "by_block": not asks_by_tool,
+            "business_docs": plan.policy.business_docs and task.origin != doc_sync.ORIGIN,
+        }
+    )
+
+
+def answering(
+    template: Template,
+    task: Task,
+    attempt: Attempt,
+    answer: Answering,
+    *,
+    by_schema: bool,
+    last: str = "",
+    resumed: bool = False,
+    answers: Sequence[tuple[str, str]] = (),
+    asks_by_tool: bool = False,
+) -> str:
+    """Return the prompt for an agent that answers and changes nothing; `last` is the answer that was not accepted."""
+    return template.fill(
+        {
+            **told(task, attempt),
+            "resumed": resumed,
+            "answers": answered(answers),
+            "last": indented(last[:EVIDENCE_LIMIT]),
+            "asks_by_tool": answer.asks and asks_by_tool,
+            "asks_by_block": answer.asks and not asks_by_tool,
+            "by_schema": by_schema,
+            "by_block": not by_schema,
+            "form": "JSON" if answer.file.endswith(".json") else "YAML or JSON",
+            "fence": answer.fence,
+            "schema": "" if by_schema else indented(json.dumps(answer.schema, ensure_ascii=False)),
+        }
+    )
+
+
+def told(task: Task, attempt: Attempt) -> dict[str, str]:
+    """Return what every author is told of its task and of what happened to it before."""
+    return {
+        "key": task.key,
+        "attempt": str(attempt.n),
+        "title": task.title,
+        "description": task.description.strip(),
+        "evidence": indented(attempt.evidence[:EVIDENCE_LIMIT]),
+        "note": indented(attempt.note),
+    }
+
+
+def answered(answers: Sequence[tuple[str, str]]) -> str:
+    """Return questions, each with its answer."""
+    return "\n\n".join(
+        f"{indented(question)}\n\nThe answer:\n\n{indented(answer)}" for question, answer in answers
+    )
+
+
+def listed(items: Sequence[str]) -> str:
+    """Return a list, an item on each line."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+def indented(text: str) -> str:
+    """Return a text that is set apart from the rest."""
+    return "\n".join(f"    {line}" for line in text.strip().splitlines())

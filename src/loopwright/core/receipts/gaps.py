@@ -1,0 +1,162 @@
+"""Decide what is a gap: something a careful maintainer wants to know before merging.
+
+A gap lowers `verified` to `verified with gaps` and has a cause and a remedy. Everything else worth telling is a note in
+the receipt and changes neither outcome nor exit code. The engine and the receipt both use these functions, so the
+outcome in the database and the outcome that follows from the receipt agree.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.states import ReviewState
+
+_SHOWN = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """One reason why a result is verified with gaps only."""
+
+    cause: str
+    """What happened, with the names of what it concerns."""
+    remedy: str
+    """What to do about it."""
+    task: str | None = None
+    """The key of the task that it belongs to; None for the result as a whole."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Note:
+    """Something worth telling that changes nothing."""
+
+    text: str
+    task: str | None = None
+    """The key of the task that it belongs to; None for the result as a whole."""
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return the first names, and how many more there are."""
+    return ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+
+
+def landing_gaps(
+    key: str,
+    facts: GateFiles | None,
+    *,
+    must_show: bool,
+    review: str | None = None,
+    problem: str = "",
+    shown_whole: bool = False,
+    held_out: bool = False,
+    unseen_proof: bool = False,
+    has_acceptance: bool = True,
+) -> list[Gap]:
+    """Return the gaps of one landed task.
+
+    `must_show` when the task has to show that its checks fail without its work. `review` is the state of the review of
+    exactly this change, and `problem` why that came to no result.
+    """
+    found: list[Gap] = []
+    if must_show and facts is not None and facts.red_proof is False:
+        what = "its acceptance passes" if has_acceptance else "the gates, with its new tests, pass"
+        found.append(
+            Gap(
+                task=key,
+                cause=f"task {key!r} does not show its work: {what} without the work too",
+                remedy="Give the task a check that fails without the work.",
+            )
+        )
+    elif must_show and facts is not None and facts.red_missing:
+        found.append(
+            Gap(
+                task=key,
+                cause=f"task {key!r} does not show its work: {facts.red_missing}",
+                remedy="Give the task a check that fails without the work, in acceptance or as a new test.",
+            )
+        )
+    if review == ReviewState.UNCLEAR:
+        found.append(
+            Gap(
+                task=key,
+                cause=f"the review of task {key!r} came to no result: {problem or 'no answer could be read'}",
+                remedy="Read the change yourself.",
+            )
+        )
+    reviewed = review == ReviewState.CLEAR and shown_whole
+    if unseen_proof and not reviewed and not held_out:
+        found.append(
+            Gap(
+                task=key,
+                cause=f"task {key!r} was judged only by checks that its author could see, and `unseen_proof` is on",
+                remedy="Give the task held-out checks, or have its change reviewed.",
+            )
+        )
+    return found
+
+
+def flaky_gap(names: Sequence[str], task: str | None = None) -> Gap:
+    """Return the gap for checks that both failed and passed on the same tree."""
+    which = (
+        "these failed on the result"
+        if task is None
+        else f"task {task!r} landed with flaky checks, which failed"
+    )
+    return Gap(
+        task=task,
+        cause=f"{which} and passed when they were run again: {listed(names)}",
+        remedy="Run them several times before you merge, and fix what makes them unstable.",
+    )
+
+
+def known_failures_gap(count: int, names: Sequence[str]) -> Gap:
+    """Return the gap for tests that were red before the plan and still are."""
+    more = f": {listed(names)}" + (f" and {count - len(names)} more" * (count > len(names))) if names else ""
+    return Gap(
+        cause=f"{count} test{'s fail' if count != 1 else ' fails'} on the result, as before the plan{more}",
+        remedy="Fix them or remove them from the gate: a test that always fails checks nothing.",
+    )
+
+
+def uncompared_gap(why: str) -> Gap:
+    """Return the gap for a result that could not be compared with the tests before the plan."""
+    return Gap(
+        cause=f"the result was not compared with the tests before the plan: {why}",
+        remedy="Make the gate run on the base commit, then run `loopwright reverify`.",
+    )
+
+
+def left_open_gap(what: str, task: str | None = None) -> Gap:
+    """Return the gap for something that a gate run left open."""
+    where = "the final gate run" if task is None else f"task {task!r}"
+    return Gap(
+        task=task,
+        cause=f"{where} left something open: {what}",
+        remedy="Correct the gate command, then run `loopwright reverify`.",
+    )
+
+
+def foreign_gap(commits: Sequence[str], steering: Sequence[str]) -> Gap:
+    """Return the gap for commits on the plan branch that no task made."""
+    judging = f"; they changed files that judge: {listed(steering)}" if steering else ""
+    return Gap(
+        cause=f"commits on the branch that no task made, judged by the final gate alone: {listed(commits)}{judging}",
+        remedy="Read these commits before you merge.",
+    )
+
+
+def installed_gap(gates: Sequence[str]) -> Gap:
+    """Return the gap for gates that test an installed build, which a person accepted in the settings."""
+    return Gap(
+        cause=f"a broken tree would pass {listed(gates)}: by the setting installed_gates it tests an installed build",
+        remedy="Run these tests on the tree itself.",
+    )
+
+
+def is_open(verdicts: Sequence[Verdict]) -> bool:
+    """Return whether these verdicts on a task's trees leave a gap, whatever the final tree shows.
+
+    Failures that were there before the work do not: the final tree decides about them.
+    """
+    return any(one.left_open or any(command.flaky for command in one.commands) for one in verdicts)

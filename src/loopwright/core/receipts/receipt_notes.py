@@ -1,0 +1,176 @@
+"""Notes of a receipt: facts that are worth telling and change neither the outcome nor the exit code."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from loopwright.core.gates.limits import limits_of
+from loopwright.core.gates.verdicts import gate_key
+from loopwright.core.policy.tdd import must_show
+from loopwright.core.receipts.gaps import Note, listed
+from loopwright.core.receipts.receipt_checkout import checkout_notes
+from loopwright.core.receipts.receipt_facts import (
+    found_status,
+    gate_files_of,
+    pinned_asked,
+    plan_asked,
+    review_of,
+    strayed_in,
+    task_asked,
+)
+from loopwright.core.receipts.receipt_looks import is_passed_by_word, look_notes
+from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
+from loopwright.core.receipts.receipt_verdicts import speaking
+from loopwright.core.rows.model import AUTHORS
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.findings import VerdictStatus
+from loopwright.core.values.states import FinishState, ReviewState, TaskState
+
+
+def notes_of(body: Mapping[str, Any]) -> list[Note]:
+    """Return every note of a receipt, each once."""
+    whole = (Note(text=text) for text in (*_about_result(body), *_about_runs(body), *_about_reviews(body)))
+    tasks = (
+        Note(text=text, task=task["key"])
+        for task in body["tasks"]
+        if task["status"] != TaskState.CANCELLED.value
+        for text in (*_about_task(body, task), *_about_landing(body, task))
+    )
+    return list(dict.fromkeys((*tasks, *whole)))
+
+
+def _about_result(body: Mapping[str, Any]) -> Iterator[str]:
+    asked = plan_asked(body)
+    final = verdicts_of(body).get((body["plan"]["result_tree"], gate_key(asked)))
+    if final and final["checks"]["skipped"] and found_status(final, asked) is VerdictStatus.PASSED:
+        yield f"{final['checks']['skipped']} checks of gate:all were skipped on the result"
+    landed = [task for task in body["tasks"] if task["landed_sha"] is not None]
+    all_held_out = bool(landed) and all(task["held_out"] for task in landed)
+    yield from limits_of(final["commands"] if final else (), held_out=all_held_out)
+    said: dict[tuple[str, str], set[str]] = {}
+    for verdict in speaking(body):
+        said.setdefault((verdict["tree"], verdict["gate_key"]), set()).add(verdict["status"])
+    if both := sum(len(statuses) > 1 for statuses in said.values()):
+        yield f"{both} trees got different verdicts from the same commands: the latest counts"
+    for one in body["finishes"]:
+        done = one["state"] == FinishState.FINISHED.value
+        if done and one["verdict_id"] is None and one["commit_sha"] != one["target_sha"]:
+            yield f"nothing checked what {one['id']} took over: {one['actor']} accepted it"
+    yield from checkout_notes(body)
+
+
+def _about_task(body: Mapping[str, Any], task: Mapping[str, Any]) -> Iterator[str]:
+    plan, name = body["plan"], repr(task["key"])
+    yield from look_notes(body, task)
+    if not task["acceptance"] and not is_passed_by_word(task) and plan["gates"]:
+        yield f"task {name} has no acceptance command of its own: gate:all alone checked it"
+    if outside := strayed_in(task):
+        yield f"task {name} changed files outside of its scope: {listed(outside)}"
+    if count := task["criteria"]:
+        what = "criterion" if count == 1 else "criteria"
+        yield f"task {name} has {count} {what} in words: only commands were run"
+
+
+def _about_landing(body: Mapping[str, Any], task: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what was seen when a task landed and is not open any more, or never mattered to the result."""
+    if task["landed_sha"] is None:
+        return
+    plan, facts, name = body["plan"], gate_files_of(task), repr(task["key"])
+    yield from _about_judges(facts, name)
+    shown = facts["red_proof"] or facts["red_seen"]
+    if not shown and not must_show(task["origin"], task["type"], prove=task["prove"]):
+        why = {
+            True: "its checks pass without the work too",
+            False: "nothing was seen to fail without the work",
+        }[facts["red_proof"] is False]
+        yield f"task {name} is not demonstrated: {why}"
+    elif facts["red_skipped"]:
+        yield f"task {name} need not show that its checks fail without its work: {facts['red_skipped']}"
+    judged = {
+        (task["tree"], gate_key(task_asked(plan, task))),
+        (facts["pinned_tree"], gate_key(pinned_asked(plan, task))),
+    }
+    found = [one for one in speaking(body) if (one["tree"], one["gate_key"]) in judged]
+    if count := max((sum(c["known_failures"] for c in one["commands"]) for one in found), default=0):
+        tests = "1 test" if count == 1 else f"{count} tests"
+        yield f"when task {name} landed, {tests} failed as before its work"
+    for text in dict.fromkeys(one["unknown_before"] for one in found):
+        if text:
+            yield f"when task {name} landed, its tests were not compared with those before: {text}"
+    for text in dict.fromkeys(text for one in found for text in one["notes"]):
+        yield f"task {name}: {text}"
+
+
+def _about_judges(facts: Mapping[str, Any], name: str) -> Iterator[str]:
+    for key, words in (
+        ("exempt", "changed judging files that `may_change` names"),
+        ("pinned_without", "has commands that need files or tests which it added"),
+        ("build_files", "changed build files, which may steer the gate"),
+        ("missing", "no longer runs tests that passed before"),
+        ("suspicious", "has places that a reviewer should read"),
+    ):
+        if facts[key]:
+            yield f"task {name} {words}: {listed(facts[key])}"
+    for check, by in zip(facts["contradicted"], facts["allowed_by"], strict=False):
+        yield f"task {name} contradicts the existing check {check}, allowed by {by}"
+
+
+def _about_runs(body: Mapping[str, Any]) -> Iterator[str]:
+    spent = [run for run in body["runs"] if run["agent"] is not None and run["started_at"] is not None]
+    for name, words in (
+        ("cost_micros", "cost"),
+        ("permission_mode", "permission mode"),
+        ("agent_version", "agent's version"),
+    ):
+        if unknown := sum(run[name] is None for run in spent):
+            yield f"the {words} of {unknown} of {len(spent)} agent runs is not known"
+    if estimated := sum(run["cost_estimated"] for run in spent):
+        yield f"the cost of {estimated} of {len(spent)} agent runs is an estimate from its tokens"
+    for mode in sorted({run["permission_mode"] for run in spent} - {None}):
+        count = sum(run["permission_mode"] == mode for run in spent)
+        yield f"{count} agent runs had the permission mode {mode!r}: what else they did is not known"
+    # What a person did by hand is no run that a sandbox could contain.
+    begun = [
+        run
+        for run in body["runs"]
+        if run["started_at"] is not None and (run["agent"] is not None or run["role"] not in AUTHORS)
+    ]
+    if open_ := sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun):
+        yield f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
+        # In the words of docs/safety.md, which says why.
+        yield (
+            "files that git ignores, the branches of other plans, and all outside of the repository were not watched "
+            "while they ran"
+        )
+
+
+def _about_reviews(body: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what no independent reviewer has looked at, and what a review is not worth."""
+    landed = [task for task in body["tasks"] if task["landed_sha"] is not None]
+    seen = {task["id"]: review for task in landed if (review := review_of(body, task)) is not None}
+    if not seen:
+        yield "no independent reviewer looked at the work"
+        return
+    if unseen := [repr(task["key"]) for task in landed if task["id"] not in seen]:
+        yield f"no independent reviewer looked at the work of {listed(unseen)}"
+    runs = {run["id"]: run for run in body["runs"]}
+    for task in landed:
+        if (review := seen.get(task["id"])) is not None:
+            yield from _about_review(task, review, runs, body["runs"])
+    yield "what reviewers say is their opinion: that they looked is a fact, that they are right is not"
+
+
+def _about_review(
+    task: Mapping[str, Any],
+    review: Mapping[str, Any],
+    runs: Mapping[str, Mapping[str, Any]],
+    all_runs: Sequence[Mapping[str, Any]],
+) -> Iterator[str]:
+    name = repr(task["key"])
+    if review["state"] not in (ReviewState.CLEAR.value, ReviewState.UNCLEAR.value):
+        yield f"the review of task {name} came to no result: {review['problem'] or review['state']}"
+    if not review["shown_whole"]:
+        yield f"not all of the change of task {name} was shown to its reviewer"
+    by = runs.get(review["run_id"], {"agent": None, "model": None})
+    authors = [run for run in all_runs if run["task_id"] == task["id"] and run["role"] in AUTHORS]
+    if any((run["agent"], run["model"]) == (by["agent"], by["model"]) for run in authors):
+        yield f"the reviewer of task {name} was the same agent and model as its author"

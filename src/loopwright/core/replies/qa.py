@@ -1,0 +1,274 @@
+"""A look at the whole: what it goes through, how its report is read, and what is to be mended because of it.
+
+Whoever looks is an agent, so what it reports is a claim. That it looked, at which commit, that it says something of
+every part of its list, and how many issues it names, are facts. A look without a report that can be read is no look.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from loopwright.core.replies.answers import Unreadable, clean, missing, object_in
+
+TYPE: Final = "qa"
+"""The type of a task that asks for a look at the whole rather than for a change."""
+ORIGIN: Final = "qa"
+"""The origin of a task that mends what such a look found."""
+FENCE: Final = "loopwright-qa"
+"""The language of the fenced block that has the report of an agent that cannot be given a schema."""
+FULL, LITE = "full", "lite"
+
+AREAS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
+    {
+        FULL: {
+            "visual": "layout, spacing, colours and texts are as they should be, small and large screens included",
+            "elements": "every button, link, field, option or command is there and does something",
+            "functions": "what can be done works from end to end, wrong and unusual input included",
+            "data": "what is saved is there afterwards, unharmed, and what is deleted is gone",
+            "accessibility": "it can be used by keyboard and screen reader, with labels and enough contrast",
+        },
+        LITE: {
+            "load": "it starts, or its pages load, without an error",
+            "happy_path": "what it is for works once, from end to end",
+            "persistence": "what was saved is there after a restart",
+            "validation": "plainly wrong input is refused with words that help",
+        },
+    }
+)
+"""What a look goes through, by its mode."""
+PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"critical": 45, "high": 50, "medium": 55, "low": 60})
+"""How soon an issue is mended, by how bad it is: lower is sooner."""
+RESULTS: Final = ("fine", "issues", "does_not_apply")
+MOST_ISSUES: Final = 50
+_LONGEST: Final = 2000
+_LONGEST_NAME: Final = 200
+_PARTS: Final = ("where", "steps", "expected", "actual", "screenshot")
+_NUMBER: Final = re.compile(r"\d{3,}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaIssue:
+    """One thing that is wrong, as a tester writes it down."""
+
+    what: str
+    where: str = ""
+    steps: str = ""
+    expected: str = ""
+    actual: str = ""
+    severity: str = "medium"
+    screenshot: str = ""
+    by_gate: bool = False
+    """The checks found it, not whoever looked."""
+    fix: str = ""
+    """The key of the task that mends it; empty when there is none."""
+
+    @property
+    def title(self) -> str:
+        """What the task is called that mends it."""
+        return " ".join(f"Fix: {self.what}{f' ({self.where})' if self.where else ''}".split())[:_LONGEST_NAME]
+
+    @property
+    def description(self) -> str:
+        """Everything about it, a line for each part."""
+        said = [f"{name.capitalize()}: {words}" for name in _PARTS if (words := getattr(self, name))]
+        return "\n".join([self.what, *said])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Checked:
+    """What was looked at in one part of the list."""
+
+    area: str
+    result: str
+    """One of `RESULTS`."""
+    how: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaReport:
+    """What a look at the whole came to."""
+
+    mode: str
+    summary: str
+    checked: tuple[Checked, ...]
+    issues: tuple[QaIssue, ...] = ()
+
+    @property
+    def sha256(self) -> str:
+        """The hash of what was said; what was made of it since is no part of that."""
+        said = [
+            [one.what, *(getattr(one, name) for name in _PARTS), one.severity]
+            for one in self.issues
+            if not one.by_gate
+        ]
+        seen = [[one.area, one.result, one.how] for one in self.checked]
+        text = json.dumps(["loopwright.qa/1", self.mode, self.summary, seen, said], separators=(",", ":"))
+        return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+    @property
+    def in_words(self) -> str:
+        """What came of it, as half a line."""
+        count = len(self.issues)
+        found = "nothing" if not count else "1 issue" if count == 1 else f"{count} issues"
+        return f"a look at the whole ({self.mode}) found {found}"
+
+
+def schema(mode: str) -> dict[str, Any]:
+    """Return what a report looks like, for agents that can be given a schema."""
+    text = {"type": "string"}
+    return _object(
+        summary={"type": "string", "description": "What you did and came to, in a few sentences."},
+        checked={
+            "type": "array",
+            "description": "One entry for each area.",
+            "items": _object(
+                area={"type": "string", "enum": list(AREAS[mode])},
+                result={"type": "string", "enum": list(RESULTS)},
+                how={"type": "string", "description": "What you did and saw, or why it does not apply."},
+            ),
+        },
+        issues={
+            "type": "array",
+            "items": _object(
+                what={"type": "string", "description": "What is wrong, in one sentence."},
+                **dict.fromkeys(_PARTS, text),
+                severity={"type": "string", "enum": list(PRIORITIES)},
+            ),
+        },
+    )
+
+
+def _object(**properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": list(properties),
+        "properties": properties,
+    }
+
+
+def read_report(structured: Mapping[str, Any] | None, text: str, mode: str) -> QaReport | Unreadable:
+    """Read what somebody reports who looked at the whole; every area of the mode has to be in it."""
+    value = structured if structured is not None else object_in(text, FENCE)
+    if value is None:
+        return missing(FENCE)
+    checked, listed = value.get("checked"), value.get("issues")
+    if not isinstance(checked, list) or not isinstance(listed, list):
+        return Unreadable(problem="`checked` and `issues` have to be lists")
+    seen = [one for entry in checked if (one := _checked(entry, mode)) is not None]
+    if left := [area for area in AREAS[mode] if area not in {one.area for one in seen}]:
+        return Unreadable(
+            problem=f"nothing usable is said of {', '.join(left)}: `result` and `how` for each area"
+        )
+    found: list[QaIssue] = []
+    for n, entry in enumerate(listed, 1):
+        issue = _issue(entry)
+        if isinstance(issue, str):
+            return Unreadable(problem=f"issue {n}: {issue}")
+        found.append(issue)
+    if not found and (bad := [one.area for one in seen if one.result == "issues"]):
+        return Unreadable(problem=f"{', '.join(bad)}: `result` is issues, but there is none in the list")
+    # Of too many, the worst are kept: the next look finds what is left.
+    ranked = sorted(dict.fromkeys(found), key=lambda one: PRIORITIES[one.severity])[:MOST_ISSUES]
+    summary = clean(value.get("summary"), _LONGEST)
+    return QaReport(mode=mode, summary=summary, checked=tuple(seen), issues=tuple(ranked))
+
+
+def _checked(value: object, mode: str) -> Checked | None:
+    if not isinstance(value, dict):
+        return None
+    # "happy path" is what people call it.
+    area, result = (str(value.get(key)).strip().replace(" ", "_") for key in ("area", "result"))
+    if area not in AREAS[mode] or result not in RESULTS:
+        return None
+    how = clean(value.get("how"), _LONGEST)
+    # The example in a prompt that a program repeats has dots for words.
+    if not how.strip(". …"):
+        return None
+    return Checked(area=area, result=result, how=how)
+
+
+def _issue(value: object) -> QaIssue | str:
+    if not isinstance(value, dict):
+        return "not an object"
+    what = clean(value.get("what"), _LONGEST)
+    if not what.strip(". …"):
+        return "`what` is missing"
+    if value.get("severity") not in PRIORITIES:
+        return f"`severity` must be one of {', '.join(PRIORITIES)}"
+    parts: dict[str, Any] = {name: clean(value.get(name), _LONGEST) for name in _PARTS}
+    return QaIssue(what=what, severity=str(value["severity"]), **parts)
+
+
+# --- what is to be mended --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """A task that mends an issue, as it stands."""
+
+    key: str
+    title: str
+    is_done: bool = False
+    is_declined: bool = False
+    """A person does not want it done."""
+
+
+def with_fixes(
+    issues: Sequence[QaIssue], qa_key: str, known: Sequence[Fix], taken: Collection[str]
+) -> tuple[QaIssue, ...]:
+    """Return the issues that stand, each with the task that mends it: one that there is, or a new one.
+
+    What a person declined is left out. A fix that was done and did not help is no reason to leave the issue alone.
+    """
+    standing = {_sameness(fix.title): fix for fix in known if not fix.is_done}
+    prefix = f"fix-{qa_key}-"
+    # Exactly this prefix and a number: `fix-qa-1-001` is none of `qa-1-001`'s.
+    numbers = [int(key.removeprefix(prefix)) for key in taken if is_fix_of(key, qa_key)]
+    last = max(numbers, default=0)
+    made: list[QaIssue] = []
+    for issue in issues:
+        fix = standing.get(_sameness(issue.title))
+        if fix is None:
+            last += 1
+            fix = Fix(key=f"{prefix}{last:03d}", title=issue.title)
+            standing[_sameness(issue.title)] = fix
+        if not fix.is_declined and fix.key not in {one.fix for one in made}:
+            made.append(replace(issue, fix=fix.key))
+    return tuple(made)
+
+
+def is_fix_of(key: str, qa_key: str) -> bool:
+    """Say whether a key is that of a task that mends what this look found."""
+    prefix = f"fix-{qa_key}-"
+    return key.startswith(prefix) and _NUMBER.fullmatch(key.removeprefix(prefix)) is not None
+
+
+def rounds(reports: Sequence[QaReport]) -> int:
+    """Return how many looks in a row led to fixes, the newest last; one that was given up begins anew."""
+    count = 0
+    for report in reports:
+        count = count + 1 if any(issue.fix for issue in report.issues) else 0
+    return count
+
+
+def told(report: QaReport) -> str:
+    """Return what an earlier look found, for the next one."""
+    lines = [
+        f"- {_flat(one.description)}" + (f" (mended by {one.fix})" if one.fix else "")
+        for one in report.issues
+    ]
+    after = "See for yourself whether that is mended; report what is not."
+    return "\n".join(["An earlier look at the whole found:", *lines, after]) if lines else ""
+
+
+def _flat(text: str) -> str:
+    return "; ".join(line.strip() for line in text.splitlines() if line.strip())
+
+
+def _sameness(name: str) -> str:
+    return " ".join(name.lower().split())

@@ -1,0 +1,205 @@
+"""Every type of event, as data: its importance and the sentence that docs and pages show."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task
+from loopwright.core.values.happenings import Event, Importance
+
+
+@dataclass(frozen=True, slots=True)
+class EventType:
+    """What an event means."""
+
+    importance: Importance
+    meaning: str
+
+
+_LOW, _NORMAL, _HIGH = Importance.LOW, Importance.NORMAL, Importance.HIGH
+
+CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
+    {
+        "project_registered": EventType(_NORMAL, "A repository became a project of this home."),
+        "project_moved": EventType(_HIGH, "The repository of a project is at another path now."),
+        "loop_created": EventType(_NORMAL, "A work source became a loop."),
+        "loop_started": EventType(_NORMAL, "The loop runs."),
+        "loop_paused": EventType(_HIGH, "The loop starts nothing more until it is resumed."),
+        "loop_stopped": EventType(_HIGH, "The loop was stopped by a person."),
+        "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
+        "loop_failed": EventType(_HIGH, "The loop needs a person to go on."),
+        "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),
+        "plan_imported": EventType(
+            _HIGH, "The rows of the plan were lost, and were made again from what its project exported."
+        ),
+        "plan_dispatching": EventType(_LOW, "The tasks of the plan get their first attempts."),
+        "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
+        "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),
+        "plan_evaluated": EventType(
+            _NORMAL, "The complete gate failed before the verification, and a task was added to mend it."
+        ),
+        "docs_flagged": EventType(
+            _NORMAL, "An agent says that business documents have to follow its change."
+        ),
+        "docs_due": EventType(
+            _NORMAL,
+            "Business documents are not up to date before the verification, and a task was added for it.",
+        ),
+        "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
+        "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
+        "plan_failed": EventType(_HIGH, "The plan ended without being verified."),
+        "plan_held": EventType(_HIGH, "Nothing can move in the plan without a person."),
+        "plan_reopened": EventType(_NORMAL, "A person gave an ended plan more to do."),
+        "plan_cancelled": EventType(_HIGH, "The plan was cancelled by a person."),
+        "plan_cleaned": EventType(_NORMAL, "A person let go of what the ended plan had in the repository."),
+        "plan_rolled_back": EventType(_HIGH, "A person took landed work back out of the plan branch."),
+        "task_reopened": EventType(_HIGH, "A person's decision gave the task another attempt."),
+        "task_rejected": EventType(_NORMAL, "A person rejected work of a task that is queued already."),
+        "task_taken_over": EventType(_HIGH, "A person works on the task instead of the machine."),
+        "task_handed_back": EventType(_HIGH, "A person's own work on the task is checked like any other."),
+        "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),
+        "task_given_back": EventType(_NORMAL, "A person left the task to the machine again."),
+        "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
+        "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation refuses."),
+        "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
+        "checks_kept": EventType(
+            _HIGH,
+            "The work source asks for other checks, which an agent could have written or which cannot fail: "
+            "the old ones hold.",
+        ),
+        "source_not_followed": EventType(
+            _HIGH, "The work source was changed in a way that only a command carries out; the plan stays."
+        ),
+        "source_not_told": EventType(
+            _HIGH, "The work source could not be told how the plan stands; it is tried again."
+        ),
+        "source_told": EventType(_NORMAL, "A work source that could not be told has been told."),
+        "source_given_up": EventType(
+            _HIGH,
+            "The work source has another plan, or is gone: it is told how the plan stands only if it comes back.",
+        ),
+        "source_not_merged": EventType(
+            _HIGH,
+            "A person changed lines of a tracked work source that the plan branch changed too: its copy goes without.",
+        ),
+        "source_unreadable": EventType(
+            _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."
+        ),
+        "branch_moved": EventType(_HIGH, "Somebody put commits on the plan branch; work goes on from there."),
+        "branch_restored": EventType(
+            _HIGH, "Somebody changed the plan branch as nobody may; it is as it was again."
+        ),
+        "branch_rewritten": EventType(
+            _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."
+        ),
+        "rounds_ended": EventType(_HIGH, "A condition stopped the loop over a prompt."),
+        "finish_begun": EventType(_NORMAL, "The plan's result is on its way to where it is to end."),
+        "finish_checked_again": EventType(
+            _LOW, "The base moved meanwhile, so the end is built and gated again."
+        ),
+        "finish_landing": EventType(
+            _LOW, "What goes into the base, or is pushed, was gated and is written down."
+        ),
+        "finish_done": EventType(_HIGH, "The plan's work is in the base branch, or in a pull request."),
+        "finish_refused": EventType(_HIGH, "The plan's work was not taken over; nothing was moved."),
+        "task_queued": EventType(_LOW, "The task waits for its turn."),
+        "task_started": EventType(_NORMAL, "An attempt at the task began."),
+        "task_completed": EventType(_NORMAL, "The task landed."),
+        "task_failed": EventType(_HIGH, "The machine gave up on the task."),
+        "task_awaiting": EventType(_HIGH, "The task waits for a person's answer."),
+        "task_resumed": EventType(_NORMAL, "The task goes on after an answer."),
+        "task_retried": EventType(_NORMAL, "Another attempt at the task is due."),
+        "task_cancelled": EventType(_NORMAL, "The task was cancelled by a person."),
+        "attempt_preparing": EventType(_LOW, "A workspace is being made."),
+        "attempt_working": EventType(_LOW, "The agent has its workspace."),
+        "attempt_waiting": EventType(_NORMAL, "The attempt is parked; its work is kept."),
+        "attempt_checking": EventType(_LOW, "The result is being checked."),
+        "attempt_landing": EventType(_LOW, "The checked result is about to land."),
+        "attempt_landed": EventType(_NORMAL, "The checked result is on the plan branch."),
+        "attempt_rejected": EventType(_NORMAL, "The attempt was judged and found wanting."),
+        "attempt_broken": EventType(_NORMAL, "The attempt ended for a reason that is not its own."),
+        "attempt_cancelled": EventType(_NORMAL, "The attempt was cancelled."),
+        "attempt_leg_started": EventType(_LOW, "A worker committed to a leg of the attempt."),
+        "attempt_cleaned": EventType(_LOW, "The workspace was removed after its work was proven kept."),
+        "attempt_quarantined": EventType(_HIGH, "A workspace could not be saved and was left in place."),
+        "run_started": EventType(_NORMAL, "A process was started."),
+        "run_ended": EventType(_NORMAL, "A process ended."),
+        "run_awaiting": EventType(_LOW, "A process ended because it needs a person's answer."),
+        "budget_near": EventType(_HIGH, "Four fifths of what may be spent are spent."),
+        "question_asked": EventType(_HIGH, "A run needs a person to answer something."),
+        "question_joined": EventType(_LOW, "Another run waits for the answer to the same question."),
+        "question_answered": EventType(_NORMAL, "A person answered a question."),
+        "question_expired": EventType(_HIGH, "Nobody answered a question in time."),
+        "question_withdrawn": EventType(_LOW, "Nobody needs the answer any more."),
+        "scope_left": EventType(
+            _HIGH, "An attempt changed files that its task had not declared; it is judged all the same."
+        ),
+        "limits_set": EventType(_NORMAL, "A person gave a plan other limits of cost."),
+        "work_discovered": EventType(_NORMAL, "An agent came upon work that is not its task's, and left it."),
+        "discovery_accepted": EventType(_NORMAL, "A person made work that was come upon a task or a plan."),
+        "discovery_dismissed": EventType(_LOW, "A person does not want work done that was come upon."),
+        "task_handed_on": EventType(
+            _HIGH, "An agent or model could not do the task; the next of `fallback` takes it over for good."
+        ),
+        "account_changed": EventType(
+            _NORMAL, "An attempt goes on with another account of its agent, in a conversation of its own."
+        ),
+        "envelope_closed": EventType(_HIGH, "An account lets no more runs through; what needs it waits."),
+        "envelope_probing": EventType(_LOW, "One attempt finds out whether a closed account is open again."),
+        "envelope_still_closed": EventType(_LOW, "The account was found closed once more."),
+        "envelope_opened": EventType(_NORMAL, "An account is open again; what waited for it goes on."),
+        "checks_contradicted": EventType(
+            _NORMAL,
+            "The work contradicts existing checks; the agent has one turn to keep them or to say why.",
+        ),
+        "review_asked": EventType(_NORMAL, "An independent reviewer is to look at the work before it lands."),
+        "review_ended": EventType(_NORMAL, "A review of the work came to its end."),
+        "look_ended": EventType(_NORMAL, "A look at the whole came to its end."),
+        "gate_judged": EventType(_NORMAL, "A gate gave its verdict on a tree."),
+        "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
+        "disk_low": EventType(_HIGH, "Nothing new is started: too little is free on the disk."),
+        "disk_free": EventType(_NORMAL, "There is room on the disk again, and work goes on."),
+        "recordings_removed": EventType(
+            _NORMAL, "What agents of ended plans said is no longer kept: recordings took too much room."
+        ),
+        "worker_joined": EventType(_LOW, "A worker joined the home."),
+        "worker_left": EventType(_LOW, "A worker left the home."),
+        "worker_lost": EventType(_HIGH, "A worker's lease lapsed; its work is taken over."),
+        "command_applied": EventType(_LOW, "A user's command was carried out."),
+        "command_refused": EventType(_NORMAL, "A user's command could not be carried out."),
+    }
+)
+
+
+def happened(
+    type: str,
+    actor: str,
+    *,
+    loop: Loop | None = None,
+    plan: Plan | None = None,
+    task: Task | None = None,
+    attempt: Attempt | None = None,
+    run: Run | None = None,
+    project_id: str | None = None,
+    **payload: Any,
+) -> Event:
+    """Build an event of a known type, with the ids taken from the rows it is about."""
+    project = project_id or (plan.project_id if plan else loop.project_id if loop else None)
+    plan_id = plan.id if plan else _first(task, attempt, run)
+    return Event(
+        type=type,
+        actor=actor,
+        importance=CATALOGUE[type].importance,
+        project=project,
+        loop=loop.id if loop else plan.loop_id if plan else None,
+        plan=plan_id,
+        task=task.id if task else attempt.task_id if attempt else run.task_id if run else None,
+        attempt=attempt.id if attempt else run.attempt_id if run else None,
+        run=run.id if run else None,
+        payload=payload,
+    )
+
+
+def _first(*rows: Task | Attempt | Run | None) -> str | None:
+    return next((row.plan_id for row in rows if row is not None), None)

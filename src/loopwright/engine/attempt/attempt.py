@@ -1,0 +1,505 @@
+"""A leg of an attempt: read the stage from the rows and carry on from there.
+
+Whoever calls it again does no harm. Each stage does its effect first, in a way that finds its own work when
+repeated, and then moves the row under the leg's fence; so a kill between the two repeats the effect harmlessly.
+"""
+
+import asyncio
+import logging
+from pathlib import Path
+
+from loopwright.core.gates.gates import setup_command
+from loopwright.core.policy.decide import turn_of
+from loopwright.core.policy.retry import Failed, backoff
+from loopwright.core.rows.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
+from loopwright.core.values.errors import (
+    BranchRewritten,
+    CannotRun,
+    Denied,
+    FenceLost,
+    GitFailed,
+    IllegalTransition,
+    NoEnvironment,
+    RepositoryGone,
+    StaleVersion,
+    StoreUnavailable,
+    TookTooMuch,
+    Unrecordable,
+    UserError,
+    disk_is_full,
+)
+from loopwright.core.values.failures import RULES, Failure
+from loopwright.core.values.homes import HomeView
+from loopwright.core.values.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
+from loopwright.engine.attempt import qa, rounds
+from loopwright.engine.attempt.afterwards import Afterwards, fail
+from loopwright.engine.attempt.agent_runs import (
+    PAUSED,
+    ReviewerUnavailable,
+    Rows,
+    asked_of,
+    failure_of,
+    start_run,
+)
+from loopwright.engine.attempt.land import Landing, check_and_land
+from loopwright.engine.attempt.landing_line import LandingLines
+from loopwright.engine.attempt.reviewing import give_up
+from loopwright.engine.attempt.setting_up import set_up
+from loopwright.engine.attempt.tidy import tidy_attempt
+from loopwright.engine.attempt.tripwire import look_again, watch
+from loopwright.engine.gates.checks import Interrupted, break_off, end_all
+from loopwright.engine.memory.slots import AgentSlots, Slot
+from loopwright.engine.money import envelopes
+from loopwright.engine.money.quota_watch import QuotaWatch
+from loopwright.engine.money.spending import SpendingWatch
+from loopwright.engine.people import discoveries
+from loopwright.engine.people.serving import may_move
+from loopwright.engine.processes.concealing import concealed, concealing
+from loopwright.engine.processes.containing import with_denial
+from loopwright.engine.processes.governor import until_room
+from loopwright.engine.processes.room_watch import RoomWatch
+from loopwright.engine.processes.runs import Ended, Interrupts, Progress, drive_agent
+from loopwright.engine.processes.surroundings import files_to_copy, free_port_base
+from loopwright.engine.rows.moves import (
+    MACHINE,
+    cancel_attempt,
+    change_attempt,
+    move_loop,
+    need,
+    next_run,
+)
+from loopwright.engine.rows.world import World
+from loopwright.engine.worker.reconcile import DRIVEN
+from loopwright.ports import Repository, Tx
+
+log = logging.getLogger(__name__)
+
+_FRESH_S = 10.0
+"""A workspace that waited longer for its agent than this is brought up to date with what landed meanwhile."""
+
+_REPEATS = 2
+"""How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
+
+
+class AttemptLeg:
+    """Carries one attempt on until it ends, parks, or is taken over."""
+
+    def __init__(
+        self, world: World, leg: Leg, *, interrupts: Interrupts, lines: LandingLines, slots: AgentSlots
+    ) -> None:
+        self._world = world
+        self._leg = leg
+        self._interrupts = interrupts
+        self._lines = lines
+        self._slots = slots
+        self._slot: Slot | None = None
+        self._ready_at: float | None = None
+        """When the workspace was made, by the monotonic clock; None when an earlier leg made it."""
+        self._troubles = 0
+        self._disk_was_full = False
+        self._run_id = ""
+        """The run of an agent that it carries on."""
+        self.settled = False
+        """Whether it came to an end that leaves nothing for another leg to go on with."""
+        self._reviews = False
+        """Whether the agent that works now only looks at work that is done."""
+        self._worked = False
+        """Whether its agent has ended, so that there may be finished work."""
+
+    async def run(self) -> None:
+        """Carry on from whatever stage the rows tell."""
+        interrupt = self._interrupts.event(self._leg.subject)
+        try:
+            await self._stages(interrupt)
+        except (FenceLost, StaleVersion) as lost:
+            log.info("leg dropped", extra={"leg": self._leg.id, "why": str(lost)})
+        except IllegalTransition as moved:
+            # The same leg runs a second time somewhere and was quicker: what it did stands.
+            if moved.subject not in (self._leg.subject, self._run_id):
+                raise
+            log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
+        except StoreUnavailable:
+            # Whether the agent may start was perhaps written down just now: nobody else may have its slot meanwhile.
+            # On a shared home the leg may be carried on by another worker, whose slots are its own.
+            if self._slot is not None and self._world.membership.exclusive:
+                self._slot.keep_for(self._leg.subject)
+            raise
+        finally:
+            self._release_slot()
+            self._interrupts.forget(self._leg.subject)
+
+    async def _stages(self, interrupt: asyncio.Event) -> None:
+        try:
+            while True:
+                rows = await self._rows()
+                if rows is None or not await self._stage(rows, interrupt):
+                    return
+        except Interrupted:
+            await self._stopped_between_stages()
+
+    async def _rows(self) -> Rows | None:
+        def load(tx: Tx) -> Rows | None:
+            attempt = tx.get(Attempt, self._leg.subject)
+            if attempt is None or attempt.fence != self._leg.fence:
+                return None
+            if attempt.host_id not in (None, self._world.me.host_id):
+                return None  # the workspace is on another machine
+            if attempt.state in DRIVEN and not may_move(tx, self._world, attempt):
+                return None  # its agent has ended; the next stage is for a worker of its own project
+            plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+            return Rows(
+                project=need(tx.get(Project, plan.project_id), "the project"),
+                loop=need(tx.get(Loop, plan.loop_id), "the loop"),
+                plan=plan,
+                task=need(tx.get(Task, attempt.task_id), "the task"),
+                attempt=attempt,
+            )
+
+        return await self._world.store.read(load)
+
+    async def _stage(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Do one stage; say whether there is another."""
+        attempt = rows.attempt
+        if attempt.interrupt and attempt.state in LIVE_ATTEMPT:
+            interrupt.set()
+        try:
+            match attempt.state:
+                case AttemptState.PREPARING if attempt.base_sha is None:
+                    await self._accept(rows)
+                case AttemptState.PREPARING:
+                    return await self._prepare(rows, interrupt)
+                case AttemptState.WORKING:
+                    return await self._work(rows, interrupt)
+                case AttemptState.CHECKING | AttemptState.LANDING:
+                    # What was judged lands at once: a person who stops it would only leave it half way.
+                    if interrupt.is_set() and attempt.state is AttemptState.CHECKING:
+                        raise Interrupted
+                    if attempt.qa is not None:
+                        await qa.settle(self._landing(rows), interrupt)
+                    else:
+                        await check_and_land(self._landing(rows), self._lines, interrupt)
+                case AttemptState.WAITING:
+                    self.settled = True
+                    return False
+                case _:
+                    await tidy_attempt(self._world, rows.project, rows.plan, rows.attempt)
+                    self.settled = True
+                    return False
+        except NoEnvironment as missing:
+            await self._pause(rows, f"{rows.task.key} waits: {missing}")
+            return False
+        except (Denied, BranchRewritten, RepositoryGone) as denied:
+            await self._hold(rows, str(denied))
+            return False
+        except TookTooMuch as taken:
+            # Nothing was learned about the work, and whatever judges it again would take as much.
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(taken), lasting=True))
+        except (CannotRun, GitFailed, OSError) as trouble:
+            if await self._may_repeat(trouble, interrupt):
+                return True
+            judged = attempt.state in (AttemptState.CHECKING, AttemptState.LANDING)
+            if judged or self._reviews or await self._nothing_can_be_kept(rows):
+                await self._hold(rows, str(trouble))
+                return False
+            if self._worked and isinstance(trouble, Unrecordable):
+                detail = f"{trouble} What it left is in {await self._archived(rows)}."
+                await self._fail(rows, Failed(failure=Failure.UNRECORDABLE, detail=detail))
+                return True
+            await self._fail(rows, Failed(failure=Failure.ENVIRONMENT, detail=str(trouble)))
+        except UserError as wrong:
+            await self._fail(rows, Failed(failure=Failure.CANNOT_START, detail=str(wrong)))
+        return True
+
+    async def _hold(self, rows: Rows, trouble: str) -> None:
+        """Pause the loop because the machine keeps finished work from being judged or landed.
+
+        Another attempt would only pay for the same work again and meet the same trouble.
+        """
+        unsaved = rows.attempt.state is AttemptState.WORKING and not self._reviews
+        told = (
+            "what its agent left cannot be saved" if unsaved else "it is done but cannot be checked or landed"
+        )
+        await self._pause(rows, f"{rows.task.key}: {told}: {trouble}")
+
+    async def _pause(self, rows: Rows, reason: str) -> None:
+        """Pause the loop, and leave the attempt as it is until somebody resumes it."""
+
+        def hold(tx: Tx) -> None:
+            change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])
+            loop = need(tx.get(Loop, rows.plan.loop_id), "the loop")
+            if loop.state is LoopState.RUNNING:
+                move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
+
+        await self._world.store.transact("attempt.held", hold)
+
+    async def _archived(self, rows: Rows) -> Path:
+        """Keep the files of an attempt that git cannot record; return where they are."""
+        file, workspace = (
+            self._world.paths.archive(rows.attempt.id),
+            need(rows.attempt.workspace, "a workspace"),
+        )
+        try:
+            await self._repository(rows).archive(Path(workspace), file)
+        except (GitFailed, OSError) as worse:
+            # Whoever tidies up meets the same, and leaves the workspace as it is.
+            log.warning("no archive", extra={"leg": self._leg.id, "why": str(worse)})
+            return Path(workspace)
+        return file
+
+    async def _nothing_can_be_kept(self, rows: Rows) -> bool:
+        """Say whether finished work waits to be saved and the machine would save nobody's.
+
+        Where it saves other things, the workspace is at fault, and who wrecks his own holds up nobody else.
+        """
+        if not self._worked:
+            return False
+        if self._world.room.lacking():
+            return True
+        try:
+            await self._repository(rows).try_keeping(near=need(rows.attempt.base_sha, "a base"))
+        except (CannotRun, GitFailed, OSError) as trouble:
+            log.warning("nothing can be saved", extra={"leg": self._leg.id, "why": str(trouble)})
+            return True
+        return False
+
+    async def _may_repeat(self, trouble: Exception, interrupt: asyncio.Event) -> bool:
+        """Return whether to repeat the stage after a short pause, because the work is not at fault.
+
+        A full disk is waited for as long as nothing asks the leg to stop. Anything else gets a few tries: a Ctrl-C,
+        for one, also reaches a git process that has just started.
+        """
+        self._troubles += 1
+        full = disk_is_full(trouble)
+        if (interrupt.is_set() or not full) and self._troubles > _REPEATS:
+            return False
+        if full and not self._disk_was_full:
+            self._disk_was_full = True
+            why = f"free some space; the work waits for it and nothing is lost ({trouble})"
+            log.warning("the disk is full", extra={"leg": self._leg.id, "why": why})
+        log.info("stage repeated", extra={"leg": self._leg.id, "why": str(trouble)})
+        pause = backoff(self._troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
+        await self._world.clock.sleep(pause.total_seconds())
+        return True
+
+    # --- PREPARING -> WORKING ----------------------------------------------------------------------
+
+    async def _accept(self, rows: Rows) -> None:
+        """Settle where the attempt starts and where it lives; asked again before its agent starts, it starts later."""
+        if await rounds.is_over(self._world, rows, fence=self._leg.fence):
+            return
+        base = await rounds.start_of(self._world, self._repository(rows), rows)
+        me = self._world.me
+
+        def accept(tx: Tx) -> None:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.base_sha != rows.attempt.base_sha or current.state is not AttemptState.PREPARING:
+                raise FenceLost(f"{current.id} was accepted by a second run of the same leg")
+            if current.base_sha is not None:
+                change_attempt(tx, rows.attempt.id, self._leg.fence, base_sha=base)
+                return
+            change_attempt(
+                tx,
+                rows.attempt.id,
+                self._leg.fence,
+                base_sha=base,
+                workspace=str(self._world.paths.workspace(rows.attempt.id)),
+                host_id=me.host_id,
+                port_base=free_port_base(tx, me.host_id, self._world.port_first, self._world.port_count),
+            )
+            if rows.task.first_base_sha is None:
+                tx.update(Task, rows.task.id, first_base_sha=base)
+
+        await self._world.store.transact("attempt.accepted", accept)
+
+    async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Make the workspace ready, beside the agents that work; then wait for room for one more, and start it."""
+        attempt = rows.attempt
+        path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
+        await until_room(self._world, rows.plan, interrupt)
+        began = self._world.clock.monotonic()
+        made = await self._repository(rows).make_workspace(
+            path, base, copy_files=files_to_copy(rows.project, rows.plan), marker=attempt.id
+        )
+        self._ready_at = began if made else self._ready_at
+        if setup_command(rows.plan.policy):
+            repository = self._repository(rows)
+            failed = await set_up(self._world, repository, rows, interrupt, fence=self._leg.fence, again=made)
+            if failed is not None:
+                await self._fail(rows, failed)
+                return True
+        if not await self._take_slot(rows, interrupt):
+            raise Interrupted
+        if await self._is_behind(rows):
+            # It keeps its slot: it is its turn.
+            await self._accept(rows)
+            return True
+        return await self._work(rows, interrupt)
+
+    async def _is_behind(self, rows: Rows) -> bool:
+        """Say whether so much time went by since the workspace was made that others may have landed much."""
+        now = self._world.clock.monotonic()
+        if self._ready_at is not None and now - self._ready_at < _FRESH_S:
+            return False
+        return await rounds.start_of(self._world, self._repository(rows), rows) != rows.attempt.base_sha
+
+    async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""
+        if self._slot is not None:
+            return not interrupt.is_set()
+        turn = turn_of(rows.loop, rows.plan, rows.task)
+        self._slot = await self._slots.take(self._leg, turn, unless=interrupt)
+        return self._slot is not None
+
+    def _release_slot(self) -> None:
+        if self._slot is not None:
+            self._slot.release()
+            self._slot = None
+
+    # --- WORKING -> CHECKING, WAITING or an end ----------------------------------------------------
+
+    async def _work(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+        world, attempt = self._world, rows.attempt
+        run: Run = need(
+            await world.store.read(lambda tx: tx.get(Run, need(attempt.run_id, "a run"))), "the run"
+        )
+        if run.state in ENDED_RUN:
+            run = await self._next_run(rows)
+        self._run_id = run.id
+        self._worked = False
+        self._reviews = run.role is Role.REVIEWER
+        if run.state is RunState.QUEUED and self._slot is None:
+            await until_room(world, rows.plan, interrupt)
+        if run.state is not RunState.QUEUED:
+            self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
+        elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
+            raise Interrupted
+        agent = world.agent(run.agent or attempt.agent)
+        try:
+            started = await start_run(world, rows, run, fence=self._leg.fence)
+        except ReviewerUnavailable as unavailable:
+            await give_up(world, rows, run, str(unavailable), fence=self._leg.fence)
+            return True
+        if started is None:
+            return False
+        run = started.run
+        repository = self._repository(rows)
+        before, spec = await watch(world, repository, run, started.spec)
+        spending = SpendingWatch(world, run, rows.plan.policy.prices)
+        workspace = (Path(attempt.workspace),) if attempt.workspace else ()
+
+        def clean(text: str) -> str:
+            return world.redact(text, spec.secrets)
+
+        try:
+            ended = await drive_agent(
+                world.keepers,
+                agent,
+                spec,
+                request=started.request,
+                before=started.before,
+                interrupt=interrupt,
+                heard=concealing(Progress(spec.directory), clean),
+                spending=spending,
+                quota=QuotaWatch(world, run),
+                excess=RoomWatch(world, *workspace, spec.directory),
+            )
+            self._worked = True
+            ended = await with_denial(world, started.walls, concealed(ended, clean))
+            await self._close_account(rows, run, ended)
+            self._release_slot()
+            await world.keepers.sweep(run.id)
+            if spec.home is not None and ended.result is not None and ended.result.session_ref:
+                self._carry_transcript(spec.home, ended.result.session_ref, spec.cwd)
+            # A leg that was held went through the same before.
+            again = self._leg.n > 1 or bool(attempt.wait_reason)
+            strayed = await look_again(world, repository, before, rows, run, again=again)
+            asked = () if self._reviews else asked_of(world, started.spec, ended.result)
+            if not self._reviews:
+                ended = discoveries.with_discovered(world, started.spec, ended)
+            afterwards = Afterwards(
+                world=world,
+                fence=self._leg.fence,
+                rows=rows,
+                run=run,
+                ended=ended,
+                strayed=strayed,
+                asked=asked,
+                resumed=started.request.session_ref is not None,
+            )
+            return await afterwards.go_on()
+        finally:
+            spending.forget()
+
+    def _carry_transcript(self, home: HomeView, session: str, cwd: Path) -> None:
+        try:
+            self._world.carry_transcript(home, session, cwd)
+        except OSError as trouble:
+            # The user's folder cannot be written: the work of the agent is worth more than a copy of what it said.
+            log.warning("no transcript", extra={"leg": self._leg.id, "why": str(trouble)})
+
+    async def _close_account(self, rows: Rows, run: Run, ended: Ended) -> None:
+        """Close the account that let nobody in, before the slot goes to an agent that would only find out the same."""
+        failed, result = failure_of(ended.result, ended), ended.result
+        if ended.interrupted or (result and result.claimed) or not RULES[failed.failure].closes:
+            return
+        chance = self._world.chance()
+
+        def close(tx: Tx) -> None:
+            change_attempt(tx, rows.attempt.id, self._leg.fence)
+            envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+
+        await self._world.store.transact("envelope.closed", close)
+
+    async def _next_run(self, rows: Rows) -> Run:
+        """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
+
+        def create(tx: Tx) -> Run:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.state is not rows.attempt.state or current.run_id != rows.attempt.run_id:
+                raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+            before = tx.get(Run, current.run_id or "")
+            run = next_run(tx, self._world.ids, rows.attempt, rows.plan, before)
+            change_attempt(tx, rows.attempt.id, self._leg.fence, run_id=run.id)
+            return run
+
+        return await self._world.store.transact("run.next", create)
+
+    async def _stopped_between_stages(self) -> None:
+        """A person stopped us while no agent ran: give the attempt back, or end it."""
+        rows = await self._rows()
+        if rows is None:
+            return
+
+        def stop(tx: Tx) -> list[Run]:
+            current = need(tx.get(Attempt, rows.attempt.id), "the attempt")
+            if current.interrupt == "cancel":
+                cancel_attempt(tx, current, fence=self._leg.fence)
+            else:
+                change_attempt(tx, current.id, self._leg.fence, interrupt="", wait_reason=PAUSED)
+            return break_off(tx, current)
+
+        await end_all(self._world, await self._world.store.transact("attempt.stopped", stop))
+        after = await self._rows()
+        if after is not None and after.attempt.state is AttemptState.CANCELLED:
+            await tidy_attempt(self._world, after.project, after.plan, after.attempt)
+
+    async def _fail(self, rows: Rows, failed: Failed) -> None:
+        """End an attempt before its agent could show anything: it is not at fault."""
+        await self._world.store.transact(
+            "attempt.failed",
+            lambda tx: fail(tx, self._world, rows.attempt, failed, fence=self._leg.fence, counts=False),
+        )
+
+    def _repository(self, rows: Rows) -> Repository:
+        return self._world.repository(rows.project)
+
+    def _landing(self, rows: Rows) -> Landing:
+        return Landing(
+            world=self._world,
+            repository=self._repository(rows),
+            project=rows.project,
+            plan=rows.plan,
+            task=rows.task,
+            attempt=rows.attempt,
+            fence=self._leg.fence,
+        )

@@ -1,0 +1,160 @@
+"""The line in which a plan's attempts wait to land. Several are judged at once, each on top of those before it.
+
+One after the other would make a slow gate the speed of the whole plan. So while the first is judged, the next is
+judged already, on top of it, as if it had landed. If it lands, that verdict is about exactly the tree that lands next.
+If it does not, those behind it are built and judged anew without it. What lands was judged as exactly that tree.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.memory.calling_off import call_off
+
+
+class Outdated(Exception):
+    """What a candidate was built on will not be the branch: it is built anew."""
+
+
+class Line:
+    """The attempts of one plan that are judged or about to land, in this process; the first is served first.
+
+    It only saves time. Across processes, and after a crash, the compare-and-swap of the branch decides.
+    """
+
+    def __init__(self) -> None:
+        self.places: list[Place] = []
+        self.tip: str | None = None
+        """Where the branch was when it was last looked at or moved."""
+        self._changed = asyncio.Event()
+
+    def tell(self) -> None:
+        """Let everyone in the line look again."""
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    async def change(self, interrupt: asyncio.Event) -> None:
+        """Wait until something changed in the line, or until the leg is to stop."""
+        waits = [asyncio.ensure_future(event.wait()) for event in (self._changed, interrupt)]
+        try:
+            await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            await call_off(*waits)
+
+
+class Place:
+    """Where one attempt stands."""
+
+    def __init__(self, line: Line, task_id: str = "") -> None:
+        self._line = line
+        self.task_id = task_id
+        self.ground: str | None = None
+        """What its candidate is built on."""
+        self.built: str | None = None
+        """Its candidate, once there is one: what those behind it build on."""
+        self.lands = True
+        """Off once it is known that it will not land on its ground: then those behind it pass it over."""
+        self._stop = asyncio.Event()
+
+    @property
+    def _ahead(self) -> "list[Place]":
+        line = self._line.places
+        return line[: line.index(self)] if self in line else []
+
+    @property
+    def _before(self) -> "Place | None":
+        """Return the one that lands next before this one, if all goes well."""
+        return next((one for one in reversed(self._ahead) if one.lands), None)
+
+    @property
+    def is_outdated(self) -> bool:
+        """Say whether the candidate's ground is no longer what will be the branch."""
+        if self not in self._line.places:
+            return False
+        before = self._before
+        return self.ground != (before.built if before is not None else self._line.tip)
+
+    async def turn(self, most: int, interrupt: asyncio.Event) -> str | None:
+        """Wait until it may be judged, beside at most so many; return what to build on, None for the branch itself."""
+        while True:
+            before = self._before
+            # The same leg may run twice, or an earlier one linger: what it would land is no ground for its own task.
+            twin = any(one.task_id == self.task_id for one in self._ahead)
+            ready = before is None or (before.built is not None and not before.is_outdated)
+            if len(self._ahead) < most and ready and not twin:
+                return before.built if before is not None else None
+            await self._line.change(interrupt)
+            if interrupt.is_set():
+                raise Interrupted
+
+    def stand_on(self, ground: str, *, is_tip: bool) -> None:
+        """Begin a candidate on this ground."""
+        self.ground, self.built, self.lands = ground, None, True
+        if is_tip:
+            self._line.tip = ground
+        self._line.tell()
+
+    def build(self, candidate: str, *, lands: bool) -> None:
+        """Let those behind build on the candidate; one that changes nothing is passed over."""
+        self.built, self.lands = candidate, lands
+        self._line.tell()
+
+    async def first(self, *, lands: bool) -> None:
+        """Wait until nobody is ahead, so that what was found counts; raise `Outdated` when it never will."""
+        if self.is_outdated:
+            raise Outdated  # what was found is about a tree that nobody behind it has to know of
+        self.lands = lands
+        self._line.tell()
+        while self._ahead and not self.is_outdated:
+            await self._line.change(self._stop)
+            if self._stop.is_set():
+                raise Interrupted
+        if self.is_outdated:
+            raise Outdated
+
+    def landed(self, sha: str) -> None:
+        """Say that the branch is at this place's candidate now."""
+        self._line.tip = sha
+
+    def leave(self) -> None:
+        """Make way for those behind; a second time does nothing."""
+        if self in self._line.places:
+            self._line.places.remove(self)
+            self._line.tell()
+
+    @asynccontextmanager
+    async def stopping(self, interrupt: asyncio.Event) -> AsyncIterator[asyncio.Event]:
+        """Give an event that is set when the leg is to stop, or when a verdict would be about the wrong tree."""
+        self._stop = stop = asyncio.Event()
+
+        async def watch() -> None:
+            while not interrupt.is_set() and not self.is_outdated:
+                await self._line.change(interrupt)
+            stop.set()
+
+        watching = asyncio.ensure_future(watch())
+        try:
+            yield stop
+        finally:
+            await call_off(watching)
+
+
+class LandingLines:
+    """The lines of all plans of this process."""
+
+    def __init__(self) -> None:
+        self._lines: dict[str, Line] = {}
+
+    @contextmanager
+    def place(self, plan_id: str, task_id: str) -> Iterator[Place]:
+        """Stand at the end of a plan's line for as long as this lasts."""
+        line = self._lines.setdefault(plan_id, Line())
+        place = Place(line, task_id)
+        line.places.append(place)
+        try:
+            yield place
+        finally:
+            place.leave()
+            if not line.places:
+                self._lines.pop(plan_id, None)

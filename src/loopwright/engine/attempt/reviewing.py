@@ -1,0 +1,315 @@
+"""An independent look at a candidate before it lands: when it is asked for, and what follows from what it found.
+
+The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
+there is one place that decides, and whatever moved meanwhile is seen there.
+"""
+
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.retry import Failed
+from loopwright.core.policy.tdd import must_show
+from loopwright.core.receipts.gaps import landing_gaps
+from loopwright.core.replies.answers import Unreadable
+from loopwright.core.replies.reviews import (
+    MOST_TRIES,
+    Answer,
+    blocking,
+    in_words,
+    outcome,
+    place,
+    read_answer,
+    reasons,
+)
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import AUTHORS, Attempt, Plan, Review, Run, Task
+from loopwright.core.values.errors import FenceLost, GitFailed, UserError
+from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.states import AttemptState, ReviewState, RunState
+from loopwright.engine.attempt.agent_runs import Rows, end_run
+from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.people.handover import HUMAN
+from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.moves import (
+    MACHINE,
+    cancel_attempt,
+    change_attempt,
+    fail_attempt,
+    move_attempt,
+    move_review,
+    move_run,
+    need,
+    next_run,
+)
+from loopwright.engine.rows.queued import new_review_run, new_run
+from loopwright.engine.rows.world import World
+from loopwright.ports import Candidate, Repository, Tx
+
+if TYPE_CHECKING:
+    from loopwright.engine.attempt.land import Landing
+
+log = logging.getLogger(__name__)
+
+OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Covered:
+    """A candidate that may land; `review_id` is the review of exactly its change, None when none was needed."""
+
+    review_id: str | None
+
+
+async def covered(
+    landing: "Landing",
+    candidate: Candidate,
+    facts: GateFiles,
+    judged: dict[str, Any],
+    contradicted: tuple[str, ...] = (),
+) -> Covered | None:
+    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say.
+
+    Contradicted checks are reviewed wherever a reviewer is named; the row of the review says whether it approved.
+    """
+    policy = landing.plan.policy.review
+    if policy.mode == "off" and not (contradicted and policy.agent):
+        return Covered(review_id=None)
+    patch = await landing.repository.patch(candidate.parent, candidate.sha)
+    why = reasons(
+        policy, patch, facts, subfolder=landing.project.subfolder, complexity=landing.task.complexity
+    )
+    if not (why or contradicted):
+        return Covered(review_id=None)
+    return await landing.world.store.transact(
+        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged, contradicted)
+    )
+
+
+def _look(
+    tx: Tx,
+    landing: "Landing",
+    candidate: Candidate,
+    patch: Patch,
+    why: tuple[str, ...],
+    judged: dict[str, Any],
+    contradicted: tuple[str, ...],
+) -> Covered | None:
+    current = change_attempt(tx, landing.attempt.id, landing.fence)
+    if current.state is not AttemptState.CHECKING:
+        raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+    if current.interrupt:
+        raise Interrupted
+    # Of the same task, whichever attempt: the same change is not paid for twice.
+    same = tx.find(
+        Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=OVER, order_by=("-created_at",)
+    )
+    known = [one for one in same if set(contradicted) <= set(one.contradicted)]
+    if not known:
+        ask_reviewer(tx, landing, current, candidate, patch, why, contradicted)
+        return None
+    if known[0].state is not ReviewState.BLOCKING:
+        return Covered(review_id=known[0].id)
+    send_back(tx, landing, current, known[0], judged)
+    return None
+
+
+def ask_reviewer(
+    tx: Tx,
+    landing: "Landing",
+    attempt: Attempt,
+    candidate: Candidate,
+    patch: Patch,
+    why: tuple[str, ...],
+    contradicted: tuple[str, ...],
+) -> None:
+    """Have a reviewer look at a candidate, for these reasons."""
+    policy = landing.plan.policy.review
+    # Who looks at what a person did is who would have done it.
+    author = landing.task.agent or landing.plan.policy.agent if attempt.agent == HUMAN else attempt.agent
+    agent = policy.agent or author
+    review = Review(
+        id=landing.world.ids(Kind.REVIEW),
+        plan_id=landing.plan.id,
+        task_id=landing.task.id,
+        attempt_id=attempt.id,
+        n=tx.count(Review, attempt_id=attempt.id) + 1,
+        run_id="",
+        agent=agent,
+        model=policy.model or (attempt.model if agent == attempt.agent else None),
+        parent_sha=candidate.parent,
+        candidate_sha=candidate.sha,
+        patch_sha256=patch.sha256,
+        shown_whole=patch.is_whole,
+        reasons=why or ("it contradicts existing checks",),
+        contradicted=contradicted,
+        created_at=tx.now(),
+    )
+    tx.insert(review)
+    run = new_review_run(tx, landing.world.ids, review)
+    tx.update(Review, review.id, run_id=run.id)
+    moved = move_attempt(
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        fence=landing.fence,
+        about={"review": review.id},
+        run_id=run.id,
+        # What a person did is on no machine yet; from now on the reviewer and its tree are on this one.
+        host_id=attempt.host_id or landing.world.me.host_id,
+    )
+    told: dict[str, Any] = {"review": review.id, "patch_sha256": patch.sha256, "reasons": list(why)}
+    tx.append(happened("review_asked", MACHINE, plan=landing.plan, attempt=moved, run=run, **told))
+
+
+def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
+    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over.
+
+    What a person did by hand goes back to the person.
+    """
+    found = blocking(review.findings)
+    by_hand = attempt.agent == HUMAN
+    if by_hand or attempt.fix_turns >= landing.plan.policy.review.max_turns:
+        names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
+        turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
+        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to mend it"
+        fail_attempt(
+            tx,
+            landing.world.ids,
+            attempt,
+            Failed(failure=Failure.REVIEW, detail=f"{still}: {names}"),
+            fence=landing.fence,
+            counts=True,
+            chance=landing.world.chance(),
+            evidence=f"An independent reviewer found what must not land:\n\n{in_words(found)}",
+            review_id=review.id,
+            **judged,
+        )
+        return
+    move_attempt(
+        tx,
+        attempt,
+        AttemptState.WORKING,
+        fence=landing.fence,
+        about={"review": review.id, "blocking": len(found)},
+        run_id=new_run(tx, landing.world.ids, attempt, landing.plan).id,
+        review_id=review.id,
+        fix_turns=attempt.fix_turns + 1,
+    )
+
+
+def author_of(tx: Tx, attempt: Attempt) -> Run:
+    """Return the last run that worked on an attempt, whoever looked at it since."""
+    runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
+    run: Run = need(runs[0] if runs else None, "the author's run")
+    return run
+
+
+def lands_capped(tx: Tx, attempt: Attempt) -> bool:
+    """Say whether what an attempt landed counts as verified with gaps only."""
+    review = tx.get(Review, attempt.review_id) if attempt.review_id else None
+    task, plan = (
+        need(tx.get(Task, attempt.task_id), "the task"),
+        need(tx.get(Plan, attempt.plan_id), "the plan"),
+    )
+    return bool(
+        landing_gaps(
+            task.key,
+            attempt.gate_files,
+            must_show=must_show(task.origin, task.type, prove=task.prove),
+            review=review.state if review else None,
+            shown_whole=review is not None and review.shown_whole,
+            held_out=bool(task.held_out),
+            unseen_proof=plan.policy.unseen_proof,
+        )
+    )
+
+
+async def take_in(
+    world: World, rows: Rows, run: Run, ended: Ended, failed: Failed | None, *, fence: int
+) -> None:
+    """Take in what a reviewer came to. Whatever it claims or changed counts for nothing: only its findings do."""
+    repository = world.repository(rows.project)
+    review: Review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
+    answer: Answer | Unreadable
+    if failed is not None or ended.result is None:
+        said = f"{failed.failure.value}: {failed.detail}" if failed else "it was lost"
+        answer = Unreadable(problem=f"there was none, the run failed ({said[:300]})")
+    else:
+        patch = await repository.patch(review.parent_sha, review.candidate_sha)
+        answer = read_answer(ended.result.structured, ended.result.last_words or ended.result.summary, patch)
+    # A person can decide about contradicted checks, so their review is one call.
+    hopeless = bool(review.contradicted) or (
+        failed is not None and (failed.lasting or RULES[failed.failure].level is Level.NONE)
+    )
+
+    def over(tx: Tx) -> bool:
+        current = change_attempt(tx, rows.attempt.id, fence)
+        if current.state is not AttemptState.WORKING or current.run_id != run.id:
+            raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+        state = RunState.COMPLETE if failed is None else RunState.ERROR
+        end_run(tx, run, state, ended, failure=failed.failure if failed else None)
+        if current.interrupt == "cancel":
+            cancel_attempt(tx, current, fence=fence)
+            return True
+        asked = need(tx.get(Review, review.id), "the review")
+        if isinstance(answer, Unreadable):
+            asked = tx.update(Review, asked.id, tries=asked.tries + 1, problem=answer.problem)
+            if asked.tries < MOST_TRIES and not hopeless:
+                following = next_run(tx, world.ids, current, rows.plan, run)
+                change_attempt(tx, current.id, fence, run_id=following.id)
+                return False
+        _end(tx, asked, answer, need(tx.get(Run, run.id), "the run"))
+        move_attempt(tx, current, AttemptState.CHECKING, fence=fence, run_id=author_of(tx, current).id)
+        return True
+
+    if await world.store.transact("review.over", over):
+        await remove_tree(world, repository, review.id)
+
+
+def _end(tx: Tx, review: Review, answer: Answer | Unreadable, run: Run) -> None:
+    if isinstance(answer, Unreadable):
+        move_review(tx, review, ReviewState.UNCLEAR, model=run.model)
+        return
+    state, problem = outcome(answer, decides=bool(review.contradicted))
+    move_review(
+        tx,
+        review,
+        state,
+        model=run.model,
+        summary=answer.summary,
+        findings=answer.findings,
+        problem=problem,
+    )
+
+
+async def give_up(world: World, rows: Rows, run: Run, why: str, *, fence: int) -> None:
+    """End a review as unclear whose reviewer may not start."""
+
+    def over(tx: Tx) -> str:
+        current = change_attempt(tx, rows.attempt.id, fence)
+        if current.state is not AttemptState.WORKING or current.run_id != run.id:
+            raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
+        move_run(tx, run, RunState.CANCELLED)
+        review = tx.update(Review, need(run.label, "a review"), problem=why)
+        move_review(tx, review, ReviewState.UNCLEAR)
+        move_attempt(tx, current, AttemptState.CHECKING, fence=fence, run_id=author_of(tx, current).id)
+        return review.id
+
+    review_id = await world.store.transact("review.given_up", over)
+    await remove_tree(world, world.repository(rows.project), review_id)
+
+
+async def remove_tree(world: World, repository: Repository, review_id: str) -> None:
+    """Throw away the tree that a reviewer looked at, with whatever it did in there."""
+    path = world.paths.tree(review_id)
+    try:
+        world.forget_sessions(world.paths.user(review_id))
+        if repository.has_workspace(path):
+            await repository.remove_workspace(path)
+    except (GitFailed, UserError, OSError) as trouble:
+        # The review stands whatever was left behind.
+        log.warning("tree of a review kept", extra={"review": review_id, "why": str(trouble)})

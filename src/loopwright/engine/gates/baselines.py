@@ -1,0 +1,141 @@
+"""How the project's gates were on the tree that some work started from: what its verdict is held against."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING
+
+from loopwright.core.gates.gates import setup_command, with_setup
+from loopwright.core.gates.witnesses import (
+    Baseline,
+    Witnessed,
+    baseline,
+    failed_unseen,
+    files_named,
+    is_compared,
+    stand_in,
+)
+from loopwright.core.rows.model import Role, VerdictRecord
+from loopwright.core.values.errors import TookTooMuch
+from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
+from loopwright.engine.rows.world import World
+from loopwright.ports import Repository
+
+if TYPE_CHECKING:
+    from loopwright.engine.gates.checks import Judging
+
+Judge = Callable[
+    [World, Repository, "Judging", asyncio.Event], Awaitable[tuple[VerdictRecord | None, Verdict]]
+]
+
+
+async def baseline_of(
+    world: World,
+    repository: Repository,
+    ask: "Judging",
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    interrupt: asyncio.Event,
+    judge: Judge,
+) -> tuple[Baseline | None, Verdict | None]:
+    """Return what the project's gates saw on the tree that the work started from; they run there once.
+
+    When they could not be run there, the second is the verdict that says why.
+    """
+    setup = setup_command(ask.plan.policy)
+    if ask.before is None or not (
+        is_compared(ask.plan.gates, with_setup(ask.plan, ask.commands), seen)
+        or failed_unseen(ask.plan.gates, ask.own, verdict, seen)
+        or any(
+            one.changed or (one.touched and not (setup and one.command == setup.command))
+            for one in verdict.commands
+        )
+    ):
+        return None, None
+    tree = await repository.tree_of(ask.before)
+    if tree == ask.tree:
+        return None, None
+    before = await known_baseline(world, ask, tree)
+    if before is None and await world.underway.ended(
+        ask.plan.id, tree, asked_by=ask.tree, interrupt=interrupt
+    ):
+        before = await known_baseline(world, ask, tree)
+    if before is None:
+        asked = replace(
+            ask,
+            role=Role.BASELINE,
+            sha=ask.before,
+            tree=tree,
+            commands=ask.plan.gates,
+            before=None,
+            exempt=(),
+            brought=(),
+        )
+        try:
+            record, found = await judge(world, repository, asked, interrupt)
+        except TookTooMuch as taken:
+            # The work did not, where it came so far: it may be the very thing that mends this.
+            return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(taken), lasting=True)
+        if found.status is VerdictStatus.INCONCLUSIVE:
+            return None, found
+        before = _seen_by(world, ask, record) if record is not None else None
+    return before, None
+
+
+async def had_tests(
+    repository: Repository, ask: "Judging", before: str, found: Sequence[tuple[CommandResult, Witnessed]]
+) -> list[CommandResult]:
+    """Return the commands that may have had other tests before: not those that run files which they name and are new.
+
+    Where nothing was changed there is nothing that could be gone.
+    """
+    if not found or await repository.tree_of(before) == ask.tree:
+        return []
+    top = f"{ask.project.subfolder}/" if ask.project.subfolder else ""
+    named = sorted({top + path for one, _ in found for path in files_named(one.command)})
+    now, then = await repository.files_at(ask.sha, named), await repository.files_at(before, named)
+    left = []
+    for one, saw in found:
+        new = tuple(path for path in files_named(one.command) if top + path in now.keys() - then.keys())
+        if not stand_in(saw, id_prefixes(new)):
+            left.append(one)
+    return left
+
+
+async def known_baseline(world: World, ask: "Judging", tree: str) -> Baseline | None:
+    """Return what the project's gates saw on a tree, where they ran on it before."""
+    found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
+    return baseline_in(world, ask, found)
+
+
+def baseline_in(world: World, ask: "Judging", records: Sequence[VerdictRecord]) -> Baseline | None:
+    """Return what the project's gates saw on the tree of these verdicts."""
+    known = (_seen_by(world, ask, record) for record in records)
+    return next((one for one in known if one is not None), None)
+
+
+def _seen_by(world: World, ask: "Judging", record: VerdictRecord) -> Baseline | None:
+    """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
+    results = record.verdict.commands
+    if not {gate.command for gate in ask.plan.gates} <= {result.command for result in results}:
+        return None
+    found = world.gate.witnessed(world.paths.run(record.run_id), len(results))
+    if found is None:
+        return None  # it ran on another machine, or its files were cleaned up
+    return baseline(
+        results,
+        found,
+        checks=record.verdict.checks,
+        exempt=id_prefixes(ask.exempt),
+        own=ask.own,
+        commit=ask.before or "",
+    )
+
+
+def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
+    stems = [path.removesuffix(".py") for path in paths]
+    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
+    reported = [f"{stem.replace('/', '.')}::" for stem in stems]
+    return (*paths, *dotted, *reported, *(f"{PurePosixPath(stem).name}." for stem in stems))

@@ -1,0 +1,105 @@
+"""What of a changed source a running plan takes over: never checks that an agent could have rewritten.
+
+An agent that nothing contained could have changed the file as well as a person, and would be judged by what it wrote.
+So what its tasks are judged by stays as it was when the plan was made; a new plan of the source takes it over.
+"""
+
+import hashlib
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.core.plans.evaluating import alone
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Loop, Plan, Run, Task
+from loopwright.core.values.containment import Containment
+from loopwright.engine.intake.submit import taken_in_by, task_row
+from loopwright.engine.rows.moves import MACHINE, need
+from loopwright.ports import PlannedTask, Tx
+
+log = logging.getLogger(__name__)
+
+JUDGED: Final = ("acceptance", "held_out", "scope")
+"""What a task is checked by, and the paths at which files of the gate are its own to change."""
+WORDS: Final = (
+    "title",
+    "description",
+    "criteria",
+    *JUDGED,
+    "priority",
+    "agent",
+    "model",
+    "type",
+    "complexity",
+    "prove",
+    "max_attempts",
+)
+"""What a source says of a task besides its state and its place."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Followed:
+    """What became of a changed item: what is taken over, and what stays as it was."""
+
+    changes: dict[str, Any]
+    kept: tuple[str, ...] = ()
+    against: str = ""
+    """What speaks against it, where that is why something stays; else an agent could have written it."""
+
+
+def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
+    """Say whether something ran for this plan that could have changed its source."""
+    return bool(tx.find(Run, plan_id=plan.id, sandbox=Containment.NONE.value, limit=1))
+
+
+def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[str]) -> Followed:
+    """Compare a task with its item in the source by the fields of these names."""
+    said = {name: _said(plan, task, item, name) for name in names}
+    changes = {name: value for name, value in said.items() if value != getattr(task, name)}
+    judged = tuple(name for name in JUDGED if name in changes)
+    if judged and could_be_an_agents(tx, plan):
+        return _without(changes, judged)
+    against = alone(item) if "acceptance" in changes else ()
+    if against:
+        return _without(changes, ("acceptance",), against="; ".join(one.text for one in against))
+    return Followed(changes=changes)
+
+
+def _said(plan: Plan, task: Task, item: PlannedTask, name: str) -> Any:
+    if name == "complexity":
+        # Where nobody says it, it follows from the words, as it did when the plan was made.
+        return task_row(task.id, plan, item, position=task.position, now=task.created_at).complexity
+    if name == "max_attempts":
+        # A second try gave it more than its file says; those are not taken back.
+        said = item.max_attempts or task.max_attempts
+        return max(said, task.max_attempts) if task.attempts else said
+    return getattr(item, name)
+
+
+def _without(changes: Mapping[str, Any], kept: tuple[str, ...], *, against: str = "") -> Followed:
+    rest = {name: value for name, value in changes.items() if name not in kept}
+    return Followed(changes=rest, kept=kept, against=against)
+
+
+def tell_kept(tx: Tx, plan: Plan, task: Task, item: PlannedTask, new: Followed) -> None:
+    """Say once for each change that the checks stay as they were, why, and how a person gets theirs in."""
+    kept = new.kept
+    if not kept:
+        return
+    asked = hashlib.sha256(repr([getattr(item, name) for name in kept]).encode()).hexdigest()
+    before = tx.events(plan=plan.id, types=("checks_kept",))
+    if any(one.task == task.id and one.payload["asked"] == asked for one in before):
+        return
+    source = need(tx.get(Loop, plan.loop_id), "the loop").source_path
+    changed = f"{' and '.join(kept)} of {task.key} changed in {source}"
+    if new.against:
+        reason, hint = f"{changed}, and {new.against}: the old ones hold", "name a check that can fail"
+    else:
+        reason = (
+            f"{changed} after an agent had run without a sandbox, which could have written that: "
+            "what was there when the plan was made holds"
+        )
+        hint = f"if you changed it: {taken_in_by(plan, source)}"
+    log.warning("checks kept", extra={"plan": plan.id, "task": task.key, "fields": list(kept)})
+    tx.append(happened("checks_kept", MACHINE, plan=plan, task=task, reason=reason, hint=hint, asked=asked))

@@ -1,0 +1,350 @@
+"""Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
+from loopwright.core.plans.plan_evaluators import Judgement, as_findings
+from loopwright.core.policy import graph
+from loopwright.core.policy.complexity import complexity_of
+from loopwright.core.rows.documents import document
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Loop, Plan, Project, Task
+from loopwright.core.values.environments import PlanEnvironment
+from loopwright.core.values.errors import BadPlan, Refused
+from loopwright.core.values.ids import Kind, short_id
+from loopwright.core.values.policy import GateCommand, Policy
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState, TaskState
+from loopwright.engine.gates.known_base import KnownBase, take_over
+from loopwright.engine.rows.held import held_because
+from loopwright.engine.rows.marks import SETTLED, keep_marks
+from loopwright.engine.rows.moves import move_loop, withdraw_escalations
+from loopwright.engine.rows.naming import plan_branch
+from loopwright.engine.rows.source_debts import give_up
+from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
+
+FIRST = -1
+"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
+
+
+def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
+    """Return the items of a source that somebody has to do."""
+    return tuple(task for task in work.tasks if task.mark not in SETTLED)
+
+
+def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for; what the source says was done before is not waited for."""
+    known = {task.key for task in tasks}
+    return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """A plan that someone wants to have done."""
+
+    root: Path
+    """Top of the user's checkout."""
+    subfolder: str
+    source_kind: str
+    source_path: str
+    work: PlannedWork
+    base: Base
+    policy: Policy
+    gates: tuple[GateCommand, ...]
+    actor: str
+    books: tuple[str, ...] = ()
+    """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
+    follows: bool = False
+    """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
+    despite: str = ""
+    """Why a person wants a plan that its evaluation refuses."""
+    seen: tuple[Finding, ...] = ()
+    """What was found by looking at more than the plan: at the project, and at what was done in it before."""
+    wanted: tuple[str, ...] = ()
+    """Why an agent has to look at the plan before it runs."""
+    judgement: Judgement | None = None
+    """What that came to."""
+    new: bool = False
+    """Start over even if the same plan was already done."""
+    opened: tuple[str, ...] = ()
+    """Items that are open again although the last plan told the source that they are done."""
+    environment: PlanEnvironment | None = None
+    """What it takes from the terminal that it is submitted from."""
+    base_known: KnownBase | None = None
+    """What the gates found on the base already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitted:
+    """Where a submission ended up."""
+
+    loop: Loop
+    plan: Plan
+    created: bool
+    """False when the loop already had exactly this plan."""
+
+
+def evaluate(
+    work: PlannedWork,
+    source: str,
+    *,
+    despite: str = "",
+    seen: Sequence[Finding] = (),
+    wanted: Sequence[str] = (),
+    judgement: Judgement | None = None,
+) -> dict[str, Any]:
+    """Judge a plan; raise `BadPlan`, or return what was found and is worth showing before money is spent.
+
+    `despite` is a person's reason to run a plan that would be refused; `seen` is what was found by looking at more than
+    the plan; `wanted` says why an agent has to look at it, and `judgement` what that came to.
+    """
+    settled = {task.key for task in work.tasks if task.mark in SETTLED}
+    found = (*findings(work.tasks, settled=settled), *seen, *_said_before(work), *as_findings(judgement))
+    if wanted and judgement is None and work.evaluated != "passed":
+        text = f"nobody has evaluated it, and somebody has to ({'; '.join(wanted)})"
+        found = (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
+    impossible = tuple(one.text for one in found if one.weight is Weight.IMPOSSIBLE)
+    if impossible:
+        raise BadPlan(source, impossible)
+    against = [one.text for one in found if one.weight in OVERRIDABLE]
+    if against and not despite:
+        told = "; ".join(against)
+        raise Refused(
+            f"{source}: {told}", hint='mend the plan, or say why it is to run all the same: --despite "..."'
+        )
+    tasks = to_do(work)
+    return {
+        "tasks": len(tasks),
+        "critical_path": len(graph.critical_path(edges_of(tasks))),
+        "without_acceptance": sum(not task.acceptance for task in tasks),
+        "findings": [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in found],
+        "evaluator": document(judgement) if judgement is not None else None,
+        "despite": despite if against else "",
+        "passed": not against,
+    }
+
+
+def _said_before(work: PlannedWork) -> list[Finding]:
+    """Honour the evaluation that stands in the source itself."""
+    if work.evaluated != "failed":
+        return []
+    text = "the evaluation report that stands in it says that it failed"
+    return [Finding(check="evaluated", weight=Weight.OBJECTED, text=text)]
+
+
+def register_project(tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str) -> Project:
+    """Return the project at this path, creating it on first sight."""
+    known = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
+    if known:
+        return known[0]
+    project = Project(
+        id=ids(Kind.PROJECT), name=root.name, path=str(root), subfolder=subfolder, created_at=tx.now()
+    )
+    tx.insert(project)
+    tx.append(happened("project_registered", actor, project_id=project.id, name=project.name))
+    return project
+
+
+def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
+    """Give the loop of this source its plan and let it run; the same plan twice is one plan."""
+    project = register_project(tx, ids, asked.root, asked.subfolder, asked.actor)
+    loop = _loop(tx, ids, project, asked)
+    current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    if loop.source_kind != asked.source_kind:
+        if current is not None and current.status not in ENDED_PLAN:
+            raise Refused(
+                f"{asked.source_path} is worked on as {loop.source_kind}: plan {current.id} is unfinished",
+                hint=f"`--source {loop.source_kind}` goes on with it; `loopwright cancel {short_id(current.id)}` "
+                "ends it",
+            )
+        # The same file may be in another form by now.
+        loop = tx.update(Loop, loop.id, source_kind=asked.source_kind)
+    if current is not None and not asked.new:
+        if _goes_on(current, asked):
+            return Submitted(loop=loop, plan=current, created=False)
+        if current.status not in ENDED_PLAN:
+            raise Refused(
+                f"{asked.source_path} changed while its plan {current.id} is unfinished",
+                hint=f"{taken_in_by(current, asked.source_path)}; or put the file back to finish what was begun",
+            )
+    if current is not None and current.status not in ENDED_PLAN:
+        raise Refused(
+            f"plan {current.id} of {asked.source_path} is unfinished",
+            hint=f"`loopwright cancel {current.id}` first, then start over",
+        )
+    if current is not None:
+        withdraw_escalations(tx, asked.actor, plan_id=current.id)
+        give_up(tx, current, asked.actor, "another plan was made of it")
+    plan = _plan(tx, ids, project, loop, asked)
+    loop = tx.update(Loop, loop.id, plan_id=plan.id, updated_at=tx.now())
+    if loop.state is not LoopState.RUNNING:
+        loop = move_loop(tx, loop, LoopState.RUNNING, "loop_started", asked.actor)
+    return Submitted(loop=loop, plan=plan, created=True)
+
+
+def taken_in_by(plan: Plan, source_path: str) -> str:
+    """Say how a change gets into an unfinished plan that does not follow its source."""
+    return (
+        f"`loopwright cancel {short_id(plan.id)}`, then `{to_type('run', source_path)}` takes the change in"
+    )
+
+
+def is_known(tx: Tx, asked: Submission) -> bool:
+    """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    current = last_plan(tx, asked)
+    return current is not None and not asked.new and _goes_on(current, asked)
+
+
+def last_plan(tx: Tx, asked: Submission) -> Plan | None:
+    """Return the plan that was last made of what is handed in; None if there is none."""
+    return plan_of_source(tx, asked.root, asked.subfolder, asked.source_path)
+
+
+def plan_of_source(tx: Tx, root: Path, subfolder: str, source_path: str) -> Plan | None:
+    """Return the plan that was last made of a source; None if there is none."""
+    found = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
+    loops = tx.find(Loop, project_id=[one.id for one in found], source_path=source_path, limit=1)
+    return tx.get(Plan, loops[0].plan_id) if loops and loops[0].plan_id else None
+
+
+def _goes_on(current: Plan, asked: Submission) -> bool:
+    if current.status in ENDED_PLAN:
+        return current.source_sha256 == asked.work.sha256 and not asked.opened
+    return current.source_sha256 == asked.work.sha256 or asked.follows
+
+
+def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
+    known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
+    priority = asked.work.priority
+    if known:
+        return known[0] if known[0].priority == priority else tx.update(Loop, known[0].id, priority=priority)
+    now = tx.now()
+    loop = Loop(
+        id=ids(Kind.LOOP),
+        project_id=project.id,
+        name=f"{project.name}/{Path(asked.source_path).stem}",
+        source_kind=asked.source_kind,
+        source_path=asked.source_path,
+        state=LoopState.IDLE,
+        priority=priority,
+        created_at=now,
+        updated_at=now,
+    )
+    tx.insert(loop)
+    tx.append(happened("loop_created", asked.actor, loop=loop, source=asked.source_path))
+    return loop
+
+
+def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> Plan:
+    now = tx.now()
+    plan_id = ids(Kind.PLAN)
+    evaluation = evaluate(
+        asked.work,
+        asked.source_path,
+        despite=asked.despite,
+        seen=asked.seen,
+        wanted=asked.wanted,
+        judgement=asked.judgement,
+    )
+    wanted = to_do(asked.work)
+    policy = asked.policy
+    if asked.work.rounds:
+        # Its rounds are attempts: so many of them. What the machine adds to the plan has as many as any task.
+        wanted = tuple(replace(task, max_attempts=policy.rounds.max) for task in wanted)
+        policy = replace(policy, rounds=replace(policy.rounds, on=True))
+    plan = Plan(
+        id=plan_id,
+        project_id=project.id,
+        loop_id=loop.id,
+        title=asked.work.title,
+        status=PlanState.DRAFT,
+        source_sha256=asked.work.sha256,
+        base_ref=asked.base.ref,
+        base_sha=asked.base.sha,
+        branch=plan_branch(plan_id, [one.branch for one in tx.find(Plan, branch=plan_branch(plan_id))]),
+        policy=policy,
+        gates=asked.gates,
+        books=asked.books,
+        context=asked.work.context,
+        doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
+        evaluation=evaluation,
+        environment=asked.environment,
+        open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
+        failed_tasks=sum(task.mark is Mark.BLOCKED for task in wanted),
+        created_at=now,
+        updated_at=now,
+    )
+    tx.insert(plan)
+    keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
+    _tasks(tx, ids, plan, wanted)
+    tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
+    if evaluation["despite"]:
+        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=asked.despite))
+    if asked.base_known is not None:
+        take_over(tx, ids, plan, asked.base_known)
+    return plan
+
+
+def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> None:
+    now = tx.now()
+    id_of = {task.key: ids(Kind.TASK) for task in planned}
+    edges = edges_of(planned)
+    followers = graph.dependents(edges)
+    for position, task in enumerate(planned):
+        waits_for = tuple(id_of[key] for key in edges[task.key])
+        row = task_row(id_of[task.key], plan, task, position=position, now=now)
+        tx.insert(
+            replace(
+                row,
+                # Only now: what is added later is behind the last that was done, too.
+                priority=FIRST if task.first else row.priority,
+                depends_on=waits_for,
+                dependents=tuple(id_of[key] for key in followers[task.key]),
+                unmet=len(waits_for),
+            )
+        )
+
+
+def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
+    """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
+    held = task.mark is Mark.BLOCKED
+    most = task.max_attempts or plan.policy.max_attempts
+    before = min(task.attempts, most)
+    return Task(
+        id=id,
+        plan_id=plan.id,
+        key=task.key,
+        title=task.title,
+        description=task.description,
+        criteria=task.criteria,
+        acceptance=task.acceptance,
+        held_out=task.held_out,
+        approved=task.may_change,
+        scope=task.scope,
+        priority=FIRST if task.mark is Mark.RUNNING else task.priority,
+        position=position,
+        phase=task.phase,
+        type=task.type,
+        complexity=complexity_of(
+            title=task.title,
+            description=task.description,
+            kind=task.type,
+            dependencies=len(task.depends_on),
+            checks=len(task.acceptance) + len(task.criteria),
+            said=task.complexity,
+        ).level,
+        prove=task.prove,
+        status=TaskState.ERROR if held else TaskState.CREATED,
+        reason=held_because(task.reason) if held else "",
+        attempts=before,
+        # Whoever asks for it again wants it tried, however often that was done.
+        max_attempts=max(most, before + 1),
+        agent=task.agent,
+        model=task.model,
+        created_at=now,
+        updated_at=now,
+    )

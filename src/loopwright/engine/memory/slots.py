@@ -1,0 +1,145 @@
+"""Which agents of this worker may run now. A workspace is made ready while others still work; its agent waits here."""
+
+import asyncio
+from bisect import insort
+from collections import Counter
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loopwright.core.rows.model import Leg, Turn
+from loopwright.engine.memory.calling_off import call_off
+
+
+@dataclass(slots=True, eq=False)
+class _InLine:
+    leg_id: str
+    turn: Turn
+    called: "asyncio.Future[None] | None" = None
+    """Set once its workspace is ready and it waits for its turn."""
+
+
+class Slot:
+    """The right to run one agent, until it is given back."""
+
+    def __init__(self, slots: "AgentSlots", plan_id: str) -> None:
+        self._slots: AgentSlots | None = slots
+        self._plan_id = plan_id
+
+    def keep_for(self, attempt_id: str) -> None:
+        """Leave it to whoever carries the attempt on: its agent may or may not have been started."""
+        if self._slots is not None:
+            self._slots.expected(attempt_id, self._plan_id)
+            self._slots = None
+
+    def release(self) -> None:
+        """Give it back; a second time does nothing."""
+        if self._slots is not None:
+            self._slots.give_back(self._plan_id)
+            self._slots = None
+
+
+class AgentSlots:
+    """Counts agents: in all, and for each plan.
+
+    The legs that need one stand in line by the rank of their tasks, from their first moment on. A slot is kept for the
+    first in line while its workspace is still being made: a later task that is ready sooner does not overtake it.
+    """
+
+    def __init__(self, slots: int) -> None:
+        self._free = slots
+        self._used: Counter[str] = Counter()
+        self._line: list[_InLine] = []
+        self._expected: dict[str, str] = {}
+
+    def expect(self, running: Mapping[str, str]) -> None:
+        """Keep room for agents that an earlier worker left: attempts and their plans. Nobody has taken them up yet."""
+        for attempt_id, plan_id in running.items():
+            self._count(plan_id)
+            self.expected(attempt_id, plan_id)
+
+    def expected(self, attempt_id: str, plan_id: str) -> None:
+        """Keep a slot that is counted already for this attempt."""
+        if attempt_id in self._expected:
+            self.give_back(plan_id)
+        self._expected[attempt_id] = plan_id
+
+    def expect_only(self, attempts: Collection[str]) -> None:
+        """Give up the room of expected agents that nobody is about to take up."""
+        for attempt_id in self._expected.keys() - set(attempts):
+            self.give_back(self._expected.pop(attempt_id))
+
+    def take_now(self, attempt_id: str, plan_id: str) -> Slot:
+        """Count an agent that runs already, whether there is room for it or not."""
+        if self._expected.pop(attempt_id, None) is None:
+            self._count(plan_id)
+        return Slot(self, plan_id)
+
+    def line_up(self, leg: Leg) -> None:
+        """Give a leg its place in line before its workspace is ready, if it needs an agent."""
+        if leg.turn is not None and leg.subject not in self._expected:
+            self._add(_InLine(leg.id, leg.turn))
+
+    def leave(self, leg: Leg) -> None:
+        """Give up the place of a leg that takes no agent after all."""
+        self._line = [one for one in self._line if one.leg_id != leg.id or one.called is not None]
+        self._serve()
+
+    async def take(self, leg: Leg, turn: Turn, *, unless: asyncio.Event) -> Slot | None:
+        """Wait for room in this worker and in the plan; None when `unless` is set first."""
+        if self._expected.pop(leg.subject, None) is not None:
+            self.leave(leg)
+            return Slot(self, turn.plan_id)
+        called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        waiting = _InLine(leg.id, turn, called)
+        self._line = [one for one in self._line if one.leg_id != leg.id or one.called is not None]
+        self._add(waiting)
+        self._serve()
+        stopping = asyncio.ensure_future(unless.wait())
+        try:
+            either: set[asyncio.Future[Any]] = {called, stopping}
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if called.done() and not unless.is_set():
+                return Slot(self, turn.plan_id)
+            self._withdraw(waiting)
+            return None
+        except asyncio.CancelledError:
+            self._withdraw(waiting)
+            raise
+        finally:
+            await call_off(stopping)
+
+    def give_back(self, plan_id: str) -> None:
+        """Let the next one run."""
+        self._free += 1
+        self._used[plan_id] -= 1
+        self._serve()
+
+    def _add(self, one: _InLine) -> None:
+        insort(self._line, one, key=lambda each: each.turn.rank)
+
+    def _count(self, plan_id: str) -> None:
+        self._free -= 1
+        self._used[plan_id] += 1
+
+    def _withdraw(self, waiting: _InLine) -> None:
+        if waiting.called is not None and waiting.called.done():
+            self.give_back(waiting.turn.plan_id)
+        else:
+            self._line.remove(waiting)
+            self._serve()
+
+    def _serve(self) -> None:
+        free, used = self._free, self._used.copy()
+        for one in list(self._line):
+            plan_id = one.turn.plan_id
+            if free <= 0:
+                return
+            if used[plan_id] >= one.turn.parallel:
+                continue
+            free -= 1
+            used[plan_id] += 1
+            if one.called is not None:
+                self._count(plan_id)
+                self._line.remove(one)
+                one.called.set_result(None)

@@ -1,0 +1,274 @@
+"""What may still be spent, asked before an agent starts and again whenever it tells what it has used."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from loopwright.core.policy import budget
+from loopwright.core.policy.overspent import Over, nobody_knows
+from loopwright.core.policy.prices import estimate
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Project, Role, Run, Task, Usage
+from loopwright.core.values.states import AttemptState, RunState, TaskState
+from loopwright.engine.money.cap_warnings import warn
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.reservations import Reservations
+from loopwright.engine.rows.world import World
+from loopwright.ports import AgentEvent, Tx
+
+_LAST_WORDS_S = 1.0
+_AGENT_TO_COME = (AttemptState.QUEUED, AttemptState.PREPARING, AttemptState.WORKING, AttemptState.WAITING)
+
+
+def caps(
+    tx: Tx,
+    world: World,
+    plan: Plan,
+    run: Run,
+    *,
+    own: int = 0,
+    estimated: bool = False,
+    reserve: bool = False,
+) -> budget.Caps:
+    """Return the caps that a run is under, `own` being what it has cost itself.
+
+    What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it;
+    where that is not limited, what it will probably cost.
+    """
+    policy = plan.policy
+    if not budget.has_caps(policy):
+        return ()
+    spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run) + Counter(dict.fromkeys(budget.CAPS, own))
+    reserved: Counter[str] = Counter()
+    expected: Counter[str] = Counter()
+    reservations = Reservations(tx)
+    for other in tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES):
+        theirs = need(tx.get(Plan, other.plan_id), "the plan")
+        if other.id == run.id or theirs.project_id != plan.project_id:
+            continue
+        same = {
+            "max_cost_per_day": True,
+            "max_cost_per_project": True,
+            "max_cost_per_loop": theirs.loop_id == plan.loop_id,
+            "max_cost": theirs.id == plan.id,
+        }
+        held = so_far = world.ledger.so_far(other.id)
+        if reserve and theirs.policy.max_run_cost_micros is not None:
+            held = max(other.max_cost_micros or 0, so_far)
+        elif reserve:
+            rest = max(0, reservations.of(theirs, other) - so_far)
+            expected.update({setting: rest for setting, counts in same.items() if counts})
+        counted = reserved if reserve else spent
+        counted.update({setting: held for setting, counts in same.items() if counts})
+    estimated = estimated or tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0
+    return budget.caps(policy, spent, reserved, expected, estimated=estimated, now=tx.now())
+
+
+def allowance(tx: Tx, world: World, run: Run) -> int | None:
+    """Return how much a run may cost that is about to start; None when nothing limits it, 0 when it has to wait."""
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    these = caps(tx, world, plan, run, reserve=True)
+    left = budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
+    cap = review_cap(tx, run)
+    return left if cap is None else cap.left if left is None else min(left, cap.left)
+
+
+def review_cap(tx: Tx, run: Run, *, own: int = 0) -> budget.Cap | None:
+    """Return the cap on the reviews of a task, if this run is one of them; `own` is what it has cost itself."""
+    if run.role is not Role.REVIEWER:
+        return None
+    policy = need(tx.get(Plan, run.plan_id), "the plan").policy
+    others = [one for one in tx.find(Run, task_id=run.task_id, role=AGENT_ROLES) if one.id != run.id]
+    reviewed = sum(one.cost_micros or 0 for one in others if one.role is Role.REVIEWER)
+    worked = sum(one.cost_micros or 0 for one in others if one.role is not Role.REVIEWER)
+    return budget.review_cap(policy, worked=worked, reviewed=reviewed + own)
+
+
+def is_reviewed_out(tx: Tx, run: Run, over: Over | None) -> bool:
+    """Return whether a run was stopped by the cap on reviews, and not by one that pauses the loop."""
+    if over is not None:
+        return over.setting == budget.REVIEW
+    cap = review_cap(tx, run)
+    return cap is not None and run.max_cost_micros is not None and cap.left <= run.max_cost_micros
+
+
+def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
+    """Return what to write on an attempt whose agent has to wait until others leave enough of the budget.
+
+    What ends one of them wakes it, and so does a person who sets other limits; a new day does without either.
+    """
+    daily = plan.policy.max_day_cost_micros is not None
+    return {"wait_reason": budget.WAITS, "wake_at": budget.next_day(tx.now()) if daily else None}
+
+
+def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
+    """Say whether what running agents may cost leaves nothing for this one now, although the budget is not used up."""
+    if budget.over_budget(plan) or may_not_start(tx, world, plan, run):
+        return False
+    left = allowance(tx, world, run)
+    return left is not None and left <= 0
+
+
+def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
+    """Return what runs that have ended count for each cap that is not of a single run or task."""
+    project = need(tx.get(Project, plan.project_id), "the project")
+    today, _ = budget.spent_today(project, tx.now())
+    spent = Counter({"max_cost": plan.spent_micros, "max_cost_per_day": today})
+    for setting, plans in _together(tx, plan).items():
+        spent[setting] = sum(one.spent_micros for one in plans)
+    return spent
+
+
+def _spent_on_task(tx: Tx, plan: Plan, run: Run) -> Counter[str]:
+    if plan.policy.max_task_cost_micros is None or run.task_id is None:
+        return Counter()
+    ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
+    return Counter({"max_cost_per_task": sum(one.cost_micros or 0 for one in ended)})
+
+
+def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
+    """Return the plans whose costs count together, for the caps that are set."""
+    found: dict[str, list[Plan]] = {}
+    if plan.policy.max_loop_cost_micros is not None:
+        found["max_cost_per_loop"] = tx.find(Plan, loop_id=plan.loop_id)
+    if plan.policy.max_project_cost_micros is not None:
+        found["max_cost_per_project"] = tx.find(Plan, project_id=plan.project_id)
+    return found
+
+
+def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
+    """Say which cap keeps an agent from starting, if one does; that of a plan, `over_budget` knows alone."""
+    for setting, plans in _together(tx, plan).items():
+        if any(one.unknown_costs for one in plans):
+            return nobody_knows(setting)
+    if plan.policy.max_day_cost_micros is not None:
+        project = need(tx.get(Project, plan.project_id), "the project")
+        if budget.spent_today(project, tx.now())[1]:
+            return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
+    return budget.used_up(caps(tx, world, plan, run, reserve=True))
+
+
+def still_over(tx: Tx, plan: Plan) -> Over | None:
+    """Say which cap would pause a plan again as soon as it goes on; None when it could go on."""
+    if not budget.has_caps(plan.policy) or not _has_agents_to_start(tx, plan):
+        return None
+    spent = spent_before(tx, plan) + _dearest_task(tx, plan)
+    return budget.over_budget(plan) or budget.used_up(budget.caps(plan.policy, spent, now=tx.now()))
+
+
+def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
+    """Say whether more could be spent: what is only judged and landed costs nothing."""
+    queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, limit=1)
+    return bool(queued or tx.find(Attempt, plan_id=plan.id, state=_AGENT_TO_COME, limit=1))
+
+
+def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
+    """Return what the dearest of the tasks that are being worked on has cost."""
+    going = {one.id for one in tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)}
+    if plan.policy.max_task_cost_micros is None or not going:
+        return Counter()
+    costs: Counter[str] = Counter()
+    for run in tx.find(Run, plan_id=plan.id, task_id=going, role=AGENT_ROLES):
+        costs[run.task_id or ""] += run.cost_micros or 0
+    return Counter({"max_cost_per_task": max(costs.values(), default=0)})
+
+
+def warn_when_charged(tx: Tx, run: Run) -> None:
+    """Warn of caps that are nearly used up once a run has ended: many agents tell their cost only then."""
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    if budget.has_caps(plan.policy):
+        spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run)
+        warn(tx, plan, run, budget.caps(plan.policy, spent))
+
+
+class SpendingWatch:
+    """Adds up what a run says that it has used, warns before a cap is reached, and says when one is."""
+
+    def __init__(self, world: World, run: Run, prices: tuple[str, ...]) -> None:
+        self._world = world
+        self._run = run
+        self._prices = prices
+        self._model = run.model
+        self._cost = 0
+        """What it has cost by its last word; a run that has not spoken yet is stopped like the others around it."""
+        self._highest = 0
+        """The most that it was thought to have cost: an estimate may be above what it is told in the end."""
+        self._estimated = False
+        self._warned: frozenset[str] = frozenset()
+        """The caps of which it was said that they are nearly used up."""
+        self.over: Over | None = None
+        """Why it has to stop; None while it may go on."""
+
+    def hear(self, event: AgentEvent) -> None:
+        """Take in what the run says about itself."""
+        if event.kind == "Started":
+            self._model = event.data.get("model") or self._model
+        if event.kind == "Usage":
+            cost = cost_so_far(event.data, self._model, self._prices)
+            if cost is not None:
+                self._cost = cost
+                self._estimated = event.data["run"].get("cost_micros") is None
+                self._highest = max(cost, self._highest)
+                self._world.ledger.note(self._run.id, cost)
+
+    async def until_over(self) -> None:
+        """Wait until the run has cost as much as it may."""
+        grown = self._world.ledger.watch(self._run.id)
+        while not await self.is_over():
+            await grown.wait()
+            grown.clear()
+        # The last word on its cost often comes with its last words at all: then it is done, and need not be stopped.
+        await self._world.clock.sleep(_LAST_WORDS_S)
+
+    async def is_over(self) -> bool:
+        """Say whether the run has cost as much as it may; warn once of each cap when it soon will have."""
+        own = self._cost
+        found = await self._world.store.read(lambda tx: self._look(tx, own))
+        self.over = budget.used_up(found)
+        counted = [cap for cap in found if cap.setting != budget.REVIEW]
+        near = tuple(cap for cap in counted if cap.is_near and cap.setting not in self._warned)
+        if self.over is None and near:
+            self._warned |= {cap.setting for cap in near}
+            await self._world.store.transact("budget.near", lambda tx: self._warn(tx, near))
+        return self.over is not None
+
+    async def was_over(self) -> bool:
+        """Say whether there was a moment at which the run had to be stopped, as it was told then."""
+        most = self._highest
+        self.over = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
+        return self.over is not None
+
+    def forget(self) -> None:
+        """Count the run no longer as one that is going on."""
+        self._world.ledger.forget(self._run.id)
+
+    def _look(self, tx: Tx, own: int) -> budget.Caps:
+        plan = need(tx.get(Plan, self._run.plan_id), "the plan")
+        found = caps(
+            tx, self._world, plan, self._run, own=own, estimated=self._estimated or own != self._cost
+        )
+        share = review_cap(tx, self._run, own=own)
+        return (*found, share) if share is not None else found
+
+    def _warn(self, tx: Tx, near: budget.Caps) -> None:
+        warn(tx, need(tx.get(Plan, self._run.plan_id), "the plan"), self._run, near)
+
+
+def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
+    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows.
+
+    Of several models, those without a price are left out: while it runs, too little is better than nothing.
+    """
+    told = data.get("run")
+    if told is None:
+        return None
+    cost: int | None = told.get("cost_micros")
+    if cost is not None:
+        return cost
+    used = data.get("models") or {model: told}
+    known = [sum_ for name, one in used.items() if (sum_ := estimate(name, _usage(one), prices)) is not None]
+    return sum(known) if known else None
+
+
+def _usage(told: Mapping[str, Any]) -> Usage:
+    return Usage(**{one.name: told.get(one.name) for one in fields(Usage)})

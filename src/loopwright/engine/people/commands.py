@@ -1,0 +1,508 @@
+"""What a person may ask of a loop, a plan or a task. Each command is a row, applied once, acknowledged by an event."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from loopwright.core.gates.contradictions import KIND
+from loopwright.core.policy import escalations, overspent
+from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.rounds import tries
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import (
+    Attempt,
+    Command,
+    CommandState,
+    Loop,
+    Outcome,
+    Plan,
+    Role,
+    Run,
+    Task,
+)
+from loopwright.core.values.errors import IllegalTransition, NotFound, Refused, UserError
+from loopwright.core.values.ids import Kind, short_id
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    LIVE_ATTEMPT,
+    AttemptState,
+    LoopState,
+    PlanState,
+    QuestionState,
+    RunState,
+    TaskState,
+)
+from loopwright.engine.money import envelopes, spending
+from loopwright.engine.people import discoveries, handover, looks
+from loopwright.engine.rows import finishes, pauses, questions
+from loopwright.engine.rows.moves import (
+    begin_verify,
+    cancel_attempt,
+    move_loop,
+    move_plan,
+    move_question,
+    move_run,
+    move_task,
+    need,
+)
+from loopwright.engine.rows.queued import new_attempt
+from loopwright.engine.rows.second_tries import evidence_of, refuse_superseded, reopen_plan, starts_over
+from loopwright.engine.rows.standing import plan_word
+from loopwright.ports import Ids, Tx
+
+Apply = Callable[[Tx, Ids, Command], str]
+
+BY_GIT: Final = frozenset({"reject", "rollback"})
+"""Commands that change the plan branch too: they stay PENDING until that is done (see `engine.plans.rollback`)."""
+
+
+def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
+    """Write down what a person wants."""
+    if verb not in VERBS and verb not in BY_GIT:
+        known = ", ".join((*VERBS, *sorted(BY_GIT)))
+        raise NotFound(f"there is no command {verb!r}", hint=f"one of: {known}")
+    command = Command(
+        id=ids(Kind.COMMAND), actor=actor, verb=verb, target=target, arguments=arguments, created_at=tx.now()
+    )
+    tx.insert(command)
+    return command
+
+
+def apply(tx: Tx, ids: Ids, command: Command) -> Command:
+    """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
+    return answer(tx, command, VERBS[command.verb](tx, ids, command))
+
+
+def answer(tx: Tx, command: Command, result: str) -> Command:
+    """Say what a command that was carried out came to."""
+    return _answer(tx, command, CommandState.APPLIED, result, "command_applied")
+
+
+def refuse(tx: Tx, command: Command, why: UserError | IllegalTransition) -> Command:
+    """Answer a command that cannot be carried out."""
+    told = [str(why), getattr(why, "hint", None) or ""]
+    return _answer(tx, command, CommandState.REFUSED, "\n".join(filter(None, told)), "command_refused")
+
+
+def refusal(command: Command) -> Refused:
+    """Return what spoke against a command, with what to do about it apart."""
+    why, _, hint = command.result.partition("\n")
+    return Refused(why, hint=hint or None)
+
+
+def pending(tx: Tx) -> list[Command]:
+    """Return the commands that wait, oldest first."""
+    return tx.find(Command, state=CommandState.PENDING, order_by=("created_at",))
+
+
+def being_decided(tx: Tx) -> set[str]:
+    """Return the plans about which a person's decision is on its way: nothing new starts in them meanwhile."""
+    waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
+    return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
+
+
+def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: str) -> Command:
+    expect = {"state": CommandState.PENDING}
+    done = tx.update(Command, command.id, expect=expect, state=state, result=result, applied_at=tx.now())
+    plan = _plan_of(tx, command.target)
+    if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
+        # It changed nothing: the record of a plan that is over stays the one that its receipt has.
+        plan = None
+    tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, result=result))
+    return done
+
+
+def _plan_of(tx: Tx, target: str) -> Plan | None:
+    asked = tx.get(Question, target) or tx.get(Discovery, target)
+    if asked is not None:
+        return tx.get(Plan, asked.plan_id)
+    task = tx.get(Task, target)
+    return tx.get(Plan, task.plan_id if task else target)
+
+
+def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+    plan = tx.get(Plan, command.target)
+    if plan is None:
+        raise NotFound(f"there is no plan {command.target}")
+    return plan, need(tx.get(Loop, plan.loop_id), "the loop")
+
+
+def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+    plan, loop = _plan(tx, command)
+    refuse_superseded(plan, loop)
+    return plan, loop
+
+
+def _refuse_over(tx: Tx, plan: Plan, loop: Loop) -> None:
+    if plan.status in ENDED_PLAN:
+        hints = {
+            PlanState.VERIFIED: "there is nothing left to do",
+            PlanState.CANCELLED: starts_over(loop),
+        }
+        hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
+        raise Refused(f"the plan is {plan_word(tx, plan)}", hint=hint)
+
+
+def _refuse_at_rest(tx: Tx, plan: Plan, loop: Loop) -> None:
+    _refuse_over(tx, plan, loop)
+    if loop.state not in (LoopState.RUNNING, LoopState.PAUSED):
+        words = "needs you" if loop.state is LoopState.FAILED else f"is {plan_word(tx, plan)}"
+        raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
+
+
+def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
+    """Ask the legs of a plan to stop; their worker sees it at once."""
+    live = pauses.live(tx, plan)
+    for attempt in live:
+        tx.update(Attempt, attempt.id, interrupt=how)
+    return _begun(live)
+
+
+def _begun(live: Sequence[Attempt]) -> int:
+    """Count the attempts in which something runs: of the others only the workspace is made ready."""
+    return sum(attempt.state is not AttemptState.PREPARING for attempt in live)
+
+
+def _pause(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _current(tx, command)
+    if called_off := finishes.call_off(tx, plan, command.actor):
+        return called_off
+    _refuse_at_rest(tx, plan, loop)
+    if loop.state is LoopState.PAUSED and loop.resume_at is not None:
+        tx.update(Loop, loop.id, resume_at=None, reason="paused by a person", updated_at=tx.now())
+    elif loop.state is LoopState.PAUSED and not command.arguments.get("now"):
+        return "already paused"
+    if loop.state is not LoopState.PAUSED:
+        reason = str(command.arguments.get("reason") or "paused by a person")
+        move_loop(tx, loop, LoopState.PAUSED, "loop_paused", command.actor, reason)
+    if command.arguments.get("now"):
+        return f"paused; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
+    match _begun(pauses.live(tx, plan)):
+        case 0:
+            return "paused; nothing was running"
+        case 1:
+            return "paused; 1 running attempt may finish"
+        case count:
+            return f"paused; {count} running attempts may finish"
+
+
+def _asked_to_stop(count: int) -> str:
+    match count:
+        case 0:
+            return "nothing was running"
+        case 1:
+            return "1 running attempt is asked to stop, its work is kept"
+        case _:
+            return f"{count} running attempts are asked to stop, their work is kept"
+
+
+def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _current(tx, command)
+    if finishes.is_open(tx, plan.id):
+        return "its end is carried on"
+    _refuse_over(tx, plan, loop)
+    limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
+    if limits:
+        pauses.set_limits(tx, plan, limits, command.actor)
+    if "wait_for_limits" in command.arguments:
+        current = need(tx.get(Plan, plan.id), "the plan")
+        waits = bool(command.arguments["wait_for_limits"])
+        tx.update(Plan, plan.id, policy=replace(current.policy, wait_for_limits=waits))
+    over = spending.still_over(tx, need(tx.get(Plan, plan.id), "the plan"))
+    if over is not None:
+        raise Refused(over.reason(plan.id))
+    pauses.go_on(tx, plan, loop, command.actor)
+    return "resumed"
+
+
+def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
+    """Say whether a person wants the plan's verification ended rather than waited for."""
+    if loop.state is not LoopState.PAUSED:
+        return loop.state is LoopState.STOPPED
+    asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
+    # Asked for since this verification began: the plan's last move.
+    return any(
+        one.arguments.get("now") and (one.applied_at or plan.created_at) >= plan.updated_at for one in asked
+    )
+
+
+def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
+    plan, loop = _current(tx, command)
+    if called_off := finishes.call_off(tx, plan, command.actor):
+        return called_off
+    if loop.state is LoopState.STOPPED and plan.status not in ENDED_PLAN:
+        return "already stopped"
+    _refuse_at_rest(tx, plan, loop)
+    move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "stopped by a person")
+    return f"stopped; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
+
+
+def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
+    task = tx.get(Task, command.target)
+    if task is not None:
+        return _cancel_task(tx, command, task)
+    plan, loop = _plan(tx, command)
+    if plan.status is PlanState.CANCELLED:
+        return "already cancelled"
+    if plan.status is PlanState.VERIFIED:
+        raise Refused("the plan is VERIFIED: there is nothing left to cancel")
+    if plan.id in being_decided(tx):
+        raise Refused("work of the plan is being taken back this very moment", hint="try again in a moment")
+    for open_task in tx.find(Task, plan_id=plan.id):
+        if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+            _cancel_task(tx, command, open_task)
+    for run in tx.find(Run, plan_id=plan.id, role=(Role.VERIFY, Role.EVALUATION), state=RunState.RUNNING):
+        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the plan was cancelled")
+    plan = need(tx.get(Plan, plan.id), "the plan")
+    about = {"reason": "cancelled by a person"}
+    move_plan(
+        tx,
+        plan,
+        PlanState.CANCELLED,
+        "plan_cancelled",
+        command.actor,
+        about=about,
+        outcome=Outcome.CANCELLED,
+        reason="cancelled by a person",
+        verify_fence=plan.verify_fence + 1,
+    )
+    if loop.plan_id == plan.id and loop.state in (LoopState.RUNNING, LoopState.PAUSED):
+        move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "its plan was cancelled")
+    return "cancelled; what was landed stays on the plan branch, every attempt's work stays pinned"
+
+
+def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
+    if task.status is TaskState.CANCELLED:
+        return "already cancelled"
+    if task.status is TaskState.COMPLETE:
+        raise Refused(
+            f"the task {task.key} has landed already: there is nothing left to cancel",
+            hint=f"`{to_type('rollback', task.key)}` takes back what it landed",
+        )
+    move_task(
+        tx,
+        task,
+        TaskState.CANCELLED,
+        "task_cancelled",
+        command.actor,
+        outcome=Outcome.CANCELLED,
+        reason="cancelled by a person",
+        taken_by="",
+        taken_dir="",
+    )
+    looks.declined(tx, task)
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is not None and attempt.state in LIVE_ATTEMPT:
+        if attempt.state is AttemptState.LANDING:
+            raise Refused(
+                f"task {task.key} is landing this very moment",
+                hint="`stop` lets it finish that, if nobody works here",
+            )
+        if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
+            cancel_attempt(tx, attempt, fence=None, actor=command.actor)
+        else:
+            tx.update(Attempt, attempt.id, interrupt="cancel")
+    return f"cancelled{_what_is_left(tx, task.plan_id)}"
+
+
+def _what_is_left(tx: Tx, plan_id: str) -> str:
+    """Say how a plan goes on of which nothing is left but what was cancelled: nothing does so by itself."""
+    statuses = {task.status for task in tx.find(Task, plan_id=plan_id)}
+    if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
+        return ""
+    return (
+        f"; all the rest has landed: `loopwright reverify {short_id(plan_id)}` verifies the plan without it"
+    )
+
+
+def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
+    """Return the plan and the last attempt of a task that may be tried again, or raise what speaks against it."""
+    if task.status is TaskState.COMPLETE:
+        raise Refused(
+            f"the task {task.key} has landed: there is nothing to try again",
+            hint=f"`{to_type('reject', task.key, note='what is wrong with it')}` sends it back",
+        )
+    if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
+        raise Refused(
+            f"the task is {task.status.value}; only a failed or cancelled one can be retried",
+            hint="cancel it first if it is running",
+        )
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    refuse_superseded(plan, loop)
+    if plan.status is PlanState.CANCELLED:
+        raise Refused("its plan was cancelled", hint=starts_over(loop))
+    if plan.status is PlanState.VERIFYING:
+        raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
+    if plan.status is PlanState.VERIFIED:
+        raise Refused("its plan was verified without it", hint=starts_over(loop))
+    last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if last is not None and last.state in LIVE_ATTEMPT:
+        raise Refused("its last attempt is still being ended", hint="try again in a moment")
+    return plan, last
+
+
+def may_retry(tx: Tx, task: Task) -> bool:
+    """Say whether a task may be tried again."""
+    try:
+        check_retry(tx, task)
+    except Refused:
+        return False
+    return True
+
+
+def _retry(tx: Tx, ids: Ids, command: Command) -> str:
+    """Give a task another attempt, steered by a note, another agent or another model."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}")
+    plan, last = check_retry(tx, task)
+    steer = {
+        name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
+    }
+    allowed = command.arguments.get("allow") or ()
+    if allowed:
+        steer["approved"] = tuple(dict.fromkeys((*task.approved, *allowed)))
+    task = tx.update(
+        Task,
+        task.id,
+        # As many more as it had to begin with: what was used up before is not given twice.
+        max_attempts=max(task.max_attempts, task.attempts + min(task.max_attempts, tries(plan, task))),
+        call_failures=0,
+        races=0,
+        passed_over=0,
+        failure_mark="",
+        failure=None,
+        reason="",
+        not_before=None,
+        outcome=None,
+        **steer,
+    )
+    numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
+    told = evidence_of(tx, last)
+    attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
+    about = {"n": attempt.n, **steer}
+    move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=about, attempt_id=attempt.id)
+    reopen_plan(tx, plan.id, command.actor)
+    return f"attempt {attempt.n} is queued"
+
+
+def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Run gate:all again: only ever because a person asked."""
+    plan, loop = _current(tx, command)
+    if given_up := left_out(tx, plan, loop):
+        return _verify_without(tx, plan, loop, given_up, command.actor)
+    if plan.status is PlanState.VERIFIED:
+        raise Refused(
+            "the plan is VERIFIED: its complete gate has passed on what landed",
+            hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
+            f"`loopwright show {short_id(plan.id)}` says how to take the result over",
+        )
+    if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
+        stuck = held_up(tx, plan.id)
+        names = ", ".join(task.key for task in stuck[:3]) + (" …" if len(stuck) > 3 else "")
+        raise Refused(
+            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again",
+            hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
+            if stuck
+            else f"`loopwright show {short_id(plan.id)}` says what it waits for",
+        )
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    return "gate:all will run once more"
+
+
+def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
+    """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
+    held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
+    if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
+        return []
+    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
+    landed = [task for task in tasks if task.status is TaskState.COMPLETE]
+    whole = landed and len(given_up) + len(landed) == len(tasks)
+    return given_up if whole and not tx.count(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) else []
+
+
+def held_up(tx: Tx, plan_id: str) -> list[Task]:
+    """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
+    tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
+    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED}
+    if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
+        return []
+    before = 0
+    while before != len(stuck):
+        before = len(stuck)
+        stuck |= {task.id for task in tasks.values() if stuck.intersection(task.depends_on)}
+    left = [task for task in tasks.values() if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED)]
+    return left if all(task.id in stuck and task.status is TaskState.QUEUED for task in left) else []
+
+
+def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
+    """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes), actor)
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+    names = ", ".join(task.key for task in given_up[:5]) + (" …" if len(given_up) > 5 else "")
+    return f"gate:all will run on what landed, without {names}"
+
+
+def _answered(tx: Tx, ids: Ids, command: Command) -> str:
+    """Take an answer; one about a budget, or about a task that was given up, is a command itself."""
+    question = tx.get(Question, command.target)
+    if question is None or question.state is not QuestionState.OPEN:
+        return questions.answer(tx, ids, command)
+    if escalations.is_given_up(question.kind, question.key):
+        return _decided(tx, ids, command, question)
+    if question.kind != overspent.ASKED:
+        told = questions.answer(tx, ids, command)
+        loop: Loop = need(tx.get(Loop, question.loop_id), "the loop")
+        plan: Plan = need(tx.get(Plan, question.plan_id), "the plan")
+        held = loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING
+        if question.kind == KIND and held:
+            reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it
+        return told
+    text = str(command.arguments.get("answer") or "")
+    verb, arguments = pauses.meant(tx, question, text, command.actor)
+    return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))
+
+
+def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
+    """Do with a task that was given up what a person says."""
+    questions.refuse_scope(question, command)
+    text = str(command.arguments.get("answer") or "")
+    found = escalations.meaning(text)
+    if found is None:
+        hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
+        raise Refused(f"{text!r} is no answer to this question", hint=hint)
+    option, note = found
+    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
+    if option == escalations.LEAVE:
+        task = need(tx.get(Task, question.task_id), "the task")
+        return f"left as it is; `{to_type('retry', task.key)}` tries it again whenever you like"
+    arguments = {"note": note} if note else {}
+    return VERBS[option](tx, ids, replace(command, verb=option, target=question.task_id, arguments=arguments))
+
+
+VERBS: Final[Mapping[str, Apply]] = {
+    "pause": _pause,
+    "resume": _resume,
+    "stop": _stop,
+    "cancel": _cancel,
+    "retry": _retry,
+    "reverify": _reverify,
+    "answer": _answered,
+    "open": envelopes.reopen,
+    "accept": finishes.accept,
+    "take_over": handover.take_over,
+    "hand_back": handover.hand_back,
+    "reviewed": handover.reviewed,
+    "accept_discovered": discoveries.accept,
+    "dismiss_discovered": discoveries.dismiss,
+}

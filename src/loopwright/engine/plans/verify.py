@@ -1,0 +1,224 @@
+"""The last rung: gate:all on the integrated branch, once. A failed one is never run again by the machine."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+from loopwright.core.gates.gates import plan_commands
+from loopwright.core.gates.verdicts import plan_outcome
+from loopwright.core.policy.finishing import LEAVE
+from loopwright.core.policy.retry import backoff
+from loopwright.core.rows.model import Leg, Loop, Outcome, Plan, Project, Task
+from loopwright.core.values.errors import (
+    BranchRewritten,
+    CannotRun,
+    Denied,
+    FenceLost,
+    GitFailed,
+    NoEnvironment,
+    TookTooMuch,
+    UserError,
+)
+from loopwright.core.values.findings import VerdictStatus
+from loopwright.core.values.states import LoopState, PlanState, TaskState
+from loopwright.engine.branch.own_commits import foreign, own_commits
+from loopwright.engine.branch.steered import steered
+from loopwright.engine.gates.checks import Interrupted, Judging
+from loopwright.engine.gates.evaluation import add_fix, adopt, is_to_be_mended, role_now
+from loopwright.engine.gates.unseen import Whole, judge_whole
+from loopwright.engine.intake import doc_sync
+from loopwright.engine.plans.plan_checks import judged_by_base
+from loopwright.engine.processes.runs import Interrupts
+from loopwright.engine.rows import finishes
+from loopwright.engine.rows.legs import carry_on
+from loopwright.engine.rows.moves import MACHINE, move_loop, move_plan, need
+from loopwright.engine.rows.world import World
+from loopwright.engine.sources.books import tell_on_branch
+from loopwright.engine.sources.edits import follow_at_end, read_at_end
+from loopwright.ports import PlannedWork, Tx
+
+
+class VerifyLeg:
+    """Runs the complete gate on a plan's branch and writes the plan's end."""
+
+    def __init__(self, world: World, leg: Leg, *, interrupts: Interrupts) -> None:
+        self._world = world
+        self._leg = leg
+        self._interrupts = interrupts
+
+    async def run(self) -> None:
+        """Verify the plan, unless someone else does meanwhile."""
+        await carry_on(self._world, self._leg, self._interrupts, self._load, self._verify_or_give_back)
+
+    async def _verify_or_give_back(
+        self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
+    ) -> None:
+        try:
+            await self._verify(project, plan, tasks, interrupt)
+        except Interrupted:
+            await self._world.store.transact(
+                "verify.stopped", lambda tx: self._back(tx, "stopped by a person")
+            )
+        except (Denied, BranchRewritten, NoEnvironment, TookTooMuch) as denied:
+            await self._wait_for_a_person(str(denied))
+        except (CannotRun, GitFailed, UserError, OSError) as trouble:
+            await self.break_off(str(trouble))
+
+    async def _wait_for_a_person(self, reason: str) -> None:
+        await self._world.store.transact("verify.denied", lambda tx: self._hold(tx, reason))
+
+    async def break_off(self, reason: str) -> None:
+        """Give the plan back because it could not be verified now: again later, a bounded number of times."""
+        await self._world.store.transact("verify.broken", lambda tx: self._broken(tx, reason))
+
+    def _load(self, tx: Tx) -> tuple[Project, Plan, list[Task]] | None:
+        plan = tx.get(Plan, self._leg.subject)
+        if plan is None or plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
+            return None
+        project = need(tx.get(Project, plan.project_id), "the project")
+        return project, plan, tx.find(Task, plan_id=plan.id, order_by=("position",))
+
+    def _mine(self, tx: Tx) -> Plan:
+        plan: Plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
+        if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
+            raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
+        return plan
+
+    def _still_mine(self, tx: Tx) -> None:
+        self._mine(tx)
+
+    async def _verify(
+        self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
+    ) -> None:
+        repository = self._world.repository(project)
+        if plan.doc_sync:
+            tip, flags = await repository.tip(plan.branch), doc_sync.flags_of
+            flagged = await self._world.store.read(lambda tx: flags(tx, plan))
+            if behind := await doc_sync.due(repository, project, plan, flagged, tasks, tip):
+                await self._world.store.transact(
+                    "verify.docs",
+                    lambda tx: doc_sync.add_sync(tx, self._world.ids, self._mine(tx), behind),
+                )
+                return
+        sha = await tell_on_branch(self._world, repository, project, plan)
+        # What was cancelled is not in the result, so nothing can ask for it there.
+        wanted = [task for task in tasks if task.status is not TaskState.CANCELLED]
+        acceptance = tuple(command for task in wanted for command in task.acceptance)
+        changed, own = await self._world.store.read(lambda tx: (steered(tx, plan.id), own_commits(tx, plan)))
+        ask = Judging(
+            project=project,
+            plan=plan,
+            attempt=None,
+            role=role_now(plan),
+            sha=sha,
+            tree=await repository.tree_of(sha),
+            commands=plan_commands(plan, acceptance),
+            still_mine=self._still_mine,
+            before=plan.base_sha,
+            exempt=changed.exempt,
+            rewritten=changed.rewritten,
+            own=acceptance,
+        )
+        whole = await judge_whole(self._world, repository, ask, wanted, interrupt)
+        verdict = whole.verdict
+        if verdict.status is VerdictStatus.INCONCLUSIVE:
+            await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
+            return
+        contradicts = False
+        if verdict.status is VerdictStatus.PASSED:
+            verdict = await judged_by_base(self._world, repository, ask, wanted, verdict, interrupt)
+            contradicts = verdict.status is VerdictStatus.FAILED
+            if verdict.status is VerdictStatus.INCONCLUSIVE:
+                await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
+                return
+            whole = replace(whole, verdict=verdict)
+        if is_to_be_mended(plan, verdict) and not contradicts:
+            await self._world.store.transact(
+                "verify.evaluated",
+                lambda tx: add_fix(tx, self._world.ids, self._mine(tx), ask.commands, whole),
+            )
+            return
+        # A failed one stands, whatever became of the branch: only a person asks again.
+        if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
+            # Someone committed to the branch meanwhile: this verdict is about another tree.
+            await self.break_off("the plan branch moved while gate:all ran")
+            return
+        line = await repository.steps(sha, since=plan.base_sha)
+        outcome = plan_outcome(
+            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
+            final=verdict.status,
+            # What others put on the branch was judged by no task's gate, and may be what judged those after it.
+            capped=whole.is_excused
+            or any(gate.name in plan.policy.installed_gates for gate in plan.gates)
+            or bool(await foreign(repository, plan, line, own)),
+        )
+        # The last effect before the end. A change of the source after this is new work.
+        work = await read_at_end(self._world, project, plan)
+        await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome, work))
+
+    def _over(self, tx: Tx, whole: Whole, sha: str, outcome: Outcome, work: PlannedWork | None) -> None:
+        plan, verdict = self._mine(tx), whole.verdict
+        if work is not None and follow_at_end(tx, self._world.ids, plan, work):
+            return
+        passed = verdict.status is VerdictStatus.PASSED
+        reason = "" if passed else verdict.reason or "gate:all failed on the integrated branch"
+        checks = [{"name": one.name, "status": one.status.value} for one in verdict.checks[:200]]
+        adopt(tx, plan, whole.unseen)
+        move_plan(
+            tx,
+            plan,
+            PlanState.VERIFIED if passed else PlanState.FAILED,
+            "plan_verified" if passed else "plan_failed",
+            about={"commit": sha, "outcome": outcome.value, "reason": reason, "checks": checks},
+            verdict=verdict,
+            result_sha=sha,
+            outcome=outcome,
+            reason=reason,
+            verified_at=tx.now(),
+        )
+        self._end_loop(tx, plan, passed=passed, reason=reason)
+        if passed and plan.policy.finish != LEAVE:
+            finishes.begin(tx, self._world.ids, plan, plan.policy.finish)
+
+    def _broken(self, tx: Tx, reason: str) -> None:
+        """The gate could not run: try again later, a bounded number of times."""
+        plan = self._mine(tx)
+        calls = plan.call_failures + 1
+        if calls > plan.policy.max_call_retries:
+            reason = f"gate:all could not run: {reason}"
+            move_plan(
+                tx,
+                plan,
+                PlanState.FAILED,
+                "plan_failed",
+                about={"reason": reason},
+                reason=reason,
+                outcome=Outcome.NOT_VERIFIED,
+            )
+            self._end_loop(tx, plan, passed=False, reason=reason)
+            return
+        pause = backoff(calls, chance=self._world.chance())
+        self._back(tx, reason, call_failures=calls, not_before=tx.now() + pause)
+
+    def _back(self, tx: Tx, reason: str, **changes: Any) -> None:
+        plan = self._mine(tx)
+        about = {"reason": reason}
+        move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason=reason, **changes)
+
+    def _hold(self, tx: Tx, reason: str) -> None:
+        """Pause the loop because gate:all needs what is not there or refused: nothing changes before a person does."""
+        self._back(tx, reason)
+        plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        if loop.state is LoopState.RUNNING:
+            move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, f"gate:all cannot run: {reason}")
+
+    def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        if loop.plan_id != plan.id or loop.state is not LoopState.RUNNING:
+            return  # a person paused or stopped it meanwhile: the plan's own end says the rest
+        target, event = (
+            (LoopState.COMPLETED, "loop_completed") if passed else (LoopState.FAILED, "loop_failed")
+        )
+        move_loop(tx, loop, target, event, MACHINE, reason)

@@ -1,0 +1,86 @@
+"""What a process of ours finds around it: its ports, its names, its caches."""
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path, PurePosixPath
+from typing import Final
+from zlib import crc32
+
+from loopwright.core.rows.model import Attempt, Plan, Project
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState
+from loopwright.engine.rows.world import World
+from loopwright.ports import Tx
+
+_ATTEMPT_RANGES: Final = 500
+"""More than ever live on one host: the ranges above belong to the gates of whole plans."""
+_HIGHEST_PORT: Final = 32_000
+"""Below the ports that systems hand out by themselves."""
+
+CACHES: Final[Mapping[str, str]] = {
+    "PIP_CACHE_DIR": "pip",
+    "UV_CACHE_DIR": "uv",
+    "npm_config_cache": "npm",
+    "YARN_CACHE_FOLDER": "yarn",
+    "GOCACHE": "go-build",
+    "GOMODCACHE": "go-mod",
+}
+"""Tools that would otherwise fill a cache per workspace, with the folder they share."""
+
+
+def cache_folder(world: World, plan: Plan) -> Path:
+    """Return the folder of the caches that runs share: what is contained shares them with its own project only."""
+    contained = world.sandbox().level is not Containment.NONE
+    return world.paths.cache() / plan.project_id if contained else world.paths.cache()
+
+
+def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: str = "") -> dict[str, str]:
+    """Return the variables that keep parallel attempts out of each other's way; `key` is what people call the task."""
+    values: dict[str, str] = {}
+    if world.caches:
+        values |= {name: str(cache_folder(world, plan) / folder) for name, folder in CACHES.items()}
+    values["LOOPWRIGHT_PLAN"] = plan.id
+    if attempt is None:
+        values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"
+        port_base: int | None = _plan_port_base(plan, world.port_first, world.port_count)
+    else:
+        values["LOOPWRIGHT_TASK"] = attempt.task_id
+        if key:
+            values["LOOPWRIGHT_TASK_NAME"] = key
+        values["LOOPWRIGHT_ATTEMPT"] = attempt.id
+        values["COMPOSE_PROJECT_NAME"] = f"loopwright-{attempt.id[-12:]}"
+        port_base = attempt.port_base
+    if port_base is not None:
+        values["LOOPWRIGHT_PORT_BASE"] = str(port_base)
+        values["LOOPWRIGHT_PORT_COUNT"] = str(world.port_count)
+    return values
+
+
+def _plan_port_base(plan: Plan, first: int, count: int) -> int:
+    """Return the ports of a plan's own gate: far above those of attempts, and most likely no other plan's."""
+    lowest = min(first + _ATTEMPT_RANGES * count, _HIGHEST_PORT - count)
+    ranges = max(1, (_HIGHEST_PORT - lowest) // count)
+    return lowest + crc32(plan.id.encode()) % ranges * count
+
+
+def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:
+    """Return the patterns of untracked files that the plan needs, as seen from the top of the repository."""
+    return below(project.subfolder, plan.policy.copy_files)
+
+
+def below(folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
+    """Return patterns of a folder as seen from the top of its repository."""
+    # The folder is meant literally, whatever characters it has.
+    literal = re.sub(r"([*?\[\\])", r"\\\1", folder)
+    return tuple(str(PurePosixPath(literal) / pattern) for pattern in patterns)
+
+
+def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:
+    """Return the lowest port range that no living attempt on this host has."""
+    # One that is still queued has no ports, and there may be thousands of them.
+    live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT - {AttemptState.QUEUED})
+    taken = {attempt.port_base for attempt in live}
+    base = first
+    while base in taken:
+        base += count
+    return base

@@ -1,0 +1,35 @@
+"""What the leg of a plan's verification and that of its end have in common: how it begins, and how it is lost."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import TypeVarTuple
+
+from loopwright.core.rows.model import Leg
+from loopwright.core.values.errors import FenceLost, StaleVersion
+from loopwright.engine.processes.runs import Interrupts
+from loopwright.engine.rows.world import World
+from loopwright.ports import Tx
+
+log = logging.getLogger(__name__)
+
+Rows = TypeVarTuple("Rows")
+
+
+async def carry_on(
+    world: World,
+    leg: Leg,
+    interrupts: Interrupts,
+    load: Callable[[Tx], tuple[*Rows] | None],
+    work: Callable[[*Rows, asyncio.Event], Awaitable[None]],
+) -> None:
+    """Do a leg's work with the rows that it is about, unless they are somebody else's meanwhile."""
+    interrupt = interrupts.event(leg.subject)
+    try:
+        loaded = await world.store.read(load)
+        if loaded is not None:
+            await work(*loaded, interrupt)
+    except (FenceLost, StaleVersion) as lost:
+        log.info("leg dropped", extra={"leg": leg.id, "why": str(lost)})
+    finally:
+        interrupts.forget(leg.subject)

@@ -1,0 +1,55 @@
+"""How the items of a plan's source were marked when it was last seen, and when it was last told."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Final
+
+from loopwright.core.rows.model import SourceMarks
+from loopwright.core.values.states import PlanState
+from loopwright.ports import Mark, PlannedTask, Tx
+
+TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
+"""While a plan is one of these, what people change in its source is followed."""
+SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
+"""Items that are not made into tasks: nobody has to do them."""
+
+
+def is_new(mark: Mark, known: Iterable[str] | None) -> bool:
+    """Say whether an item without a task gets one: nobody saw it before, or it was settled and is not any more."""
+    return mark not in SETTLED and (known is None or set(known) <= {one.value for one in SETTLED})
+
+
+def is_theirs(mark: Mark, known: Iterable[str] | None, now: Mark) -> bool:
+    """Say whether a person set the mark of an item whose task stands like this `now`, and nobody has seen that yet."""
+    return mark.value not in {*(known or (Mark.OPEN.value,)), now.value, Mark.RUNNING.value}
+
+
+def edited(
+    items: Iterable[PlannedTask], known: Mapping[str, Any], states: Mapping[str, Mark]
+) -> tuple[PlannedTask, ...]:
+    """Return the items that a person added, opened again or marked, and nobody has seen that yet.
+
+    `known` are both marks of each item, `states` says how the tasks stand, by their keys.
+    """
+    return tuple(
+        item
+        for item in items
+        if (
+            is_theirs(item.mark, known.get(item.key), states[item.key])
+            if item.key in states
+            else is_new(item.mark, known.get(item.key))
+        )
+    )
+
+
+def marks_of(tx: Tx, plan_id: str) -> Mapping[str, Any]:
+    """Return both marks of each item, by its key."""
+    found = tx.get(SourceMarks, plan_id)
+    return found.marks if found is not None else {}
+
+
+def keep_marks(tx: Tx, plan_id: str, marks: Mapping[str, Any]) -> None:
+    """Note both marks of each item."""
+    if tx.get(SourceMarks, plan_id) is None:
+        tx.insert(SourceMarks(id=plan_id, marks=marks))
+    else:
+        tx.update(SourceMarks, plan_id, marks=marks)

@@ -1,0 +1,538 @@
+"""Every change of state, each in one place: the row moves by its table and the event is written with it."""
+
+from datetime import datetime
+from typing import Any
+
+from loopwright.core.policy import fallback, overspent, rounds
+from loopwright.core.policy.budget import spent_today
+from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
+from loopwright.core.policy.scopes import kept
+from loopwright.core.replies.reviews import blocking, said_hash
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import (
+    Attempt,
+    Leg,
+    Loop,
+    Outcome,
+    Plan,
+    Project,
+    Review,
+    Role,
+    Run,
+    Task,
+)
+from loopwright.core.values.errors import FenceLost, IllegalTransition, StaleVersion
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import (
+    ATTEMPT,
+    ENDED_PLAN,
+    ENDED_RUN,
+    LIVE_ATTEMPT,
+    LOOP,
+    PLAN,
+    QUESTION,
+    REVIEW,
+    RUN,
+    SETTLED_TASK,
+    TASK,
+    AttemptState,
+    LoopState,
+    PlanState,
+    QuestionState,
+    ReviewState,
+    RunState,
+    TaskState,
+    step,
+)
+from loopwright.engine.rows.escalations import escalate, open_ones
+from loopwright.engine.rows.queued import new_attempt, new_review_run, new_run
+from loopwright.engine.rows.reservations import freed
+from loopwright.ports import Ids, Tx
+
+MACHINE = "loopwright"
+"""The actor of everything that no person asked for."""
+
+
+def need(row: Any, what: str) -> Any:
+    """Return the row, or raise: a reference between rows never dangles."""
+    if row is None:
+        raise StaleVersion(f"{what} is gone")
+    return row
+
+
+def _plan(tx: Tx, row: Task | Attempt | Run) -> Plan:
+    """Return the plan of a row: every event names it, and through it the loop and the project."""
+    plan: Plan = need(tx.get(Plan, row.plan_id), "the plan")
+    return plan
+
+
+def move_loop(
+    tx: Tx,
+    loop: Loop,
+    target: LoopState,
+    event: str,
+    actor: str,
+    reason: str = "",
+    *,
+    resume_at: datetime | None = None,
+) -> Loop:
+    """Move a loop and say so; what was asked because it was paused is settled when it no longer is."""
+    step("loop", LOOP, loop.id, loop.state, target)
+    moved = tx.update(
+        Loop,
+        loop.id,
+        expect={"state": loop.state},
+        state=target,
+        reason=reason,
+        resume_at=resume_at,
+        updated_at=tx.now(),
+    )
+    told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
+    tx.append(happened(event, actor, loop=moved, reason=reason, **told))
+    if loop.state is LoopState.PAUSED:
+        for question in tx.find(Question, loop_id=loop.id, kind=overspent.ASKED, state=QuestionState.OPEN):
+            move_question(tx, question, QuestionState.WITHDRAWN, actor)
+    return moved
+
+
+def move_plan(
+    tx: Tx,
+    plan: Plan,
+    target: PlanState,
+    event: str,
+    actor: str = MACHINE,
+    *,
+    about: Any = None,
+    **changes: Any,
+) -> Plan:
+    """Move a plan and say so; `about` goes into the event."""
+    step("plan", PLAN, plan.id, plan.status, target)
+    if plan.status in ENDED_PLAN and actor == MACHINE:
+        # A worker that slept through the end of a plan takes nothing back: only a person does.
+        raise IllegalTransition("plan", plan.id, plan.status.value, target.value)
+    moved = tx.update(
+        Plan, plan.id, expect={"status": plan.status}, status=target, updated_at=tx.now(), **changes
+    )
+    tx.append(happened(event, actor, plan=moved, **(about or {})))
+    if target is PlanState.VERIFIED and moved.failed_tasks:
+        withdraw_escalations(tx, actor, plan_id=plan.id)
+    return moved
+
+
+def move_task(
+    tx: Tx,
+    task: Task,
+    target: TaskState,
+    event: str,
+    actor: str = MACHINE,
+    *,
+    about: Any = None,
+    **changes: Any,
+) -> Task:
+    """Move a task, keep its plan's counts right, and say so."""
+    step("task", TASK, task.id, task.status, target)
+    moved = tx.update(
+        Task, task.id, expect={"status": task.status}, status=target, updated_at=tx.now(), **changes
+    )
+    tx.append(happened(event, actor, plan=_plan(tx, task), task=moved, key=task.key, **(about or {})))
+    opened = (target not in SETTLED_TASK) - (task.status not in SETTLED_TASK)
+    failing = (TaskState.ERROR, TaskState.CANCELLED)
+    failed = (target in failing) - (task.status in failing)
+    if opened or failed:
+        plan = need(tx.get(Plan, task.plan_id), "the plan")
+        tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
+    if task.status is TaskState.ERROR:
+        withdraw_escalations(tx, actor, task_id=task.id)
+    return moved
+
+
+def move_attempt(
+    tx: Tx,
+    attempt: Attempt,
+    target: AttemptState,
+    actor: str = MACHINE,
+    *,
+    fence: int | None = None,
+    about: Any = None,
+    **changes: Any,
+) -> Attempt:
+    """Move an attempt; with a fence, only if nobody took it over meanwhile."""
+    current = need(tx.get(Attempt, attempt.id), "the attempt")
+    if fence is not None and current.fence != fence:
+        raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
+    step("attempt", ATTEMPT, attempt.id, current.state, target)
+    now = tx.now()
+    # What has ended waits for nothing.
+    ended = {} if target in LIVE_ATTEMPT else {"ended_at": now, "wait_reason": ""}
+    moved = tx.update(
+        Attempt,
+        attempt.id,
+        expect={"fence": current.fence, "state": current.state},
+        state=target,
+        updated_at=now,
+        **{**ended, **changes},
+    )
+    if "touched" in changes:
+        task = need(tx.get(Task, moved.task_id), "the task")
+        tx.update(Task, task.id, touched=kept((*task.touched, *moved.touched)))
+    event = f"attempt_{target.value.lower()}"
+    tx.append(happened(event, actor, plan=_plan(tx, moved), attempt=moved, n=moved.n, **(about or {})))
+    return moved
+
+
+def change_attempt(tx: Tx, attempt_id: str, fence: int, **changes: Any) -> Attempt:
+    """Change facts of an attempt without moving it, under its fence."""
+    current = need(tx.get(Attempt, attempt_id), "the attempt")
+    if current.fence != fence:
+        raise FenceLost(f"{attempt_id} was taken over (fence {current.fence}, not {fence})")
+    return tx.update(Attempt, attempt_id, expect={"fence": fence}, updated_at=tx.now(), **changes)
+
+
+def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
+    """Move a run; starting and ending are events, and an end is charged to the plan once."""
+    step("run", RUN, run.id, run.state, target)
+    now = tx.now()
+    times = {"started_at": now} if target is RunState.RUNNING else {}
+    if target in ENDED_RUN and "ended_at" not in changes:
+        times = {"ended_at": max(now, run.started_at or now)}
+    moved = tx.update(Run, run.id, expect={"state": run.state}, state=target, **times, **changes)
+    if target is RunState.RUNNING:
+        told: dict[str, Any] = {"role": run.role.value, "agent": run.agent, "account": moved.account}
+        tx.append(happened("run_started", MACHINE, plan=_plan(tx, moved), run=moved, **told))
+    elif target in ENDED_RUN:
+        tx.append(
+            happened(
+                "run_ended",
+                MACHINE,
+                plan=_plan(tx, moved),
+                run=moved,
+                role=run.role.value,
+                state=target.value,
+                exit_code=moved.exit_code,
+                ended_by=moved.ended_by,
+                output_sha256=moved.output_sha256,
+                output_bytes=moved.output_bytes,
+                files_sha256=moved.files_sha256,
+                cost_micros=moved.cost_micros,
+                cost_estimated=moved.cost_estimated,
+            )
+        )
+    elif target is RunState.AWAITING_RESPONSE:
+        tx.append(happened("run_awaiting", MACHINE, plan=_plan(tx, moved), run=moved))
+    # When its process ended, however it goes on from there.
+    if run.state is RunState.RUNNING and moved.agent is not None:
+        _charge(tx, moved)
+        freed(tx, _plan(tx, moved).project_id)
+    return moved
+
+
+def _charge(tx: Tx, run: Run) -> None:
+    if run.cost_micros == 0:
+        return
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    known, unknown = run.cost_micros or 0, int(run.cost_micros is None)
+    tx.update(
+        Plan, plan.id, spent_micros=plan.spent_micros + known, unknown_costs=plan.unknown_costs + unknown
+    )
+    project = need(tx.get(Project, plan.project_id), "the project")
+    spent, unknowns = spent_today(project, tx.now())
+    tx.update(
+        Project,
+        project.id,
+        spent_on=tx.now().date().isoformat(),
+        spent_micros=spent + known,
+        unknown_costs=unknowns + unknown,
+    )
+
+
+def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
+    """Create the run that goes on where another one ended: with the work, or with the review of it."""
+    if before is None or before.role is not Role.REVIEWER:
+        return new_run(tx, ids, attempt, plan)
+    run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
+    tx.update(Review, before.label, run_id=run.id)
+    return run
+
+
+def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:
+    """Commit to the next leg: from here on only it may change the attempt."""
+    current = tx.update(
+        Attempt,
+        attempt.id,
+        expect={"fence": attempt.fence, "leg": attempt.leg},
+        fence=attempt.fence + 1,
+        leg=attempt.leg + 1,
+        updated_at=tx.now(),
+        **changes,
+    )
+    told: dict[str, Any] = {"leg": current.leg, "fence": current.fence}
+    tx.append(happened("attempt_leg_started", MACHINE, plan=_plan(tx, current), attempt=current, **told))
+    return Leg(subject=current.id, n=current.leg, fence=current.fence, host_id=current.host_id)
+
+
+def begin_verify(tx: Tx, plan: Plan, actor: str = MACHINE) -> Leg:
+    """Commit to a verification of the plan."""
+    moved = move_plan(
+        tx,
+        plan,
+        PlanState.VERIFYING,
+        "plan_verifying",
+        actor,
+        verify_n=plan.verify_n + 1,
+        verify_leg=plan.verify_leg + 1,
+        verify_fence=plan.verify_fence + 1,
+        verify_run_id=None,
+        not_before=None,
+    )
+    return Leg(subject=plan.id, n=moved.verify_leg, fence=moved.verify_fence)
+
+
+def complete_task(
+    tx: Tx,
+    task: Task,
+    *,
+    outcome: Outcome,
+    landed_sha: str | None,
+    actor: str = MACHINE,
+    reason: str = "",
+) -> Task:
+    """Mark a task as landed and let its dependents see it; the last one completes the plan."""
+    done = move_task(
+        tx,
+        task,
+        TaskState.COMPLETE,
+        "task_completed",
+        actor,
+        about={"outcome": outcome.value, "commit": landed_sha},
+        outcome=outcome,
+        landed_sha=landed_sha,
+        completed_at=tx.now(),
+        failure=None,
+        reason=reason,
+        # Nobody has to look at their own work.
+        reviewed_by=task.taken_by,
+        taken_by="",
+        taken_dir="",
+    )
+    for dependent_id in task.dependents:
+        dependent = need(tx.get(Task, dependent_id), "a dependent task")
+        tx.update(Task, dependent.id, unmet=dependent.unmet - 1)
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    more = rounds.loops(plan, task)  # only what stops a loop completes it
+    if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
+        plan = tx.update(Plan, plan.id, completed_at=tx.now())
+        tx.append(happened("plan_completed", MACHINE, plan=plan))
+    return done
+
+
+def fail_attempt(
+    tx: Tx,
+    ids: Ids,
+    attempt: Attempt,
+    failed: Failed,
+    *,
+    fence: int | None,
+    counts: bool,
+    chance: float,
+    evidence: str = "",
+    **changes: Any,
+) -> Task:
+    """End an attempt that did not land, and decide what follows for its task."""
+    task: Task = need(tx.get(Task, attempt.task_id), "the task")
+    asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
+    if task.status is TaskState.CANCELLED or asked == "cancel":
+        # It was cancelled, or is to be begun anew, while it failed by itself: nothing follows from that.
+        cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
+        return task
+    target = AttemptState.REJECTED if counts else AttemptState.BROKEN
+    about: dict[str, Any] = {"failure": failed.failure.value, "detail": failed.detail[:1000]}
+    _end_open_runs(tx, attempt, RunState.ERROR, failure=failed.failure)
+    ended = move_attempt(
+        tx,
+        attempt,
+        target,
+        fence=fence,
+        about=about,
+        failure=failed.failure,
+        detail=failed.detail,
+        interrupt="",
+        **changes,
+    )
+    _withdraw_questions(tx, ended)
+    _withdraw_reviews(tx, ended)
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    if task.taken_by:
+        return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
+    after, stopped = _after(tx, plan, task, ended, failed, chance)
+    facts: dict[str, Any] = {
+        "attempts": after.attempts,
+        "call_failures": after.call_failures,
+        "races": after.races,
+        "failure": failed.failure,
+        "failure_mark": failed.mark,
+    }
+    match after:
+        case GiveUp(reason=reason):
+            text = f"{reason} {failed.detail}".strip()[:2000]
+            outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
+            about = {"failure": failed.failure.value, "reason": reason}
+            about |= {"stopped": stopped.value} if stopped else {}
+            given_up = move_task(
+                tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
+            )
+            escalate(tx, ids, plan, given_up, ended, MACHINE)
+            return given_up
+        case Again(at=at):
+            # What a machine fault left behind teaches nothing: the earlier evidence still holds.
+            told = evidence if counts else ended.evidence
+            task, because = hand_on(tx, plan, task, ended, failed.failure)
+            n = ended.n + 1
+            following = new_attempt(tx, ids, plan, task, n=n, evidence=told, stands_in=because)
+            about = {"failure": failed.failure.value, "n": following.n, "at": at.isoformat()}
+            return move_task(
+                tx,
+                task,
+                TaskState.QUEUED,
+                "task_retried",
+                about=about,
+                attempt_id=following.id,
+                not_before=at,
+                **facts,
+            )
+
+
+def _after(
+    tx: Tx, plan: Plan, task: Task, ended: Attempt, failed: Failed, chance: float
+) -> tuple[After, rounds.Stop | None]:
+    """Decide what follows a failed attempt: by its own rules where it was a round of a loop."""
+    after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
+    if not rounds.loops(plan, task):
+        return after, None
+    same = rounds.unchanged(tx.find(Attempt, task_id=task.id), ended)
+    return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
+
+
+def _back_to_person(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, failed: Failed, evidence: str
+) -> Task:
+    """Leave a task with the person whose work did not pass: that uses up no attempt of the machine."""
+    following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=evidence)
+    about: dict[str, Any] = {"failure": failed.failure.value, "reason": failed.detail[:1000]}
+    return move_task(
+        tx,
+        task,
+        TaskState.QUEUED,
+        "task_not_accepted",
+        about=about,
+        attempt_id=following.id,
+        failure=failed.failure,
+        reason=failed.detail[:2000],
+    )
+
+
+def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
+    """Pass a task to the next of its chain, if the failure is such a one; return it, and why somebody stands in."""
+    following = fallback.handed_on(task, failure, plan.policy)
+    if following is None:
+        return task, attempt.stands_in if task.passed_over else ""
+    because = fallback.why(attempt.agent, attempt.model, failure)
+    told: dict[str, Any] = {
+        "was": fallback.entry(attempt.agent, attempt.model),
+        "agent": following[0],
+        "model": following[1],
+        "because": because,
+    }
+    tx.append(happened("task_handed_on", MACHINE, plan=plan, task=task, attempt=attempt, **told))
+    return tx.update(Task, task.id, passed_over=task.passed_over + 1, call_failures=0), because
+
+
+def cancel_attempt(
+    tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
+) -> None:
+    """End an attempt because a person said so; its task is dealt with by whoever asked."""
+    ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
+    _withdraw_questions(tx, ended)
+    _withdraw_reviews(tx, ended)
+    _end_open_runs(tx, attempt, RunState.CANCELLED)
+
+
+def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
+    """Queue a task again whose attempt a person's decision has ended; one that is still ending is left to its end."""
+    last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    going = task.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
+    if last is None or not going or last.state is not AttemptState.CANCELLED:
+        return task
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    following = new_attempt(tx, ids, plan, task, n=last.n + 1, evidence=last.evidence)
+    about: dict[str, Any] = {"n": following.n}
+    return move_task(tx, task, TaskState.QUEUED, "task_reopened", actor, about=about, attempt_id=following.id)
+
+
+def move_question(tx: Tx, question: Question, target: QuestionState, actor: str, **facts: Any) -> Question:
+    """Close a question and say so."""
+    step("question", QUESTION, question.id, question.state, target)
+    closed = tx.update(
+        Question,
+        question.id,
+        expect={"state": question.state},
+        state=target,
+        answered_by=actor,
+        answered_at=tx.now(),
+        **facts,
+    )
+    plan = need(tx.get(Plan, question.plan_id), "the plan")
+    event = f"question_{target.value.lower()}"
+    tx.append(happened(event, actor, plan=plan, question=question.id, answer=closed.answer))
+    return closed
+
+
+def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
+    """Take back what an attempt asked that is over; a question that nobody else waits for is closed."""
+    for question in tx.find(Question, id=attempt.questions) if attempt.questions else ():
+        if question.state is QuestionState.OPEN:
+            left = tuple(one for one in question.asked_by if one != attempt.id)
+            if left:
+                tx.update(Question, question.id, asked_by=left)
+            else:
+                move_question(tx, question, QuestionState.WITHDRAWN, MACHINE)
+
+
+def withdraw_escalations(tx: Tx, actor: str, *, plan_id: str = "", task_id: str = "") -> None:
+    """Take back what was asked about tasks that were given up: somebody has decided otherwise."""
+    for question in open_ones(tx, plan_id=plan_id, task_id=task_id):
+        move_question(tx, question, QuestionState.WITHDRAWN, actor)
+
+
+def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Review:
+    """Bring a review to its end and say so: what it found is a claim, so the event has its numbers and its hash."""
+    step("review", REVIEW, review.id, review.state, target)
+    ended = tx.update(
+        Review, review.id, expect={"state": review.state}, state=target, ended_at=tx.now(), **facts
+    )
+    told: dict[str, Any] = {
+        "review": ended.id,
+        "state": target.value,
+        "patch_sha256": ended.patch_sha256,
+        "findings": len(ended.findings),
+        "blocking": len(blocking(ended.findings)),
+        "findings_sha256": said_hash(ended.summary, ended.findings),
+        "problem": ended.problem[:500],
+    }
+    run = need(tx.get(Run, ended.run_id), "the reviewer's run")
+    tx.append(happened("review_ended", MACHINE, plan=_plan(tx, run), run=run, **told))
+    return ended
+
+
+def _withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
+    """An attempt that is over waits for no reviewer."""
+    for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
+        move_review(tx, review, ReviewState.WITHDRAWN)
+
+
+def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
+    """An attempt that is over has no run that is not."""
+    for run in tx.find(Run, attempt_id=attempt.id):
+        if run.state not in ENDED_RUN:
+            ways = {RunState.RUNNING: "lost", RunState.QUEUED: "not_started"}
+            move_run(tx, run, target, ended_by=ways.get(run.state, run.ended_by), **facts)

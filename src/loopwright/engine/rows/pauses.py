@@ -1,0 +1,131 @@
+"""Pausing a loop that has spent what it may, asking a person about it, and going on."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from loopwright.core.policy import overspent
+from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.overspent import Over
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Run
+from loopwright.core.values.errors import Refused
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    LIVE_ATTEMPT,
+    AttemptState,
+    LoopState,
+    QuestionState,
+)
+from loopwright.core.values.waiting import too_long
+from loopwright.engine.rows import questions
+from loopwright.engine.rows.moves import MACHINE, move_loop, move_question, need
+from loopwright.engine.rows.reservations import freed
+from loopwright.ports import Ids, Tx
+
+
+def pause_and_ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None = None) -> Loop:
+    """Pause the loop of a plan that may spend no more, and ask a person; return the loop as it is then.
+
+    One that goes on by itself later does so unless the plan is not to wait for limits.
+    """
+    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.state is not LoopState.RUNNING:
+        return loop
+    if over.until is not None and not _waits(tx, plan, over):
+        over = replace(over, until=None)
+    _ask(tx, ids, plan, over, run)
+    reason = over.reason(plan.id)
+    return move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason, resume_at=over.until)
+
+
+def _waits(tx: Tx, plan: Plan, over: Over) -> bool:
+    now = tx.now()
+    return plan.policy.wait_for_limits and not too_long(plan.policy, since=now, until=over.until, now=now)
+
+
+def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
+    question = Question(
+        id=ids(Kind.QUESTION),
+        project_id=plan.project_id,
+        loop_id=plan.loop_id,
+        plan_id=plan.id,
+        task_id=(run.task_id or "") if run else "",
+        run_id=run.id if run else "",
+        kind=overspent.ASKED,
+        key=over.setting,
+        text=over.why,
+        options=over.options,
+        deadline=over.until,
+        created_at=tx.now(),
+    )
+    tx.insert(question)
+    tx.append(
+        happened("question_asked", MACHINE, plan=plan, run=run, question=question.id, text=question.text)
+    )
+
+
+def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
+    """Take a person's answer about a budget; return the command that it stands for, with its arguments."""
+    plan = need(tx.get(Plan, question.plan_id), "the plan")
+    field = CAPS[question.key]
+    found = overspent.meaning(answer, question.options, limit=getattr(plan.policy, field))
+    if found is None:
+        hint = f"one of {', '.join(question.options)}; the amount may be another"
+        raise Refused(f"{answer!r} is no answer to this question", hint=hint)
+    verb, limits = found
+    move_question(tx, question, QuestionState.ANSWERED, actor, answer=answer)
+    return verb, dict(zip((field,), limits, strict=False))
+
+
+def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
+    """Give a plan other limits. Whoever names one knows what was spent, and that some of it nobody knows."""
+    said = [f"{name} {_amount(limits[field])}" for name, field in CAPS.items() if field in limits]
+    tx.append(happened("limits_set", actor, plan=plan, changes=said))
+    tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
+    tx.update(Project, plan.project_id, unknown_costs=0)
+    told = {plan.id}
+    if "max_loop_cost_micros" in limits:
+        told |= {one.id for one in tx.find(Plan, loop_id=plan.loop_id)}
+    if "max_project_cost_micros" in limits:
+        told |= {one.id for one in tx.find(Plan, project_id=plan.project_id)}
+    for one in tx.find(Plan, id=told):
+        if one.unknown_costs:
+            tx.update(Plan, one.id, unknown_costs=0)
+    freed(tx, plan.project_id)
+
+
+def _amount(limit: int | None) -> str:
+    return "none" if limit is None else overspent.dollars(limit)
+
+
+def go_on_by_itself(tx: Tx, loop: Loop) -> None:
+    """End a pause whose time is over."""
+    plan = need(tx.get(Plan, loop.plan_id or ""), "the plan")
+    for question in tx.find(Question, loop_id=loop.id, kind=overspent.ASKED, state=QuestionState.OPEN):
+        move_question(tx, question, QuestionState.EXPIRED, MACHINE)
+    if plan.status in ENDED_PLAN:
+        tx.update(Loop, loop.id, resume_at=None)
+    else:
+        go_on(tx, plan, loop, MACHINE)
+
+
+def go_on(tx: Tx, plan: Plan, loop: Loop, actor: str) -> None:
+    """Let a loop run, and everything in it that only waited for that."""
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+    parked = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
+    # What waits for an answer goes on when it has one.
+    for attempt in (one for one in parked if not questions.open_of(tx, one)):
+        tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
+    for attempt in live(tx, plan):
+        tx.update(Attempt, attempt.id, interrupt="", wait_reason="")
+
+
+def live(tx: Tx, plan: Plan) -> list[Attempt]:
+    """Return the attempts that a leg carries on; a cancelled one is past pausing and resuming."""
+    states = LIVE_ATTEMPT - {AttemptState.QUEUED, AttemptState.WAITING}
+    found = tx.find(Attempt, plan_id=plan.id, state=states)
+    return [attempt for attempt in found if attempt.interrupt != "cancel"]

@@ -1,0 +1,269 @@
+"""People in the loop: what runs ask, who waits for the answer, and what follows from it."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+
+from loopwright.core.gates.contradictions import KIND
+from loopwright.core.gates.gates import task_commands
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.awaited import Question
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Attempt, Command, Plan, Run, Task
+from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.permissions import Permissions, access_of, to_run_checks
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import AttemptState, QuestionState, TaskState
+from loopwright.core.values.visible import shortened
+from loopwright.engine.rows.moves import MACHINE, move_attempt, move_question, move_task, need
+from loopwright.ports import Ids, Tx
+
+SCOPES: Final = ("run", "loop", "project")
+YES: Final = "yes"
+NO: Final = "no"
+_PERMISSION: Final = "permission"
+_TOLD: Final = 500
+"""So much of a question is told where it is only mentioned."""
+_DIGITS: Final = 9
+"""A longer row of digits is no number of an option."""
+
+
+def wait_for_answers(
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    attempt: Attempt,
+    run: Run,
+    asked: Sequence[Asking],
+    *,
+    fence: int,
+    **saved: Any,
+) -> Attempt:
+    """Write down what a run asks, and park its attempt until that is answered, or too late.
+
+    What was settled while the run went on is asked nobody again: the attempt goes on at once with the answer.
+    """
+    found = _ask(tx, ids, plan, attempt, run, asked)
+    open_ones = [one for one in found if one.state is QuestionState.OPEN]
+    due = [one.deadline for one in open_ones if one.deadline is not None]
+    parked = move_attempt(
+        tx,
+        attempt,
+        AttemptState.WAITING,
+        fence=fence,
+        interrupt="",
+        wake_at=min(due, default=None) if open_ones else tx.now(),
+        wait_reason=shortened(f"asks: {open_ones[0].text}", _TOLD) if open_ones else "it has its answer",
+        questions=tuple(dict.fromkeys((*attempt.questions, *(one.id for one in found)))),
+        **saved,
+    )
+    task = need(tx.get(Task, attempt.task_id), "the task")
+    if open_ones and task.status is TaskState.RUNNING:
+        move_task(tx, task, TaskState.AWAITING_RESPONSE, "task_awaiting")
+    return parked
+
+
+def _ask(
+    tx: Tx, ids: Ids, plan: Plan, attempt: Attempt, run: Run, asked: Sequence[Asking]
+) -> tuple[Question, ...]:
+    """Write down what a run asks; a permission that another run asks for already is the same question."""
+    found: dict[str, Question] = {}
+    for asking in asked:
+        question = (
+            _settled(tx, plan, attempt, run, asking)
+            or _same(tx, plan, asking)
+            or _new(tx, ids, plan, run, asking)
+        )
+        if attempt.id not in question.asked_by:
+            question = tx.update(Question, question.id, asked_by=(*question.asked_by, attempt.id))
+        event = "question_asked" if len(question.asked_by) == 1 else "question_joined"
+        told = shortened(question.text, _TOLD)
+        tx.append(happened(event, MACHINE, plan=plan, run=run, question=question.id, text=told))
+        found[question.id] = question
+    return tuple(found.values())
+
+
+def _same(tx: Tx, plan: Plan, asking: Asking) -> Question | None:
+    if asking.wish is None:
+        return None
+    known = tx.find(
+        Question, project_id=plan.project_id, key=asking.wish.key, state=QuestionState.OPEN, limit=1
+    )
+    return known[0] if known else None
+
+
+def _settled(tx: Tx, plan: Plan, attempt: Attempt, run: Run, asking: Asking) -> Question | None:
+    """Return a permission that a person settled for this run too since it began, and of which it cannot know."""
+    if asking.wish is None or run.started_at is None:
+        return None
+    known = tx.find(
+        Question,
+        project_id=plan.project_id,
+        key=asking.wish.key,
+        state=QuestionState.ANSWERED,
+        order_by=("-answered_at",),
+    )
+    latest = next((one for one in known if _holds(one, plan, attempt)), None)
+    return latest if latest and latest.answered_at and latest.answered_at > run.started_at else None
+
+
+def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
+    within, now = plan.policy.answer_within_s, tx.now()
+    question = Question(
+        id=ids(Kind.QUESTION),
+        project_id=plan.project_id,
+        loop_id=plan.loop_id,
+        plan_id=plan.id,
+        task_id=run.task_id or "",
+        run_id=run.id,
+        kind=asking.kind,
+        key=asking.wish.key if asking.wish else asking.key,
+        text=asking.text,
+        options=asking.options,
+        # Nothing is ever taken for a yes, whatever an adapter hands on.
+        default=None if asking.kind == _PERMISSION else asking.default,
+        # Work that waits for a decision is finished: nothing is lost by waiting longer.
+        deadline=None if within is None or asking.kind == KIND else now + timedelta(seconds=within),
+        created_at=now,
+    )
+    tx.insert(question)
+    return question
+
+
+def of_attempt(tx: Tx, attempt: Attempt) -> list[Question]:
+    """Return what an attempt asked and waits for, or waited for last."""
+    return tx.find(Question, id=attempt.questions, order_by=("created_at",)) if attempt.questions else []
+
+
+def open_of(tx: Tx, attempt: Attempt) -> list[Question]:
+    """Return what an attempt still waits for."""
+    return [one for one in of_attempt(tx, attempt) if one.state is QuestionState.OPEN]
+
+
+def answer(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Take a person's answer, and let everyone who waited for it go on."""
+    question = tx.get(Question, command.target)
+    if question is None:
+        raise NotFound(f"there is no question {command.target}", hint="`loopwright questions` lists them")
+    if question.state is not QuestionState.OPEN:
+        known = f": {question.answer}" if question.answer else ""
+        raise Refused(
+            f"the question is {question.state.value.lower()} already{known}", hint=_too_late(tx, question)
+        )
+    said = str(command.arguments.get("answer") or "").strip()
+    text = _checked(question, said, other=bool(command.arguments.get("other")))
+    scope = refuse_scope(question, command)
+    move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
+    waiting = _wake(tx, question)
+    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+
+
+def _too_late(tx: Tx, question: Question) -> str:
+    """Say how a word of a person's still gets to a task whose question is over."""
+    task = tx.get(Task, question.task_id) if question.task_id else None
+    if task is None:
+        return "`loopwright questions` lists what is still open"
+    again = f"`{to_type('retry', task.key, note='…')}` tries it again with what you say"
+    if task.status is TaskState.COMPLETE:
+        return f"it has landed: `{to_type('reject', task.key, note='…')}` sends it back with what you say"
+    if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+        return again
+    return (
+        f"its agent goes on with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
+    )
+
+
+def refuse_scope(question: Question, command: Command) -> str:
+    """Return how far an answer is to go, or refuse what this question has not."""
+    scope = str(command.arguments.get("for") or "run")
+    if scope not in SCOPES:
+        raise Refused(f"an answer cannot hold for {scope!r}", hint=f"one of {', '.join(SCOPES)}")
+    if scope != "run" and question.kind != _PERMISSION:
+        raise Refused("only the answer to a permission can hold for more than the run that asked")
+    return scope
+
+
+def _checked(question: Question, text: str, *, other: bool = False) -> str:
+    if not text:
+        raise Refused(
+            "the answer is empty", hint=f"one of {', '.join(question.options)}" if question.options else ""
+        )
+    if question.kind == _PERMISSION:
+        short = {"y": YES, "n": NO}.get(text.lower(), text.lower())
+        if short not in (YES, NO):
+            raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
+        return short
+    if not question.options or other:
+        return text
+    # The number of an option stands for it.
+    if text.isdecimal() and len(text) <= _DIGITS and 1 <= int(text) <= len(question.options):
+        return question.options[int(text) - 1]
+    for option in question.options:
+        if option.casefold() == text.casefold():
+            return option
+    # An answer cannot be taken back: what nobody offered is a slip, unless it is said that it is none.
+    raise Refused(
+        f"there is no option {text}",
+        hint=f"1 to {len(question.options)}, or one of {', '.join(question.options)}; "
+        "--other gives an answer that is none of them",
+    )
+
+
+def _wake(tx: Tx, question: Question) -> int:
+    """Let those go on that wait for nothing else; return how many that are."""
+    count = 0
+    for attempt in tx.find(Attempt, id=question.asked_by, state=AttemptState.WAITING):
+        if not open_of(tx, attempt):
+            tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
+            count += 1
+    return count
+
+
+def overdue(tx: Tx, attempt: Attempt) -> str:
+    """Let questions expire whose time is over, with their default for an answer; return one that has none."""
+    now = tx.now()
+    unanswered = ""
+    for question in of_attempt(tx, attempt):
+        one = question
+        if one.state is QuestionState.OPEN and one.deadline is not None and one.deadline <= now:
+            one = move_question(tx, one, QuestionState.EXPIRED, MACHINE, answer=one.default)
+        if one.state is QuestionState.EXPIRED and one.answer is None:
+            unanswered = one.text
+    return unanswered
+
+
+def permissions(tx: Tx, plan: Plan, task: Task, attempt: Attempt, *, contained: bool) -> Permissions:
+    """Return what a run of this attempt may do now: the policy, the checks, and what people said before."""
+    answers: dict[str, list[str]] = {YES: [], NO: []}
+    settled = tx.find(
+        Question,
+        project_id=plan.project_id,
+        kind=_PERMISSION,
+        state=QuestionState.ANSWERED,
+        order_by=("answered_at",),
+    )
+    latest = {one.key: one for one in settled if _holds(one, plan, attempt)}
+    for key, question in latest.items():
+        answers[question.answer or NO].append(key)
+    return Permissions(
+        access=access_of(plan.policy.permission_mode, contained=contained),
+        commands=_commands(plan, task),
+        granted=tuple(answers[YES]),
+        refused=tuple(answers[NO]),
+    )
+
+
+def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
+    """Return what may be run: the list of the policy, and the checks, which are run on the agent's work anyway."""
+    checks = [gate.command for gate in task_commands(plan, task)]
+    if checks:
+        checks = [*filter(None, (plan.policy.dependencies, plan.policy.setup)), *checks]
+    return tuple(dict.fromkeys((*plan.policy.allowed_commands, *to_run_checks(checks))))
+
+
+def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:
+    # Whoever asked is answered in any case: also by an answer for the loop of another that asked the same.
+    if question.holds_for == "project" or attempt.id in question.asked_by:
+        return True
+    return question.holds_for == "loop" and question.loop_id == plan.loop_id

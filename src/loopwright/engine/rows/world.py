@@ -1,0 +1,217 @@
+"""Everything the engine works with, as one value that `app` puts together."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loopwright.core.replies.discoveries import Noticed
+from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.accounts import Accounts
+from loopwright.core.values.errors import Refused
+from loopwright.core.values.homes import HomeView
+from loopwright.engine.memory.ledger import Ledger
+from loopwright.engine.memory.own_writes import OwnWrites
+from loopwright.engine.memory.room import Room
+from loopwright.ports import (
+    HELD_OUT,
+    PATCHES,
+    Agent,
+    Clock,
+    DependencyCache,
+    Engine,
+    Files,
+    Forge,
+    Gate,
+    Ids,
+    Invocation,
+    Keepers,
+    Membership,
+    NoSandbox,
+    Repository,
+    Sandbox,
+    Source,
+    Store,
+    ToolServer,
+)
+
+if TYPE_CHECKING:
+    from loopwright.engine.memory.gate_turns import GateTurns
+    from loopwright.engine.memory.underway import Underway
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HomePaths:
+    """Where a home keeps its files. Only checked ids become parts of a path."""
+
+    root: Path
+
+    def run(self, run_id: str) -> Path:
+        """Return the directory of one run."""
+        return self.root / "runs" / run_id
+
+    def workspace(self, attempt_id: str) -> Path:
+        """Return the workspace of one attempt."""
+        return self.root / "workspaces" / attempt_id
+
+    def tree(self, run_id: str) -> Path:
+        """Return the private tree that one gate run works in, or that a review looks at."""
+        return self.root / "trees" / run_id
+
+    def user(self, subject: str) -> Path:
+        """Return what HOME is for the runs of one attempt, or for one gate run."""
+        return self.root / "users" / subject
+
+    def held_out(self) -> Path:
+        """Return the folder with the files of held-out checks, by their hash."""
+        return self.root / HELD_OUT
+
+    def cache(self) -> Path:
+        """Return the folder of shared dependency caches."""
+        return self.root / "cache"
+
+    def archive(self, attempt_id: str) -> Path:
+        """Return where the files of an attempt are kept that git cannot record."""
+        return self.root / "archives" / f"{attempt_id}.tar.gz"
+
+    def kept_patches(self) -> Path:
+        """Return the folder for diffs that must not be lost."""
+        return self.root / PATCHES
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Me:
+    """Who this worker is."""
+
+    host_id: str
+    boot_id: str
+    hostname: str
+    pid: int
+    slots: int
+    version: str
+    lease_s: float = 15.0
+    project_id: str | None = None
+    """The one project that it starts work for; None for all of them."""
+
+
+MakeEnvironment = Callable[[Plan, Invocation | None, Mapping[str, str]], dict[str, str]]
+"""Builds a child's complete environment: allow-listed names, what the adapter sets, and the given values."""
+
+MakeView = Callable[[Mapping[str, str], Invocation | None, Path], tuple[dict[str, str], HomeView | None]]
+"""Gives a child with this environment a HOME of its own at a place: returns its environment with that, and the view."""
+
+
+def the_users_own(
+    env: Mapping[str, str],
+    invocation: Invocation | None,  # noqa: ARG001 - whatever it needs is there
+    place: Path,  # noqa: ARG001
+) -> tuple[dict[str, str], None]:
+    """Leave HOME as it is."""
+    return dict(env), None
+
+
+def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
+    raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
+
+
+def _nothing_underway() -> "Underway":
+    # Not at the top: commands that only look at a home are quick because they do without asyncio.
+    from loopwright.engine.memory.underway import Underway
+
+    return Underway()
+
+
+def _gate_turns() -> "GateTurns":
+    from loopwright.engine.memory.gate_turns import GateTurns
+
+    return GateTurns()
+
+
+def no_source(kind: str) -> Source | None:  # noqa: ARG001
+    """Know no work source: then none is told or followed."""
+    return None
+
+
+def _no_files(folder: Path, files: Files, seen: Files) -> bool:  # noqa: ARG001
+    return False
+
+
+async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
+    return ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class World:
+    """The ports of one worker."""
+
+    me: Me
+    paths: HomePaths
+    store: Store
+    clock: Clock
+    ids: Ids
+    chance: Callable[[], float]
+    keepers: Keepers
+    repository: Callable[[Project], Repository]
+    agent: Callable[[str], Agent]
+    gate: Gate
+    engine: Engine
+    membership: Membership
+    environment: MakeEnvironment
+    secrets: Callable[[Mapping[str, str], Sequence[str]], tuple[str, ...]]
+    """Picks the values out of an environment that must never be printed; those that the user listed count too."""
+    workspace_values: Callable[[Path], Mapping[str, str]]
+    """Variables that keep git inside a workspace."""
+    may_act: Callable[[], bool]
+    """False once this worker's lease has lapsed by its own clock: then nothing outside is changed any more."""
+    own_sources: Callable[[Mapping[str, str], Path, Path], Mapping[str, str]] = lambda env, _checkout, _tree: (
+        env
+    )
+    """Returns an environment that loads a workspace's modules where it would have loaded those of the checkout."""
+    asked: Callable[[Path, Sequence[str]], tuple[Asking, ...]] = lambda _directory, _secrets: ()
+    """Reads what a run asked by its tool, from its directory, without these secrets."""
+    discovered: Callable[[Path, Sequence[str]], tuple[Noticed, ...]] = lambda _directory, _secrets: ()
+    """Reads what work a run noted by its tool and left to others, in the same way."""
+    forget_noted: Callable[[Path], None] = lambda _directory: None
+    """Removes from a run's directory what it noted by its tools."""
+    redact: Callable[[str, Sequence[str]], str] = lambda text, _secrets: text
+    """Takes these secrets, and what looks like one, out of a text that is to be stored."""
+    tools: Callable[[Path], Mapping[str, ToolServer]] = lambda _directory: {}
+    """Returns the tools that a run is given, for its directory."""
+    home_view: MakeView = the_users_own
+    settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
+    """Reads the files at these places below a folder; None for what is no plain text file."""
+    carry_transcript: Callable[[HomeView, str, Path], None] = lambda _view, _session, _cwd: None
+    """Gives the user a copy of what was said in a conversation that a run had in a folder."""
+    forget_sessions: Callable[[Path], None] = lambda _place: None
+    """Removes the conversations of runs that had their HOME at this place."""
+    accounts: Accounts = field(default_factory=dict)
+    """The accounts of each agent that has more than its usual one, in the order of the settings."""
+    sandbox: Callable[[], Sandbox] = NoSandbox
+    """Returns what contains agents and gates; asked when the first of them starts, because it is tried out then."""
+    network: str = "on"
+    """Who may use the network in there: `on`, `agents` or `off`."""
+    borrowed: Callable[[Project], Awaitable[tuple[Path, ...]]] = _nothing_borrowed
+    """Returns the folders outside of a workspace that its git reads objects from."""
+    forge: Callable[[Plan, str], Forge] = _no_forge
+    """Returns the repository on a forge that a remote's address means, for a plan whose submitter may lend its token;
+    raises `Refused` with what to do."""
+    source: Callable[[str], Source | None] = no_source
+    """Returns what reads and writes a kind of work source; None when this worker does not know it."""
+    put_files: Callable[[Path, Files, Files], bool] = _no_files
+    """Replaces files in a folder atomically, unless one of them is no longer what was seen; then nothing is written."""
+    own_writes: OwnWrites = field(default_factory=OwnWrites)
+    """What was written like that: no agent is blamed for it."""
+    ledger: Ledger = field(default_factory=Ledger)
+    underway: "Underway" = field(default_factory=_nothing_underway)
+    gate_turns: "GateTurns" = field(default_factory=_gate_turns)
+    room: Room = field(default_factory=Room)
+    """Room on the disk of the home."""
+    dependencies: DependencyCache | None = None
+    """Dependencies that were installed before; None where every workspace installs its own."""
+    caches: bool = True
+    """Whether dependency caches are shared among workspaces."""
+    project_ids: dict[str, str] = field(default_factory=dict)
+    """The project of each plan that was asked for: it never changes."""
+    port_first: int = 20000
+    port_count: int = 10

@@ -1,0 +1,96 @@
+"""What is said of a task that is under way: what its agent does, or what it waits for."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.policy.budget import WAITS
+from loopwright.core.rows.model import Attempt, Run, Task
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.states import AttemptState, RunState, TaskState
+from loopwright.engine.rows.world import HomePaths
+
+SETS_UP: Final = ("running setup", "installing dependencies")
+"""How it is said that a command of the project's prepares the workspace."""
+ANSWERED: Final = "it has its answer, and goes on when the plan does"
+"""What a task does that asked a person and was answered."""
+
+
+def preparing(
+    attempt: Attempt | None, runs: list[Run], policy: Policy, lasted: Callable[[Run], float | None]
+) -> str:
+    """Return what an agent waits for before it starts: the workspace, a command that prepares it, or a free slot."""
+    if attempt is None or not (policy.setup or policy.dependencies):
+        return "making the workspace, or waiting for a free slot"
+    setup, dependencies = f"setup_{attempt.base_sha}", f"dependencies_{attempt.base_sha}"
+    mine = [one for one in runs if one.attempt_id == attempt.id and one.label in (setup, dependencies)]
+    last = max(mine, key=lambda one: one.created_at, default=None)
+    if last is not None and last.state is RunState.RUNNING:
+        runs_setup = last.label == setup
+        word, command = (SETS_UP[0], policy.setup) if runs_setup else (SETS_UP[1], policy.dependencies)
+        return f"{word} for {lasted(last) or 0:.0f} s: {command or policy.dependencies}"
+    done = last is not None and last.label == setup and last.state is not RunState.QUEUED
+    return "waits for a free slot" if done else "making the workspace"
+
+
+def doing(
+    task: Task,
+    attempt: Attempt | None,
+    waiting_for: list[str],
+    resting: str,
+    now: datetime,
+    paths: HomePaths,
+    reviewer: str,
+    held_up: str,
+) -> str:
+    """Say what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
+    if attempt is None:
+        if task.status is TaskState.QUEUED and task.taken_by:
+            failed = f"; not accepted: {task.reason}" if task.reason else ""
+            return f"with {task.taken_by} in {task.taken_dir}{failed}"
+        if task.status is TaskState.QUEUED and waiting_for:
+            return "waits for " + ", ".join(waiting_for)
+        if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
+            return f"tries again at {task.not_before:%H:%M:%S} UTC"
+        return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+    if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
+        return ANSWERED
+    if task.status is TaskState.AWAITING_RESPONSE:
+        return attempt.wait_reason.removeprefix("asks: ")
+    if attempt.state is AttemptState.WAITING and attempt.wait_reason == WAITS and not resting:
+        return WAITS
+    if attempt.state is AttemptState.WAITING:
+        if attempt.wake_at and attempt.wake_at <= now:
+            return f"parked: {resting}" if resting else "goes on with the next free slot"
+        until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
+        reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
+        return f"parked{until}: {reason}"
+    words = {
+        AttemptState.PREPARING: held_up,
+        AttemptState.CHECKING: "checking the result",
+        AttemptState.LANDING: "landing",
+    }
+    if attempt.state in words:
+        return words[attempt.state]
+    if resting and attempt.interrupt:
+        return "is asked to stop; its work is kept"
+    seen = progress(paths.run(attempt.run_id or "")).get("text", "") or "working"
+    if resting:
+        return f"may finish, then nothing more starts: {seen}"
+    return f"{reviewer} reviews it: {seen}" if reviewer else seen
+
+
+def progress(directory: Path) -> dict[str, Any]:
+    """Return what an agent was last seen doing; empty when nothing is known."""
+    return read_json(directory / "progress.json")
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """Return what a file says; empty when it is not there, or half written."""
+    try:
+        found = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,188 @@
+"""How well a project's plans went: tries, time, cost, and which tasks needed more than their share. From rows alone."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import AttemptState, TaskState
+from loopwright.engine.rows.standing import word_of
+from loopwright.ports import Tx
+
+FLAKY_ABOVE = 2
+"""A task that needed more attempts than this is named."""
+_JUDGED = (AttemptState.LANDED, AttemptState.REJECTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlakyTask:
+    """A task that needed more attempts than most."""
+
+    plan_id: str
+    key: str
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What a number of tasks took together."""
+
+    tasks: int = 0
+    completed: int = 0
+    failed: int = 0
+    """Tasks that agents were set to work on; what a person blocked before is nobody's failure."""
+    attempts: int = 0
+    """Those that were judged: what the machine broke off is nobody's try."""
+    retries: int = 0
+    """Attempts beyond the first of each task."""
+    begun: int = 0
+    """All that an agent was started in: with those that were broken off, and those that go on."""
+    broken_off: int = 0
+    first_pass: int = 0
+    """Tasks whose first attempt landed and stayed."""
+    first_pass_rate: float | None = None
+    """Of the tasks that were completed or failed; None when there is none."""
+    agent_runs: int = 0
+    agent_seconds: float = 0.0
+    gate_runs: int = 0
+    gate_seconds: float = 0.0
+    cost_micros: int = 0
+    unknown_costs: int = 0
+    """Runs whose cost nobody knows: they are not in the sum."""
+    cost_estimated: bool = False
+    """Some of it is by the table of prices."""
+    flaky: tuple[FlakyTask, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanFigures:
+    """What one plan took."""
+
+    plan_id: str
+    loop_id: str
+    loop: str
+    title: str
+    status: str
+    state: str
+    """How it stands, in one word: see `engine.rows.standing`."""
+    outcome: str | None
+    loop_state: str
+    """Empty when its loop drives another plan by now."""
+    started_at: datetime | None
+    ended_at: datetime | None
+    wall_seconds: float | None
+    """From its start to its end, waits included; None while it goes on."""
+    figures: Figures
+
+
+def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
+    """Return what a plan took."""
+    loop = tx.get(Loop, plan.loop_id)
+    outcome = plan.outcome.value if plan.outcome is not None else None
+    driven = loop.state.value if loop is not None and loop.plan_id == plan.id else ""
+    ended = plan.verified_at or plan.completed_at
+    started = plan.executed_at
+    return PlanFigures(
+        plan_id=plan.id,
+        loop_id=plan.loop_id,
+        loop=loop.name if loop is not None else "",
+        title=plan.title,
+        status=plan.status.value,
+        state=word_of(plan.status.value, outcome, driven),
+        outcome=outcome,
+        loop_state=driven,
+        started_at=started,
+        ended_at=ended,
+        wall_seconds=(ended - started).total_seconds() if started and ended else None,
+        figures=_figures(
+            tx.find(Task, plan_id=plan.id, order_by=("position",)),
+            tx.find(Attempt, plan_id=plan.id),
+            tx.find(Run, plan_id=plan.id),
+        ),
+    )
+
+
+def together(plans: Sequence[PlanFigures]) -> Figures:
+    """Return what several plans took together."""
+    each = [one.figures for one in plans]
+
+    def total(name: str) -> int:
+        return sum(getattr(one, name) for one in each)
+
+    settled = total("completed") + total("failed")
+    return Figures(
+        tasks=total("tasks"),
+        completed=total("completed"),
+        failed=total("failed"),
+        attempts=total("attempts"),
+        retries=total("retries"),
+        begun=total("begun"),
+        broken_off=total("broken_off"),
+        first_pass=total("first_pass"),
+        first_pass_rate=total("first_pass") / settled if settled else None,
+        agent_runs=total("agent_runs"),
+        agent_seconds=sum(one.agent_seconds for one in each),
+        gate_runs=total("gate_runs"),
+        gate_seconds=sum(one.gate_seconds for one in each),
+        cost_micros=total("cost_micros"),
+        unknown_costs=total("unknown_costs"),
+        cost_estimated=any(one.cost_estimated for one in each),
+        flaky=_most(task for one in each for task in one.flaky),
+    )
+
+
+def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> Figures:
+    judged: dict[str, list[Attempt]] = {task.id: [] for task in tasks}
+    for attempt in sorted(attempts, key=lambda one: one.n):
+        # A look that found something did what it is for: it is no try that failed.
+        if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
+            judged[attempt.task_id].append(attempt)
+    agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at is not None]
+    started = {run.attempt_id for run in agents}
+    # A workspace that is made ready ahead is no try yet, and work that a person did is no agent's.
+    begun = [one for one in attempts if one.id in started]
+    tried = {one.task_id for one in begun}
+    completed = [task for task in tasks if task.status is TaskState.COMPLETE]
+    failed = sum(task.status is TaskState.ERROR and task.id in tried for task in tasks)
+    at_once = sum(_landed_first(judged[task.id]) for task in completed)
+    settled = len(completed) + failed
+    gates = [run for run in runs if run.role not in AGENT_ROLES and run.started_at is not None]
+    return Figures(
+        tasks=len(tasks),
+        completed=len(completed),
+        failed=failed,
+        attempts=sum(len(tries) for tries in judged.values()),
+        retries=sum(max(0, len(tries) - 1) for tries in judged.values()),
+        begun=len(begun),
+        broken_off=sum(one.state is AttemptState.BROKEN for one in begun),
+        first_pass=at_once,
+        first_pass_rate=at_once / settled if settled else None,
+        agent_runs=len(agents),
+        agent_seconds=_seconds(agents),
+        gate_runs=len(gates),
+        gate_seconds=_seconds(gates),
+        cost_micros=sum(run.cost_micros or 0 for run in agents),
+        unknown_costs=sum(run.cost_micros is None and run.ended_at is not None for run in agents),
+        cost_estimated=any(run.cost_estimated for run in agents),
+        flaky=_most(
+            FlakyTask(plan_id=task.plan_id, key=task.key, attempts=len(judged[task.id]))
+            for task in tasks
+            if len(judged[task.id]) > FLAKY_ABOVE
+        ),
+    )
+
+
+def _landed_first(tries: Sequence[Attempt]) -> bool:
+    # Where more followed, a person took the first one back.
+    return len(tries) == 1 and tries[0].state is AttemptState.LANDED
+
+
+def _most(tasks: Iterable[FlakyTask]) -> tuple[FlakyTask, ...]:
+    return tuple(sorted(tasks, key=lambda one: (-one.attempts, one.plan_id, one.key)))
+
+
+def _seconds(runs: Iterable[Run]) -> float:
+    return sum(
+        (run.ended_at - run.started_at).total_seconds() for run in runs if run.started_at and run.ended_at
+    )

@@ -1,0 +1,84 @@
+"""What people and machines see of reviews."""
+
+from dataclasses import dataclass
+
+from loopwright.core.replies.reviews import Finding, blocking
+from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run
+from loopwright.core.values.states import ReviewState
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewView:
+    """One review of an attempt."""
+
+    id: str
+    n: int
+    state: str
+    agent: str
+    model: str | None
+    run_id: str
+    patch_sha256: str
+    reasons: tuple[str, ...]
+    problem: str
+    summary: str
+    findings: tuple[Finding, ...]
+
+    @property
+    def in_words(self) -> str:
+        """What came of it, as half a line."""
+        by = " ".join(filter(None, (self.agent, self.model)))
+        opinions = sum(one not in blocking(self.findings) for one in self.findings)
+        also = f", {opinions} opinions" if opinions > 1 else ", 1 opinion" if opinions else ""
+        match self.state:
+            case ReviewState.ASKED:
+                return f"{by} looks at it"
+            case ReviewState.CLEAR:
+                return f"{by} found nothing that keeps it from landing{also}"
+            case ReviewState.BLOCKING:
+                return f"{by} objects to {len(blocking(self.findings))}{also}"
+            case ReviewState.UNCLEAR:
+                return f"{by} came to no result: {self.problem}"
+            case _:
+                return f"{by} did not come to its end"
+
+
+def reviews_of(tx: Tx, attempt: Attempt) -> tuple[ReviewView, ...]:
+    """Return the reviews of an attempt, in order, and the one of an earlier attempt that it was held against."""
+    found = tx.find(Review, attempt_id=attempt.id, order_by=("created_at",))
+    if attempt.review_id and attempt.review_id not in {one.id for one in found}:
+        found = [*tx.find(Review, id=[attempt.review_id]), *found]
+    return tuple(
+        ReviewView(
+            id=one.id,
+            n=one.n,
+            state=one.state.value,
+            agent=one.agent,
+            model=one.model,
+            run_id=one.run_id,
+            patch_sha256=one.patch_sha256,
+            reasons=one.reasons,
+            problem=one.problem,
+            summary=one.summary,
+            findings=one.findings,
+        )
+        for one in found
+    )
+
+
+def newest_reviews(tx: Tx, plan: Plan) -> dict[str, str]:
+    """Return how the newest review of each attempt stands that has one."""
+    if plan.policy.review.mode == "off":
+        return {}
+    return {
+        one.attempt_id: one.state.value for one in tx.find(Review, plan_id=plan.id, order_by=("created_at",))
+    }
+
+
+def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
+    """Return who looks at an attempt's work now; empty while nobody does."""
+    if attempt is None:
+        return ""
+    return next(
+        (one.agent or "" for one in runs if one.id == attempt.run_id and one.role is Role.REVIEWER), ""
+    )

@@ -1,0 +1,175 @@
+"""What `doctor` looks at on the machine: Python, git, the platform, containment, agents."""
+
+import os
+import platform
+import re
+import shutil
+import sqlite3
+import sys
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from loopwright.adapters import registry
+from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import OLDEST
+from loopwright.config.resolve import Settings
+from loopwright.services.doctor.probes import LOGIN, FoundAgent, ask, probe_agent
+
+_OLDEST_PYTHON: Final = (3, 11)
+_OLDEST_SQLITE: Final = (3, 35)
+_KEY_VARIABLES: Final[Mapping[str, tuple[str, ...]]] = {
+    "claude": ("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"),
+}
+
+
+class Status(StrEnum):
+    """How bad a finding is."""
+
+    OK = "ok"
+    ABSENT = "absent"
+    """Not there, and not needed."""
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One line of the report."""
+
+    name: str
+    status: Status
+    text: str
+    fix: str = ""
+    """What to do about it."""
+
+
+def python() -> list[Finding]:
+    """Look at the interpreter and the SQLite that it brings."""
+    version = platform.python_version()
+    old_sqlite = sqlite3.sqlite_version_info < _OLDEST_SQLITE
+    text = f"Python {version}, SQLite {sqlite3.sqlite_version}"
+    if sys.version_info < _OLDEST_PYTHON or old_sqlite:
+        fix = "install Python 3.11 or newer, with SQLite 3.35 or newer"
+        return [Finding(name="python", status=Status.FAIL, text=text, fix=fix)]
+    return [Finding(name="python", status=Status.OK, text=text)]
+
+
+def git() -> list[Finding]:
+    """Look at git's version, and whether it knows who commits."""
+    wanted = ".".join(map(str, OLDEST))
+    fix = f"install git {wanted} or newer and see that it is on PATH"
+    if shutil.which("git") is None:
+        return [Finding(name="git", status=Status.FAIL, text="git was not found", fix=fix)]
+    said, problem = ask(("git", "version"), env=user_env())
+    numbers = re.search(r"(\d+)\.(\d+)", said)
+    if numbers is None:
+        return [
+            Finding(name="git", status=Status.FAIL, text=f"git does not work: {problem or said}", fix=fix)
+        ]
+    if (int(numbers[1]), int(numbers[2])) < OLDEST:
+        text = f"{said} is too old: {wanted} is the oldest that merges without a work tree"
+        return [Finding(name="git", status=Status.FAIL, text=text, fix=fix)]
+    return [Finding(name="git", status=Status.OK, text=said), _identity()]
+
+
+def _identity() -> Finding:
+    who = {key: ask(("git", "config", key), env=user_env())[0] for key in ("user.name", "user.email")}
+    if all(who.values()):
+        return Finding(
+            name="identity", status=Status.OK, text=f"commits as {who['user.name']} <{who['user.email']}>"
+        )
+    unset = " and ".join(key for key, value in who.items() if not value)
+    return Finding(
+        name="identity",
+        status=Status.WARN,
+        text=f"git does not know {unset}; commits get a name of Loopwright's own",
+        fix='git config --global user.name "You" && git config --global user.email you@example.com',
+    )
+
+
+def platform_() -> list[Finding]:
+    """Say what this platform can and cannot do."""
+    system, release = platform.system(), platform.release()
+    name = f"{system} {release} ({platform.machine()})"
+    if system == "Darwin":
+        text = f"{name}: no subreaper here, so a process that an agent detaches is found only by its marker"
+        return [Finding(name="platform", status=Status.WARN, text=text, fix="use Linux for unattended work")]
+    if "microsoft" in release.lower():
+        text = f"{name}, which is WSL"
+        fix = "keep repositories and the home in the Linux file system, not under /mnt"
+        return [Finding(name="platform", status=Status.WARN, text=text, fix=fix)]
+    if system == "Linux":
+        return [Finding(name="platform", status=Status.OK, text=f"{name}: fully supported")]
+    text = f"{name}: nobody has tried this one"
+    return [
+        Finding(name="platform", status=Status.WARN, text=text, fix="use Linux, macOS, or WSL on Windows")
+    ]
+
+
+def agents(settings: Settings) -> list[Finding]:
+    """Look for every known agent and ask each for its version; only the one in force has to be there."""
+    names = registry.known_agents()
+    with ThreadPoolExecutor(max_workers=8) as pool:
+        found = list(pool.map(lambda name: probe_agent(name, settings, os.environ), names))
+    findings = [_with_version(_agent(one, settings), one) for one in found]
+    chosen = settings.values.agent
+    if chosen not in names:
+        text = f"there is no agent of this name (from {settings.origin('agent')})"
+        fix = f"set agent to one of {', '.join(names)}"
+        findings.append(Finding(name=f"agent {chosen}", status=Status.FAIL, text=text, fix=fix))
+    return findings
+
+
+def _with_version(finding: Finding, found: FoundAgent) -> Finding:
+    """Warn of a version that nobody tried: most will do, but what they print may mean something else."""
+    if not found.untested or finding.status is not Status.OK:
+        return finding
+    tried = f" ({found.pinned})" if found.pinned else ""
+    fix = f"try it on something small first; if it misbehaves, install a version that was tried{tried}"
+    return replace(
+        finding,
+        status=Status.WARN,
+        text=f"{finding.text}; {found.untested}",
+        fix="; ".join(filter(None, (finding.fix, fix))),
+    )
+
+
+def _agent(found: FoundAgent, settings: Settings) -> Finding:
+    name = f"agent {found.name}"
+    in_force = found.name == settings.values.agent
+    if not found.usable:
+        if in_force:
+            return Finding(
+                name=name,
+                status=Status.FAIL,
+                text=f"{found.problem}; it is the agent in force",
+                fix=found.hint,
+            )
+        if found.path is None and not found.wrong_options:
+            # No "to do": there is nothing that has to be done.
+            return Finding(name=name, status=Status.ABSENT, text=f"{found.problem}; optional: not in force")
+        text = f"{found.problem}; not in force, so not needed"
+        return Finding(name=name, status=Status.WARN, text=text, fix=found.hint)
+    text = ", ".join(
+        part for part in (found.version or "", f"at {found.path}", "in force" * in_force) if part
+    )
+    if found.name == "scripted":
+        return Finding(
+            name=name, status=Status.OK, text=f"{text}; for the demo and for tests, it follows a script"
+        )
+    variables = _KEY_VARIABLES.get(found.name, ())
+    given = [variable for variable in variables if os.environ.get(variable)]
+    if given:
+        return Finding(name=name, status=Status.OK, text=f"{text}; it will use {given[0]}")
+    login = LOGIN.get(found.name)
+    if login is None:
+        return Finding(name=name, status=Status.OK, text=text)
+    return Finding(
+        name=name,
+        status=Status.OK,
+        text=f"{text}; whether it is logged in shows with its first run",
+        fix=f"if it is not logged in: {login}",
+    )

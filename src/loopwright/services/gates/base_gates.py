@@ -1,0 +1,276 @@
+"""Running a plan's checks once on the commit that it starts from: do they run there, and can they fail?
+
+What the gates find there is kept for the plan that begins soon, as its baseline: it costs nothing twice.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.adapters.git import GitRepository
+from loopwright.cli.shell.lines import counted, listed
+from loopwright.config.resolve import Settings
+from loopwright.core.gates.gates import Commands, after_setup, each_once, setup_command, setup_settings
+from loopwright.core.gates.witnesses import Witnessed, files_named
+from loopwright.core.plans.evaluating import Finding, Weight
+from loopwright.core.plans.on_the_base import (
+    CHECK,
+    Condition,
+    OnBase,
+    acceptance_findings,
+    conditions,
+    gate_findings,
+    is_broken,
+    is_green,
+    told_by_gates,
+)
+from loopwright.core.plans.unloadable import Before
+from loopwright.core.rows.documents import plain
+from loopwright.core.values.policy import GateCommand
+from loopwright.engine.intake.submit import to_do
+from loopwright.engine.processes.surroundings import below
+from loopwright.ports import PlannedWork
+from loopwright.services.gates.clean_tree import CleanTree, clean_tree
+from loopwright.services.gates.kept_bases import Bases, KeptBase
+from loopwright.services.gates.tree_probe import check_tree
+from loopwright.services.gates.trial import ran_in
+from loopwright.services.homes.context import Place
+
+Tell = Callable[[str], None]
+
+_AT_ONCE: Final = 10
+_BUDGET_S: Final = 60.0
+"""No more acceptance commands are begun after so long: a plan may have thousands."""
+_SHORT_S: Final = 5.0
+"""The same before a plan runs: `plan check` takes its time."""
+_SHA: Final = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BaseRun:
+    """What a plan's checks say on its base."""
+
+    sha: str
+    reused: bool
+    """Whether the gates were not run anew, because it was known how they end there."""
+    gates: tuple[OnBase, ...]
+    acceptance: tuple[OnBase, ...] = ()
+    not_run: int = 0
+    """How many acceptance commands nobody had the time for."""
+    findings: tuple[Finding, ...] = ()
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON has it."""
+        return {
+            "sha": self.sha,
+            "reused": self.reused,
+            "gates": plain(self.gates),
+            "acceptance": plain(self.acceptance),
+            "not_run": self.not_run,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    sha: str
+    tree: str
+    place: Place
+    settings: Settings
+    gates: Commands
+    """With the setup command in front, where there is one."""
+
+    @property
+    def setup(self) -> GateCommand | None:
+        return setup_command(self.settings.policy())
+
+
+async def checked_on_base(
+    repository: GitRepository,
+    sha: str,
+    place: Place,
+    settings: Settings,
+    work: PlannedWork,
+    tell: Tell,
+    *,
+    trusted: bool = True,
+) -> BaseRun:
+    """Run gates and acceptance on a commit, as far as it is not known how they end there.
+
+    `trusted` says whether a person has read the plan: else nothing that stands only in it is run.
+    """
+    asked = await _asked(repository, sha, place, settings, work, trusted=trusted)
+    tasks = to_do(work)
+    wanted = each_once(*(task.acceptance for task in tasks)) if trusted else ()
+    bases = Bases(settings=settings)
+    kept = bases.find(asked.tree, asked.gates)
+    if kept is not None and not is_green(kept.gates):
+        kept = None  # somebody may have mended it
+    gates, seen = (kept.gates, kept.seen) if kept is not None else ((), ())
+    ran = dict(kept.acceptance) if kept is not None else {}
+    known = {*ran, *(one.command for one in asked.gates)}
+    untried = [one for one in wanted if one.command not in known]
+    if untried or (asked.gates and kept is None):
+        async with _clone(asked) as tree:
+            is_set_up = True
+            if asked.gates and kept is None:
+                gates, seen = await _run_gates(tree, asked, bases, tell)
+                is_set_up = asked.setup is None or gates[0].condition is Condition.GREEN
+            elif asked.setup is not None:
+                is_set_up = (await ran_in(tree, asked.setup)).passed
+            if is_set_up:
+                ran |= await _run_acceptance(tree, untried, tell)
+        bases.note(asked.tree, asked.gates, ran)
+    probed = await _probed(repository, asked, gates, seen, tell) if trusted else ()
+    ran |= {one.command: one for one in gates}
+    told = {one.command: ran[one.command] for one in wanted if one.command in ran}
+    return BaseRun(
+        sha=sha,
+        reused=kept is not None,
+        gates=gates,
+        acceptance=tuple(told.values()),
+        not_run=len(wanted) - len(told),
+        findings=(
+            *_about_gates(gates, asked, work),
+            *probed,
+            *acceptance_findings(tasks, told),
+            *_about_the_rest(len(wanted) - len(told)),
+        ),
+    )
+
+
+async def known_on_base(
+    repository: GitRepository, sha: str, place: Place, settings: Settings, work: PlannedWork, tell: Tell
+) -> tuple[KeptBase | None, tuple[Finding, ...] | None]:
+    """Return the baseline that a plan which begins now can take over, and what is known of its gates on the base.
+
+    They are run where nothing is known, unless that is not wanted (`check_base`) or could not be taken over, so that
+    the first attempt would run them again. What is known to be broken is tried again in every case. With `check_base`
+    acceptance is tried too, for a few seconds: what passes before the work is told before anything is paid.
+    None for the second says that nothing is known.
+    """
+    asked = await _asked(repository, sha, place, settings, work, trusted=True)
+    bases = Bases(settings=settings)
+    kept = bases.find(asked.tree, asked.gates)
+    if kept is None and not (settings.values.check_base and bases.keeps and asked.gates):
+        return None, await _probed(repository, asked, (), (), tell) or None
+    gates, seen = (kept.gates, kept.seen) if kept is not None else ((), ())
+    ran = dict(kept.acceptance) if kept is not None else {}
+    fresh = kept is None or is_broken(gates)
+    tasks = to_do(work)
+    wanted = each_once(*(task.acceptance for task in tasks)) if settings.values.check_base else ()
+    # Preparing a tree for acceptance alone may take minutes: `plan check` does that.
+    if fresh or (asked.setup is None and any(one.command not in ran for one in wanted)):
+        async with _clone(asked) as tree:
+            if fresh:
+                gates, seen = await _run_gates(tree, asked, bases, tell)
+            ran |= {one.command: one for one in gates} | await _told(repository, asked, wanted, gates)
+            untried = [one for one in wanted if one.command not in ran]
+            if not is_broken(gates) and (asked.setup is None or gates[0].condition is Condition.GREEN):
+                ran |= await _run_acceptance(tree, untried, tell, budget_s=_SHORT_S)
+        bases.note(
+            asked.tree, asked.gates, {one.command: ran[one.command] for one in wanted if one.command in ran}
+        )
+        kept = bases.find(asked.tree, asked.gates)
+    told = {one.command: ran[one.command] for one in wanted if one.command in ran}
+    probed = await _probed(repository, asked, gates, seen, tell)
+    found = (*_about_gates(gates, asked, work), *probed, *acceptance_findings(tasks, told))
+    # Later failures are excused by what is red, so that has to be fresh: else the first attempt finds it out again.
+    return kept if is_green(gates) or (fresh and not is_broken(gates)) else None, found
+
+
+async def _told(
+    repository: GitRepository, asked: _Asked, wanted: Commands, gates: Sequence[OnBase]
+) -> dict[str, OnBase]:
+    """Return the acceptance commands that are known to fail on the base without running them."""
+    top = f"{asked.place.subfolder}/" if asked.place.subfolder else ""
+    named = sorted({top + path for one in wanted for path in files_named(one.command)})
+    there = {path.removeprefix(top) for path in await repository.files_at(asked.sha, named)}
+    known = ((one.command, told_by_gates(one, gates, there)) for one in wanted)
+    return {command: found for command, found in known if found is not None}
+
+
+async def _asked(
+    repository: GitRepository,
+    sha: str,
+    place: Place,
+    settings: Settings,
+    work: PlannedWork,
+    *,
+    trusted: bool,
+) -> _Asked:
+    gates = settings.gates if trusted or work.gates is None else ()
+    return _Asked(
+        sha=sha,
+        tree=await repository.tree_of(sha),
+        place=place,
+        settings=settings,
+        gates=after_setup(setup_command(settings.policy()), gates),
+    )
+
+
+def _clone(asked: _Asked) -> AbstractAsyncContextManager[CleanTree]:
+    place, settings = asked.place, asked.settings
+    copied = below(place.subfolder, settings.policy().copy_files)
+    return clean_tree(place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied)
+
+
+async def _probed(
+    repository: GitRepository,
+    asked: _Asked,
+    ended: Sequence[OnBase],
+    seen: Sequence[Witnessed | None],
+    tell: Tell,
+) -> tuple[Finding, ...]:
+    before = {
+        one.command: Before(condition=one.condition, seen=found)
+        for one, found in zip(ended, seen, strict=True)
+    }
+    return await check_tree(repository, asked.sha, asked.place, asked.settings, tell, before=before)
+
+
+async def _run_gates(
+    tree: CleanTree, asked: _Asked, bases: Bases, tell: Tell
+) -> tuple[tuple[OnBase, ...], Sequence[Witnessed | None]]:
+    tell(f"running on the base ({asked.sha[:_SHA]}): {listed([one.name for one in asked.gates])}")
+    tried = await tree.judge(asked.gates)
+    ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)
+    bases.keep(tried.directory, asked.tree, asked.gates)
+    return ended, tried.seen
+
+
+async def _run_acceptance(
+    tree: CleanTree, commands: Sequence[GateCommand], tell: Tell, *, budget_s: float = _BUDGET_S
+) -> dict[str, OnBase]:
+    """Run acceptance commands in the tree that the gates were run in, some at a time, until the time is over."""
+    if commands:
+        tell(f"trying {counted(len(commands), 'acceptance command')} on the base: can they fail?")
+    ran: dict[str, OnBase] = {}
+    began = time.monotonic()
+    for n in range(0, len(commands), _AT_ONCE):
+        if time.monotonic() - began > budget_s:
+            break
+        some = tuple(commands[n : n + _AT_ONCE])
+        tried = await tree.judge(some)
+        ended = conditions(some, tried.verdict, tried.seen, tried.denial)
+        ran |= {one.command: one for one in ended}
+    return ran
+
+
+def _about_gates(gates: Sequence[OnBase], asked: _Asked, work: PlannedWork) -> list[Finding]:
+    return gate_findings(
+        gates,
+        to_do(work),
+        setup=setup_settings(asked.settings.policy()),
+        elsewhere=asked.settings.values.database is not None,
+    )
+
+
+def _about_the_rest(not_run: int) -> list[Finding]:
+    if not not_run:
+        return []
+    text = (
+        f"{counted(not_run, 'acceptance command')} could not be tried on the base, or took too long together"
+    )
+    return [Finding(check=CHECK, weight=Weight.TOLD, text=text)]

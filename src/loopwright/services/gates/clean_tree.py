@@ -1,0 +1,178 @@
+"""Running gates for a person, outside of any plan: in a clean clone that is thrown away, contained as in a run."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.agents.plan_environment import with_file
+from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.git import GitRepository, workspace_env
+from loopwright.adapters.home.own_sources import own_sources
+from loopwright.adapters.machine.files import delete
+from loopwright.adapters.machine.host import new_id
+from loopwright.adapters.processes.keepers import ProcessKeepers
+from loopwright.adapters.sandbox.container import NOTES
+from loopwright.app import chosen_sandbox, environments, home_view, secrets_of
+from loopwright.config.resolve import Settings
+from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.policy import GateCommand
+from loopwright.engine.gates.checks import denial_in
+from loopwright.engine.processes.containing import Shared, contain_gate
+from loopwright.engine.processes.surroundings import CACHES
+from loopwright.engine.rows.world import HomePaths
+from loopwright.ports import Exit, GateRequest, Repository, Tracked
+
+FOLDER: Final = "trials"
+"""Below the home, so that the gates are run on the disk that workspaces will be on."""
+
+FindCommit = Callable[[Repository], Awaitable[str]]
+"""Returns the commit to clone; it may be one that is made for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What running commands in a clean tree gave."""
+
+    verdict: Verdict
+    seen: Sequence[Witnessed | None]
+    """What was seen inside their test runners."""
+    exit: Exit
+    denial: str | None
+    """What the sandbox refused to a command that failed."""
+    directory: Path
+    """Where all of it is recorded, as long as the tree is there."""
+
+
+class CleanTree:
+    """One clone, and the commands that are run in it one after the other, each time under a keeper."""
+
+    def __init__(
+        self,
+        scratch: Path,
+        settings: Settings,
+        subfolder: str,
+        *,
+        checkout: Path,
+        borrowed: tuple[Path, ...],
+        plan: Plan | None = None,
+    ) -> None:
+        """Prepare it; with a plan, its commands have the environment that the plan was submitted from."""
+        self.tree = scratch / "trees" / "clean"
+        self.tracked: Tracked | None = None
+        self._subfolder = subfolder
+        self._scratch = scratch
+        cache = HomePaths(root=settings.home).cache()
+        self._sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
+        if self._sandbox.level is not Containment.NONE:
+            # What runs share is theirs alone; here nobody has run anything yet.
+            cache = scratch / "cache"
+            cache.mkdir(mode=0o700)
+        self._shared = Shared(
+            borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network, checkout=checkout
+        )
+        values = {name: str(cache / folder) for name, folder in CACHES.items()}
+        values |= {**workspace_env(self.tree), "CI": "true"}
+        given = (*settings.values.environment, *settings.values.environment_plain)
+        if plan is not None:
+            env = environments(settings, os.environ)(plan, None, values)
+        else:
+            here = with_file(os.environ, settings.values.env_file, settings.values.environment)
+            env = agent_environment(here, None, given, values)
+        env = own_sources(env, checkout, self.tree)
+        self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
+        self._runners = settings.values.test_runners
+        self._keepers = ProcessKeepers(containers=settings.home / NOTES)
+        secret = plan.policy.environment if plan is not None else settings.values.environment
+        self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, secret))
+
+    async def judge(
+        self,
+        commands: tuple[GateCommand, ...],
+        *,
+        only: frozenset[str] = frozenset(),
+        more: Mapping[str, str] | None = None,
+    ) -> Trial:
+        """Run the commands as a gate does, with `more` variables: all of their tests, or `only` these."""
+        run_id = new_id(Kind.RUN)
+        request = GateRequest(
+            run_id=run_id,
+            directory=self._scratch / "runs" / run_id,
+            tree=self.tree / self._subfolder,
+            commands=commands,
+            env={**self._env, **(more or {})},
+            home=self._sandbox.view(self._view),
+            runners=self._runners,
+            tracked=self.tracked,
+            only=only,
+        )
+        request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
+        await self._keepers.start(self._gate.spec(request))
+        try:
+            ended = await self._keepers.wait(request.directory)
+        finally:
+            # A keeper outlives us on purpose; after Ctrl-C this one must not.
+            await self._keepers.end(request.directory, polite=False)
+            await self._keepers.sweep(run_id)
+        verdict = self._gate.verdict(request, ended)
+        return Trial(
+            verdict=verdict,
+            seen=self._gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
+            exit=ended,
+            denial=denial_in(walls, verdict),
+            directory=request.directory,
+        )
+
+    def python_path(self, folder: Path) -> str:
+        """Return the PYTHONPATH of its commands with one more folder in front."""
+        return os.pathsep.join(filter(None, (str(folder), self._env.get("PYTHONPATH"))))
+
+    def close(self) -> None:
+        """Let go of what starts keepers."""
+        self._keepers.close()
+
+
+@asynccontextmanager
+async def clean_tree(
+    repository: Path,
+    commit: str | FindCommit,
+    settings: Settings,
+    *,
+    subfolder: str,
+    copy_files: Sequence[str],
+    plan: Plan | None = None,
+) -> AsyncIterator[CleanTree]:
+    """Make a clean clone of a commit to run gates in, and delete it afterwards."""
+    scratch = settings.home / FOLDER / new_id(Kind.RUN)
+    try:
+        settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
+        scratch.mkdir(parents=True, mode=0o700)
+    except OSError as error:
+        raise UserError(
+            f"the home {settings.home} cannot be written: {error.strerror}",
+            hint="make it writable, or set LOOPWRIGHT_HOME to another folder",
+        ) from error
+    try:
+        source = GitRepository(repository, project_id="trial", home=scratch)
+        tree = CleanTree(
+            scratch, settings, subfolder, checkout=repository, borrowed=await source.borrowed(), plan=plan
+        )
+        try:
+            sha = commit if isinstance(commit, str) else await commit(source)
+            tree.tracked = await source.checkout(tree.tree, sha, copy_files=copy_files)
+            yield tree
+        finally:
+            tree.close()
+    finally:
+        await asyncio.to_thread(delete, scratch)
+        with suppress(OSError):  # another trial is going on beside this one
+            scratch.parent.rmdir()

@@ -1,0 +1,237 @@
+"""What every command needs first: the settings in force, the home, and the project it was called in."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Parameter
+
+from loopwright.config.layers import PROJECT_FILE
+from loopwright.config.resolve import Settings, load
+from loopwright.core.values.errors import BadConfig, NotFound, Refused
+from loopwright.services.homes.surroundings import repository_around
+
+if TYPE_CHECKING:
+    from loopwright.app import Home
+    from loopwright.ports import PlannedWork
+
+OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
+"""Variables of ours that are no settings."""
+
+
+SettingsFile = Annotated[Path | None, Parameter(name="--settings")]
+"""A file to read the project's settings from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """A project: a repository, or a folder in it that has a loopwright.toml of its own."""
+
+    root: Path
+    subfolder: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSettings:
+    """The project file that counts."""
+
+    text: str | None = None
+    file: str | None = None
+    """Relative to the repository; None when there is no such file."""
+    committed: bool = False
+    """Whether it was read from a commit; only where that has none, the checkout's counts."""
+    given: bool = False
+    """Whether the user named it with --settings."""
+
+    @property
+    def name(self) -> str:
+        """What messages call it."""
+        return self.file if self.given and self.file is not None else PROJECT_FILE
+
+
+def settings_for(
+    *,
+    flags: Mapping[str, Any] | None = None,
+    plan: "PlannedWork | None" = None,
+    plan_name: str = "",
+    loop: str = "",
+    project_text: str | None = None,
+    project_name: str = PROJECT_FILE,
+) -> Settings:
+    """Return the settings in force for a command; `loop` is its work source, from the top of the repository."""
+    given = {key: value for key, value in (flags or {}).items() if value is not None}
+    return load(
+        os.environ,
+        platform=sys.platform,
+        flags=given,
+        plan=plan,
+        plan_name=plan_name,
+        loop=loop,
+        project_text=project_text,
+        project_name=project_name,
+        ours=OURS,
+    )
+
+
+def called_as() -> str:
+    """Return how this program was called, for a note beside a lock; a goal in it may hold anything."""
+    from loopwright.adapters.agents.environment import secret_values
+    from loopwright.adapters.processes.redaction import redacted
+
+    return redacted(" ".join(sys.argv[:3]), secret_values(os.environ))
+
+
+def project_text(folder: Path) -> str | None:
+    """Return the text of the loopwright.toml in the user's checkout, if there is one."""
+    path = folder / PROJECT_FILE
+    return path.read_text(encoding="utf-8") if path.is_file() else None
+
+
+def standing() -> Place | None:
+    """Return the repository around the current folder and that folder in it, whether it is a project or not."""
+    folder = Path.cwd()
+    root = repository_around(folder)
+    return Place(root=root, subfolder=_relative(folder, root)) if root else None
+
+
+def here(plan: Path | None = None) -> Place | None:
+    """Return the project around the current folder, without asking git, or the one that a plan lies in.
+
+    A plan is of one project, wherever it is called from; one that lies in no folder of this repository is of the
+    project that the user stands in.
+    """
+    folder = Path.cwd()
+    root = repository_around(folder)
+    if root is None:
+        return None
+    mine = _project(folder, root)
+    if plan is None:
+        return mine
+    file = plan.resolve()
+    around = file if file.is_dir() else file.parent
+    if repository_around(around) != root:
+        return mine
+    if mine.subfolder and not file.is_relative_to(root / mine.subfolder):
+        raise Refused(
+            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a project of its own",
+            hint=f"run it from the top of the repository, or put it into {mine.subfolder} if it is for that",
+        )
+    return _project(around, root)
+
+
+def _project(folder: Path, root: Path) -> Place:
+    """Return the nearest folder with a loopwright.toml, from a folder up to the top, which needs none."""
+    while folder != root and not (folder / PROJECT_FILE).is_file():
+        folder = folder.parent
+    return Place(root=root, subfolder=_relative(folder, root))
+
+
+def _relative(folder: Path, root: Path) -> str:
+    relative = folder.relative_to(root)
+    return "" if relative == Path() else relative.as_posix()
+
+
+def look_settings(file: Path | None = None) -> Settings:
+    """Return the settings for a command outside of a plan: those that a plan would start with now."""
+    found = settings_here(file)
+    return settings_for(project_text=found.text, project_name=found.name)
+
+
+def settings_here(file: Path | None = None) -> ProjectSettings:
+    """Return the project file that counts here: the one that the user names, else HEAD's, else the checkout's."""
+    if file is not None:
+        return given_settings(file)
+    place = here()
+    if place is None:
+        return ProjectSettings()
+    committed = _text_at_head(place)
+    return (
+        ProjectSettings(text=committed, file=project_file(place), committed=True)
+        if committed is not None
+        else settings_in_checkout(place)
+    )
+
+
+def given_settings(file: Path) -> ProjectSettings:
+    """Return the settings of a file that the user names."""
+    try:
+        return ProjectSettings(text=file.read_text(encoding="utf-8"), file=str(file), given=True)
+    except (OSError, UnicodeDecodeError) as broken:
+        raise BadConfig(
+            f"{file} cannot be read: {broken}", hint="name a file in the form of loopwright.toml"
+        ) from broken
+
+
+def settings_in_checkout(place: Place) -> ProjectSettings:
+    """Return the loopwright.toml that lies in the checkout, if there is one."""
+    text = project_text(place.root / place.subfolder)
+    return ProjectSettings(text=text, file=project_file(place)) if text is not None else ProjectSettings()
+
+
+def project_file(place: Place) -> str:
+    """Return where the project file of a place is, relative to the repository."""
+    return (Path(place.subfolder) / PROJECT_FILE).as_posix()
+
+
+def changed_settings(found: ProjectSettings) -> tuple[str, ...]:
+    """Return what to say where the checkout has another project file than the commit that counts."""
+    place = here()
+    if place is None or not found.committed or found.text is None:
+        return ()
+    lying = project_text(place.root / place.subfolder)
+    same = lying is not None and lying.splitlines() == found.text.splitlines()
+    return () if same else (uncommitted_settings(project_file(place)),)
+
+
+def uncommitted_settings(file: str) -> str:
+    """Say that the project file of the checkout does not count, and what to do."""
+    return f"{file} has uncommitted changes; commit them or pass --settings FILE"
+
+
+def _text_at_head(place: Place) -> str | None:
+    """Return the project file of HEAD; None where there is none, or no commit, or no git."""
+    import subprocess
+
+    from loopwright.adapters.git.plumbing.environment import config_flags, user_env
+
+    asked = ("cat-file", "blob", f"HEAD:{project_file(place)}")
+    try:
+        done = subprocess.run(
+            ["git", *config_flags(), "-C", str(place.root), *asked],
+            env=user_env(),
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+        )
+        return done.stdout.decode() if done.returncode == 0 else None
+    except (OSError, UnicodeDecodeError):
+        return None
+
+
+def open_existing(settings: Settings) -> "Home":
+    """Open a home that must be there already."""
+    from loopwright.app import open_home
+
+    file = settings.home / "loopwright.db"
+    # The backup of one that is gone is for the store to tell.
+    if (
+        not settings.values.database
+        and not file.exists()
+        and not any(settings.home.glob(f"{file.name}.backup-*"))
+    ):
+        raise NotFound(
+            "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
+        )
+    return open_home(settings, os.environ, create=False)
+
+
+def actor() -> str:
+    """Name the person who gives a command, for the record."""
+    import getpass
+
+    try:
+        return f"user:{getpass.getuser()}"
+    except (KeyError, OSError):
+        return f"user:{os.getuid()}"

@@ -1,0 +1,290 @@
+"""`plan "goal"`: let an agent answer with the plan, and have it judged, before anything of it runs."""
+
+import asyncio
+import math
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from loopwright.adapters.agents.environment import secret_values
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.processes.redaction import redacted
+from loopwright.adapters.sources.spec.planner_answer import as_written, planner_schema
+from loopwright.adapters.sources.spec.yaml_plan import YamlSource
+from loopwright.app import open_home
+from loopwright.cli.commands.inspect.inspecting import project_packet
+from loopwright.cli.drive import log_to
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import counted
+from loopwright.cli.shell.output import console, duration, money
+from loopwright.config.resolve import Settings
+from loopwright.core.plans.packets import in_markdown
+from loopwright.core.plans.plan_evaluators import Judgement, in_words
+from loopwright.core.plans.planning import (
+    CHECK,
+    FENCE,
+    FILE,
+    FOLDER,
+    KEY,
+    TITLED,
+    instructions,
+    name_of,
+    objected,
+    source_of,
+)
+from loopwright.core.rows.documents import document
+from loopwright.core.rows.model import Plan, Role
+from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.policy import Answering
+from loopwright.core.values.shell_hints import to_type
+from loopwright.engine.intake.submit import plan_of_source
+from loopwright.engine.views.metrics import plan_figures, together
+from loopwright.engine.views.views import recent_plans
+from loopwright.ports import Tx
+from loopwright.prompts import packaged
+from loopwright.services.gates.tree_probe import check_tree
+from loopwright.services.homes.context import Place, settings_for
+from loopwright.services.homes.glance import glance_at, needed_place
+from loopwright.services.homes.writing import write_whole
+from loopwright.services.plans.answering import Answered, Asked, ask, who
+from loopwright.services.plans.evaluator import check_evaluator, judged, wanted
+from loopwright.services.plans.prompt_check import check_prompts
+from loopwright.services.plans.spec_check import GATES
+from loopwright.services.runs.preflight import check_accounts, check_named, check_sandbox, who_works
+from loopwright.services.runs.starting import project_settings
+
+_COMPARED = 50
+"""How many earlier plans an estimate looks at."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Planned:
+    """What came of planning."""
+
+    plan_id: str
+    packet_id: str
+    path: Path | None
+    """Where the plan lies; None when none could be made."""
+    judgement: Judgement | None = None
+    """What an evaluator said of it; None when nobody was asked, or came to nothing."""
+    code: int
+    problems: tuple[str, ...] = ()
+    """What is wrong with the last answer, when no plan could be made of any."""
+
+
+def plan_goal(
+    goal: str,
+    *,
+    out: Path | None,
+    flags: dict[str, Any],
+    own: bool,
+    packet: str | None = None,
+    force: bool,
+    quiet: bool,
+) -> Planned:
+    """Have a plan made for a goal; it is put where a person can read and edit it.
+
+    `own` says whether agent and model among the flags are meant for the planner, or for who works: who only wants the
+    goal to be done goes on with the plan that was made for it before. `packet` names one that there is and that it is
+    to plan from.
+    """
+    return asyncio.run(_plan(goal, packet, out=out, flags=flags, own=own, force=force, quiet=quiet))
+
+
+async def _plan(
+    goal: str,
+    given: str | None,
+    *,
+    out: Path | None,
+    flags: dict[str, Any],
+    own: bool,
+    force: bool,
+    quiet: bool,
+) -> Planned:
+    place = needed_place()
+    with glance_at(place.root) as repository:
+        base = await repository.base()
+        found = await project_settings(repository, base.sha, place)
+    settings = settings_for(flags=flags, project_text=found.text)
+    secrets = secret_values(os.environ, settings.values.environment)
+    # It becomes a title, a prompt and the name of a file.
+    goal = redacted(goal, secrets)
+    target = out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
+    if target.exists() and not force:
+        before = None if own else await _planned_before(settings, place, goal)
+        if before is not None:
+            return Planned(plan_id=before.id, packet_id="", path=target, code=int(ExitCode.VERIFIED))
+        raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
+    more = _given(place, given) if given else ""
+    packet = await project_packet(goal, place)
+    text = in_markdown(packet)
+    files = ProjectStateFiles()
+    files.put(place.root, "packets", packet.packet_id, document(packet))
+    files.put_text(place.root, "packets", f"{packet.packet_id}.md", text)
+    set_, planner = settings.values, settings.values.planner
+    named = set_.agent if own and flags["agent"] else planner.agent
+    by = who(settings, named, set_.model if own and flags["model"] else planner.model, fallback=True)
+    check_named(
+        settings, "planner.agent" if named == planner.agent and named else "agent", by.agent, by.model
+    )
+    check_evaluator(settings)
+    check_accounts(settings, who_works(settings, by.agent))
+    check_sandbox(settings)
+    with glance_at(place.root) as repository:
+        tell = (lambda _: None) if quiet else console().print
+        await check_prompts(repository, base.sha, place)
+        await check_tree(repository, base.sha, place, settings, tell)
+    home = open_home(settings, os.environ)
+    log_to(home.root)
+    try:
+        asked = _asked(goal, f"{text}\n{more}", gates=not settings.gates, new=force)
+
+        async def plan(asked: Asked) -> Answered:
+            return await ask(home, settings, place, base, asked, by, quiet=quiet)
+
+        async def judge(text: str) -> Judgement | None:
+            work = YamlSource().parse({target.name: text.encode()}, target.name)
+            if not wanted(settings, work):
+                return None
+            return await judged(home, settings, place, base, work, name=target.name, goal=goal, quiet=quiet)
+
+        made = await _made(asked, plan, judge)
+    finally:
+        await home.store.close()
+    if made.text is not None:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        # An agent wrote it, and what is planned becomes rows.
+        clean = redacted(made.text, secrets)
+        write_whole(target, clean, hint="choose another place with --out")
+    return Planned(
+        plan_id=made.answered.plan_id,
+        packet_id=packet.packet_id,
+        path=target if made.text is not None else None,
+        judgement=made.judgement,
+        problems=made.answered.problems,
+        code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
+    )
+
+
+async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan | None:
+    """Return what planned for exactly this goal in this project; goals that begin alike have the same file."""
+    if not _has_home(settings):
+        return None
+    home = open_home(settings, os.environ)
+    try:
+        source = source_of(goal)
+        return await home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
+    finally:
+        await home.store.close()
+
+
+def _for_existing(goal: str, target: Path, *, own: bool) -> str:
+    """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
+    run = f"`{to_type('run', os.path.relpath(target))}` runs it as it is"
+    if own:
+        return f"{run}; choose another name with --out, or replace it with --force"
+    return f"{run}; `{to_type('plan', goal, force=True)}` makes it anew"
+
+
+def _given(place: Place, name: str) -> str:
+    """Return the text of a packet that there is; the beginning of its id will do."""
+    folder = place.root / ".loopwright" / "packets"
+    found = [path for path in folder.glob("pkt_*.md") if path.stem.startswith(name)]
+    if len(found) != 1:
+        raise NotFound(
+            f"{'several packets begin' if found else 'no packet begins'} with {name!r}",
+            hint="`loopwright inspect` makes one and prints its id",
+        )
+    return found[0].read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Made:
+    answered: Answered
+    text: str | None
+    """The plan as its file has it."""
+    judgement: Judgement | None = None
+
+    @property
+    def is_objected_to(self) -> bool:
+        return self.judgement is not None and bool(self.judgement.blocking)
+
+
+async def _made(
+    asked: Asked,
+    plan: Callable[[Asked], Awaitable[Answered]],
+    judge: Callable[[str], Awaitable[Judgement | None]],
+) -> _Made:
+    """Have a plan made and judged; what is objected to goes back to the planner once, and is judged again."""
+    answered = await plan(asked)
+    if answered.text is None:
+        return _Made(answered=answered, text=None)
+    text = as_written(answered.text)
+    judgement = await judge(text)
+    first = _Made(answered=answered, text=text, judgement=judgement)
+    if judgement is None or not first.is_objected_to:
+        return first
+    said = [in_words(one) for one in judgement.blocking]
+    task = objected(packaged("parts/objections"), asked.text, text, said)
+    again = replace(asked, text=task, source=f"{asked.source}/mended")
+    mended = await plan(again)
+    if mended.text is None:
+        return first
+    text = as_written(mended.text)
+    return _Made(answered=mended, text=text, judgement=await judge(text))
+
+
+def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
+    return Asked(
+        key=KEY,
+        title=TITLED + " ".join(goal.split()),
+        text=instructions(packaged("parts/goal"), goal, packet, gates=gates),
+        answering=Answering(
+            role=Role.PLANNER.value, file=FILE, fence=FENCE, schema=planner_schema(gates=gates)
+        ),
+        check=CHECK,
+        arguments=("loopwright.services.plans.spec_check", *((GATES,) if gates else ())),
+        source=source_of(goal),
+        new=new,
+    )
+
+
+def _has_home(settings: Settings) -> bool:
+    """Say whether there are rows to look at; to look must not make a home."""
+    return bool(settings.values.database) or (settings.home / "loopwright.db").exists()
+
+
+def estimate(settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int) -> str:
+    """Say what a plan will probably take, from what the project's plans took before.
+
+    `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
+    """
+
+    async def look() -> list[Any]:
+        home = open_home(settings, os.environ)
+        try:
+            return await home.store.read(lambda tx: _before(tx, project))
+        finally:
+            await home.store.close()
+
+    found = asyncio.run(look()) if _has_home(settings) else []
+    whole = together(found)
+    at_once = f"{side_by_side} side by side"
+    if not whole.completed:
+        return f"no estimate: no task was done in this project yet; it will work on {at_once}"
+    cost = whole.cost_micros * tasks // whole.completed
+    each = (whole.agent_seconds + whole.gate_seconds) / whole.completed
+    seconds = each * max(longest, math.ceil(tasks / max(1, side_by_side)))
+    known = f"about {money(cost)}" if cost and not whole.unknown_costs else "cost unknown"
+    return (
+        f"estimate from {counted(whole.completed, 'task')} done here before: {known}, "
+        f"about {duration(seconds)} with {at_once}"
+    )
+
+
+def _before(tx: Tx, project: str | None) -> list[Any]:
+    """Return what earlier plans took; what was only asked of an agent is no work."""
+    plans = recent_plans(tx, project_path=project, limit=_COMPARED)
+    return [plan_figures(tx, one) for one in plans if one.executed_at and one.policy.answer is None]

@@ -1,0 +1,22 @@
+"""The plans that a source became, as the home knows them."""
+
+import os
+import sys
+from collections.abc import Sequence
+
+from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.ports import Tx
+from loopwright.services.homes.looking import DATABASE, whereabouts
+
+
+def is_home() -> bool:
+    """Say whether there is a home: without one nothing has run here yet."""
+    root, database = whereabouts(os.environ, sys.platform)
+    return bool(database) or (root / DATABASE).exists()
+
+
+def plans_of(tx: Tx, root: str, source: str) -> Sequence[Plan]:
+    """Return the plans of a source, named relative to its repository, the newest first."""
+    projects = [one.id for one in tx.find(Project, path=root)]
+    loops = [one.id for one in tx.find(Loop, project_id=projects, source_path=source)]
+    return tx.find(Plan, loop_id=loops, order_by=("-created_at",))

@@ -1,0 +1,140 @@
+"""What the last plan of a source left behind, where `run` is about to make a new one of it."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.cli.shell.lines import counted, listed
+from loopwright.core.policy.finishing import PULL_REQUEST
+from loopwright.core.rows.model import Finish, Loop, Plan, Task
+from loopwright.core.values.errors import BadPlan, Refused
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
+from loopwright.engine.intake.submit import Submission, last_plan, to_do
+from loopwright.engine.plans.feed import is_exported
+from loopwright.engine.rows.marks import marks_of
+from loopwright.engine.rows.source_debts import DebtView, debt_view, is_asked
+from loopwright.engine.sources.booked_files import folder_of, inside
+from loopwright.ports import Mark, Source, Store, Tx
+
+
+async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
+    """Refuse a new plan that would start without what the last one landed; `--new` says that this is meant."""
+    if asked.new:
+        return
+    plan, landed = await store.read(lambda tx: _landed(tx, asked))
+    if plan is None or not landed or not await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
+        return
+    ways = [f"`git merge {plan.branch}` brings it in"]
+    if plan.status is PlanState.VERIFIED:
+        accept = f"loopwright accept {short_id(plan.id)} --finish fast-forward"
+        ways[0] = f"`git merge {plan.branch}` or `{accept}` brings it in"
+    if not asked.books:
+        # What is done stands in the file itself, not on the branch.
+        ways.append(f"--base {plan.branch} starts from it")
+    ways.append("--new starts without it (say so as well if you took it over with changes of your own)")
+    raise Refused(
+        f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which is not merged "
+        f"into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
+        hint="; or ".join(ways),
+    )
+
+
+def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
+    """Return what the source was not told of its last plan, be it that it was away; None where it was told all."""
+    plan = last_plan(tx, asked)
+    if plan is None:
+        return None
+    if is_exported(tx, plan.id):
+        debt = debt_view(tx, plan.id, gone=True)
+        if debt is not None and is_asked(tx, plan.id):
+            reason = (
+                f"{debt.reason}; who works in this home was asked to tell it now, and has not done so yet"
+            )
+            return replace(debt, reason=reason)
+        return debt
+    # Whoever worked on it was killed before it could be told, or is about to tell it.
+    reason, since = "nobody has done so yet", plan.completed_at or plan.updated_at
+    return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)
+
+
+def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
+    """Refuse a new plan of a source that does not say what was done: it would be done again."""
+    if debt is None or asked.new:
+        return
+    about = f"of {listed(debt.items)} " if debt.items else ""
+    hint = "mend that, or write the status there yourself, and run it again; --new starts over all the same"
+    if debt.over:
+        marks = f"mark {listed(debt.items)} as done" if debt.items else "set the marks of what is done"
+        hint = f"{marks} in {debt.source}, and run it again; --new starts over all the same"
+    raise Refused(
+        f"the last plan of {debt.source} is over, and its source could not be told {about}how it ended "
+        f"({debt.reason}): a new plan would do again what is done",
+        hint=hint,
+    )
+
+
+async def opened_again(
+    store: Store, repository: GitRepository, source: Source, asked: Submission
+) -> tuple[str, ...]:
+    """Return what the last plan told the source is done, and a person has set open since."""
+    plan, loop = await store.read(lambda tx: _over(tx, asked))
+    if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
+        return ()
+    if await store.read(lambda tx: source_debt(tx, asked)) is not None:
+        return ()  # what it could not be told is open there as well, and nobody can tell the two apart
+    if not plan.books:
+        marks = await store.read(lambda tx: marks_of(tx, plan.id))
+        done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
+        # One that is marked in progress is an older copy, which is told again how the plan ended.
+        again = [task for task in to_do(asked.work) if task.mark is not Mark.RUNNING]
+        return tuple(task.key for task in again if task.key in done)
+    if plan.result_sha is None or not to_do(asked.work):
+        return ()
+    _, landed = await store.read(lambda tx: _landed(tx, asked))
+    if landed and await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
+        return ()  # it is told on the branch, which the checkout has not got
+    files = await repository.files_at(plan.result_sha, plan.books)
+    try:
+        told = source.parse(inside(files, folder_of(plan, loop)), asked.source_path)
+    except BadPlan:
+        return ()  # its commits are gone
+    done = {task.key for task in told.tasks if task.mark is Mark.DONE}
+    return tuple(task.key for task in to_do(asked.work) if task.key in done)
+
+
+def _over(tx: Tx, asked: Submission) -> tuple[Plan | None, Loop | None]:
+    plan = last_plan(tx, asked)
+    if plan is None or plan.status not in ENDED_PLAN:
+        return None, None
+    return plan, tx.get(Loop, plan.loop_id)
+
+
+async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str) -> bool:
+    """Say whether a branch has work that a commit has not, not even as a squash; one that is gone has none."""
+    said = await repository.git.run(
+        "for-each-ref",
+        f"--no-merged={sha}",
+        "--format=%(objectname)",
+        f"refs/heads/{branch}",
+        env=user_env(),
+        cwd=root,
+    )
+    return bool(said.text) and not await repository.proven(said.text, sha)
+
+
+def _landed(tx: Tx, asked: Submission) -> tuple[Plan | None, int]:
+    """Return the last plan of a source, and how many tasks it landed that nobody took over as a squash or otherwise."""
+    plan = last_plan(tx, asked)
+    if plan is None or plan.status not in ENDED_PLAN:
+        return None, 0  # one that is under way is refused as such
+    tasks = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE)
+    # A pull request is no merge yet.
+    ends = [
+        one for one in tx.find(Finish, plan_id=plan.id, state=FinishState.FINISHED) if one.how != PULL_REQUEST
+    ]
+    if any(not one.tasks for one in ends):
+        return plan, 0
+    taken = {task_id for one in ends for task_id in one.tasks}
+    return plan, sum(task.landed_sha is not None and task.id not in taken for task in tasks)

@@ -1,0 +1,397 @@
+"""What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
+
+import os
+import shlex
+from collections.abc import Collection, Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters import registry
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.app import accounts, chosen_sandbox
+from loopwright.cli.shell.lines import listed, one_line
+from loopwright.config.nearest import did_you_mean
+from loopwright.config.resolve import Settings
+from loopwright.core.policy.fallback import named
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.errors import BadConfig, Refused, UserError
+from loopwright.core.values.permissions import KEEPING, Access
+from loopwright.core.values.policy import Policy
+from loopwright.engine.rows.marks import SETTLED
+from loopwright.engine.rows.naming import is_hand_branch
+from loopwright.ports import Base, PlannedWork, able
+from loopwright.services.doctor.checkup_accounts import check
+from loopwright.services.doctor.checkup_sandbox import how_to_contain
+from loopwright.services.doctor.probes import FoundAgent, find_agent, secret_option
+from loopwright.services.homes.context import Place, uncommitted_settings
+from loopwright.services.homes.surroundings import checkouts
+
+_OF_PLAN: Final = "plan "
+"""How the place of a setting begins that the plan itself has set."""
+
+
+def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
+    """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
+    # What is stored with the plan are the options of all agents, whoever works on it.
+    for name in settings.policy().agent_options:
+        if secret := secret_option(name, settings):
+            problem, hint = secret
+            raise BadConfig(problem, hint=hint)
+    found = tuple(find_agent(name, settings, models=asked) for name, asked in _models(work, settings).items())
+    if wrong := [one for one in found if one.wrong_options]:
+        raise BadConfig("\n".join(one.problem for one in wrong), hint=wrong[0].hint)
+    return found
+
+
+def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]]:
+    """Return the agents of a plan's tasks, each with the models that are asked of it."""
+    policy = settings.policy()
+    models: dict[str, list[str | None]] = {}
+    for task in work.tasks:
+        asked = models.setdefault(task.agent or policy.agent, [])
+        if (model := task.model or policy.model) not in asked:
+            asked.append(model)
+    return models
+
+
+def check_plan(settings: Settings, work: PlannedWork) -> None:
+    """Refuse settings about agents that a plan says or uses and that are wrong: all at once, each with its place.
+
+    What is wrong in the settings of other agents is no affair of the plan: `config check` says it.
+    """
+    if problems := plan_problems(settings, work):
+        raise BadConfig("\n".join(problems), hint=_known_agents())
+
+
+def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[FoundAgent, ...]:
+    """Look at the agents of a plan, and refuse also a task whose agent does not exist: a run would do the others."""
+    known = registry.known_agents()
+    problems = [
+        f"{_place(source, work.lines.get(f'tasks.{task.key}'))}: task {task.key}: "
+        f"there is no agent named {task.agent!r}{did_you_mean(task.agent, known)}"
+        for task in work.tasks
+        if task.agent is not None and task.agent not in known
+    ]
+    if settings.values.agent not in known:
+        problems.append(_no_such_agent(settings, known))
+    problems = [*plan_problems(settings, work), *problems]
+    if problems:
+        raise BadConfig("\n".join(problems), hint=_known_agents())
+    return agents_of(work, settings)
+
+
+def plan_problems(settings: Settings, work: PlannedWork) -> list[str]:
+    """Return what is wrong in the settings of agents that a plan says or uses."""
+    known = registry.known_agents()
+    values = settings.values
+    used = _models(work, settings)
+    for agent, model in map(named, values.fallback):
+        used.setdefault(agent, [model])
+    if values.review.mode != "off" and values.review.agent:
+        used.setdefault(values.review.agent, [values.review.model])
+    problems: list[str] = []
+    for name, options in values.agents.items():
+        places = [settings.origin(f"agents.{name}.{option}") for option in options]
+        if name in used or any(place.startswith(_OF_PLAN) for place in places):
+            problems += _wrong_options(settings, name, known, used.get(name, ()))
+    return [*problems, *_unknown_fallback(settings)]
+
+
+def _known_agents() -> str:
+    return f"the agents are: {', '.join(registry.known_agents())}"
+
+
+def _place(source: str, line: int | None) -> str:
+    return f"{source}:{line}" if line else source
+
+
+def _wrong_options(
+    settings: Settings, name: str, known: Sequence[str], models: Sequence[str | None] = ()
+) -> list[str]:
+    if name not in known:
+        options = settings.values.agents[name]
+        place = next(settings.origin(f"agents.{name}.{option}") for option in options)
+        return [f"{place}: agents.{name}: there is no agent of this name{did_you_mean(name, known)}"]
+    found = find_agent(name, settings, models=models)
+    return [f"{found.problem} ({found.hint})"] if found.wrong_options else []
+
+
+def _no_such_agent(settings: Settings, known: Sequence[str]) -> str:
+    guess = did_you_mean(settings.values.agent, known)
+    return f"{settings.origin('agent')}: agent: there is no agent of this name{guess}"
+
+
+def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
+    """Refuse a plan none of whose agents is there; return what to say of one that is missing among several."""
+    found = agents_of(work, settings)
+    missing = [one for one in found if not one.usable]
+    told = tuple(f"the agent {one.name} cannot be used: {one.problem}" for one in missing)
+    if len(missing) == len(found):
+        hints = dict.fromkeys(one.hint for one in missing)
+        raise UserError("; ".join(told), hint="; ".join([*hints, "`loopwright doctor` shows more"]))
+    return tuple(f"{one}; its tasks will fail" for one in told)
+
+
+def check_agent(name: str, model: str | None, settings: Settings) -> None:
+    """Refuse an agent that could not do a task, before anything is queued for it."""
+    registry.agent(name)  # says which ones there are
+    found = find_agent(name, settings, models=[model or settings.policy().model])
+    if not found.usable:
+        problem = f"the agent {name} cannot be used: {found.problem}"
+        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
+
+
+def check_fallback(settings: Settings) -> None:
+    """Refuse an agent that could not take over: that should be known before the night, not in it."""
+    if unknown := _unknown_fallback(settings):
+        raise BadConfig("\n".join(unknown), hint=f"the agents are: {', '.join(registry.known_agents())}")
+    for agent, model in map(named, settings.values.fallback):
+        found = find_agent(agent, settings, models=[model])
+        if not found.usable:
+            problem = (
+                f"{settings.origin('fallback')}: fallback: the agent {agent} cannot be used: {found.problem}"
+            )
+            raise UserError(
+                problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more")))
+            )
+
+
+def _unknown_fallback(settings: Settings) -> list[str]:
+    known = registry.known_agents()
+    names = dict.fromkeys(named(entry)[0] for entry in settings.values.fallback)
+    origin = settings.origin("fallback")
+    return [
+        f"{origin}: fallback: there is no agent named {name!r}{did_you_mean(name, known)}"
+        for name in names
+        if name not in known
+    ]
+
+
+def check_review(settings: Settings) -> None:
+    """Refuse a reviewer that could not look at anything: that should be known before the work is done."""
+    review = settings.values.review
+    if review.mode != "off" and review.agent is not None:
+        check_named(settings, "review.agent", review.agent, review.model)
+
+
+def check_named(settings: Settings, key: str, name: str, model: str | None) -> None:
+    """Refuse an agent that a setting names and that could do nothing."""
+    origin, known = settings.origin(key), registry.known_agents()
+    if name not in known:
+        guess = did_you_mean(name, known)
+        raise BadConfig(f"{origin}: {key}: there is no agent named {name!r}{guess}", hint=_known_agents())
+    found = find_agent(name, settings, models=[model])
+    if found.wrong_options:
+        raise BadConfig(found.problem, hint=found.hint)
+    if not found.usable:
+        problem = f"{origin}: {key}: the agent {name} cannot be used: {found.problem}"
+        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
+
+
+def who_works(settings: Settings, *more: str | None) -> frozenset[str]:
+    """Return the names of all agents that may have a run: those of the settings, and these."""
+    set_ = settings.values
+    others = (set_.review.agent, set_.evaluator.agent, *(named(entry)[0] for entry in set_.fallback))
+    return frozenset(filter(None, (set_.agent, *others, *more)))
+
+
+def check_accounts(settings: Settings, used: Collection[str] | None = None) -> None:
+    """Refuse an account that its agent could not be started with, before anything is spent.
+
+    Of the agents that are used, if they are named: an account of another one may miss what it needs here.
+    """
+    known = registry.known_agents()
+    for agent, several in accounts(settings, os.environ).items():
+        if agent not in known:
+            raise BadConfig(
+                f"agents.{agent}.accounts: there is no agent named {agent!r}{did_you_mean(agent, known)}",
+                hint=f"the agents are: {', '.join(known)}",
+            )
+        for one in several if used is None or agent in used else ():
+            check(agent, one, settings)
+
+
+def check_options(settings: Settings) -> None:
+    """Refuse options of agents that do not exist, or that the agent does not know: each with its place."""
+    check_accounts(settings)
+    known = registry.known_agents()
+    problems = [one for name in settings.values.agents for one in _wrong_options(settings, name, known)]
+    if settings.values.agent not in known:
+        problems.append(_no_such_agent(settings, known))
+    problems += _unknown_fallback(settings)
+    if problems:
+        raise BadConfig("\n".join(problems), hint=f"the agents are: {', '.join(known)}")
+
+
+def warnings(settings: Settings) -> tuple[str, ...]:
+    """Say what is allowed, but will hardly be what was meant."""
+    told = []
+    if settings.values.permission_mode == Access.READ_ONLY.value:
+        place = settings.origin("permission_mode")
+        told.append(
+            f"permission_mode is read-only ({place}): agents may change no file, so no work comes of this plan"
+        )
+    review = settings.values.review
+    named = "review.agent" if review.agent else "review.model" if review.model else ""
+    if named and review.mode == "off":
+        told.append(f"{named} is set ({settings.origin(named)}), but review.mode is off: nothing is reviewed")
+    evaluator = settings.values.evaluator
+    named = "evaluator.agent" if evaluator.agent else "evaluator.model" if evaluator.model else ""
+    if named and evaluator.mode == "off":
+        told.append(
+            f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: no plan is evaluated"
+        )
+    if unknown := sorted({*settings.values.installed_gates} - {gate.name for gate in settings.gates}):
+        place = settings.origin("installed_gates")
+        told.append(f"installed_gates ({place}) names no gate of this plan: {', '.join(unknown)}")
+    return tuple(told)
+
+
+def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
+    """Say of which agents nothing keeps the permission mode here; refuse that where they are to change nothing."""
+    policy = settings.policy()
+    names = (*_models(work, settings), *(named(entry)[0] for entry in policy.fallback))
+    return keeping(settings, policy, names, place=settings.origin("permission_mode"))
+
+
+def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: str) -> tuple[str, ...]:
+    """Warn of the agents that nothing keeps to the permission mode of a policy that was set in this place."""
+    unasked = policy.permission_mode == Access.SANDBOXED_ALL.value
+    known = registry.known_agents()
+    free = [
+        name
+        for name in dict.fromkeys(names)
+        if name in known
+        and KEEPING.isdisjoint(able(registry.agent(name), policy.agent_options.get(name, {})))
+    ]
+    if not free and not unasked:
+        return ()
+    chosen = chosen_sandbox(settings, os.environ)
+    if chosen.sandbox.level is not Containment.NONE:
+        return ()
+    contain = f"To contain {{}}: {how_to_contain(chosen)}."
+    if unasked:
+        asks = f"ask for no permission (permission_mode is sandboxed-all, {place})"
+        told = (
+            f"Agents run without a sandbox and {asks}: they can change any file you can, and run any program."
+        )
+        return (f"{told} {contain.format('them')}",)
+    if policy.permission_mode == Access.READ_ONLY.value:
+        raise Refused(
+            f"permission_mode is read-only ({place}), but nothing keeps {listed(free)} to that here",
+            hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
+        )
+    one = len(free) == 1
+    who = f"The `{free[0]}` agent runs" if one else f"The agents {listed(free)} run"
+    can = f"can change any file you can, and {'runs' if one else 'run'} any program unasked"
+    return (f"{who} without a sandbox and {can}. {contain.format('it' if one else 'them')}",)
+
+
+def check_gates(settings: Settings, work: PlannedWork) -> None:
+    """Say before any money is spent that nothing would check the result."""
+    if settings.gates or settings.policy().allow_unverified:
+        return
+    if bare := [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]:
+        raise Refused(
+            f"nothing would check the work of: {listed(bare)}",
+            hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
+            "or --allow-unverified to land unchecked work",
+        )
+
+
+def check_sandbox(settings: Settings) -> None:
+    """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
+    wanted = settings.values.sandbox
+    if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
+        chosen_sandbox(settings, os.environ, refuse=True)
+
+
+async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:
+    """Refuse the checkout of a taken-over task, and a sub-folder that the starting commit does not have."""
+    if is_hand_branch(start.ref):
+        project = next(iter(checkouts(place.root)[1:]), None)
+        raise Refused(
+            f"{place.root} is the checkout of a task that you took over, and its plan is run from the project's own",
+            hint=f"`cd {shlex.quote(str(project))}` first"
+            if project
+            else "change into the project's own first",
+        )
+    if not place.subfolder:
+        return
+    name = f"{start.sha}:{place.subfolder}"
+    found = await repository.git.run("cat-file", "-t", name, env=user_env(), cwd=place.root, ok=(0, 128))
+    if found.text != "tree":
+        raise Refused(
+            f"the folder {place.subfolder} is not in {start.sha[:7]}, the commit that the plan would start from",
+            hint="commit what is in it first, or run from the top of the repository",
+        )
+
+
+def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan: str) -> tuple[str, ...]:
+    """Say in plain words what of the checkout is not part of the work, and whose settings count.
+
+    `settings_file` is the project file that was read, relative to the repository; `committed` says whether it
+    was read from the starting commit or, because that has none, from the checkout.
+    """
+    told: list[str] = []
+    if settings_file is not None and not committed:
+        told.append(
+            f"{settings_file} is not committed, so its settings are taken from your checkout; once a commit has "
+            "it, only the committed one counts"
+        )
+    elif settings_file is not None and settings_file in start.dirty:
+        told.append(f"{uncommitted_settings(settings_file)} (they are read from {start.sha[:7]})")
+    known = {settings_file, plan}
+    rest = [name for name in start.dirty if name not in known]
+    if rest:
+        told.append(f"not committed, so not part of the work: {listed(rest)}")
+    return tuple(told)
+
+
+async def other_base(
+    repository: GitRepository, start: Base, root: Path, work: PlannedWork
+) -> tuple[str, ...]:
+    """Say where a plan starts from another commit than the branch that its source names."""
+    name = work.base_branch
+    if name in ("", start.ref):
+        return ()
+    tip = ""
+    if name.isprintable():
+        words = ("rev-parse", "-q", "--verify", f"refs/heads/{name}^{{commit}}")
+        tip = (await repository.git.run(*words, env=user_env(), cwd=root, ok=(0, 1, 128))).text
+    if tip == start.sha:
+        return ()
+    here = f"it starts from {start.ref} ({start.sha[:7]})"
+    if not tip:
+        return (f"its source names the base branch {one_line(name)}, and there is none here: {here}",)
+    return (f"its source names the base branch {name}, and {here}: --base {name} starts from there",)
+
+
+def relative(path: Path, root: Path) -> str:
+    """Return a path as git names it in a repository, or as it is when it lies elsewhere."""
+    whole = path.resolve()
+    return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(path)
+
+
+async def check_held_out(
+    repository: GitRepository, start: Base, place: Place, plan: Path, work: PlannedWork, copied: Sequence[str]
+) -> None:
+    """Refuse held-out checks that every agent would find in its workspace."""
+    files = [file.path for task in work.tasks for one in task.held_out for file in one.files]
+    if not any(task.held_out for task in work.tasks):
+        return
+    project, beside = place.root / place.subfolder, plan.resolve().parent
+    shown = [plan.resolve(), *(folder / path for path in files for folder in (beside, project))]
+    for path in (one for one in dict.fromkeys(shown) if one.is_relative_to(place.root)):
+        name = path.relative_to(place.root).as_posix()
+        if await repository.file_at(start.sha, name) is not None:
+            why = "is in git"
+        elif any(path.is_relative_to(project / one) for one in copied):
+            why = "is copied into workspaces (copy_files)"
+        else:
+            continue
+        raise Refused(
+            f"{name} {why}, so agents would see what is held out",
+            hint="keep the plan and its held-out files outside of the repository, or ignored by git",
+        )

@@ -1,0 +1,17 @@
+"""What `init` advises about the work."""
+
+from pathlib import Path
+
+import pytest
+
+from loopwright.cli.commands.start.init import work_steps
+
+
+def test_work_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert work_steps(tmp_path)[0].startswith("write a plan.yaml")
+    (tmp_path / "plan.md").write_text("- [ ] one\n")
+    (tmp_path / "PROMPT.md").write_text("go\n")
+    steps = work_steps(tmp_path)
+    assert steps[0].endswith(": plan.md (plan_md), PROMPT.md (prompt_md)")
+    assert steps[2] == "run it: loopwright run plan.md"

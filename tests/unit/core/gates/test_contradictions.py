@@ -1,0 +1,132 @@
+"""Existing checks that new work contradicts: which ones, who may allow it, and what is asked."""
+
+from dataclasses import replace
+
+from tests.cases import each_case
+
+from loopwright.core.gates.contradictions import (
+    allowed_by,
+    collapsed,
+    contradicted,
+    diff_of,
+    is_tampered,
+    listed,
+    missing_too_many,
+    question,
+)
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.policy import Policy
+
+FILE = "tests/test_a.py"
+A, B = f"{FILE}::test_a", f"{FILE}::test_b"
+
+
+def judged(*broken: str, lost: tuple[str, ...] = (), failed: bool = True) -> Verdict:
+    status = VerdictStatus.FAILED if failed else VerdictStatus.PASSED
+    return Verdict(status=status, broken=broken, lost=lost)
+
+
+def test_a_check_is_contradicted_when_it_fails_or_no_longer_runs() -> None:
+    assert contradicted(judged(A, lost=(B, A))) == (A, B)
+    assert contradicted(judged(lost=(B,), failed=False)) == (B,)
+    assert contradicted(judged(failed=False)) == ()
+    assert len(contradicted(judged(*map(str, range(300))))) == 300, "each of them is decided"
+
+
+def test_a_failed_run_without_a_contradicted_check_is_tampering() -> None:
+    assert is_tampered(judged())
+    assert not is_tampered(judged(A))
+    assert is_tampered(replace(judged(A), tampered=True)), "no permission covers what bends the runner"
+    assert not is_tampered(judged(lost=(A,)))
+    assert not is_tampered(judged(failed=False))
+
+
+def test_a_file_that_cannot_be_loaded_or_has_many_contradictions_is_named_once() -> None:
+    assert collapsed([A, B, A]) == (A, B)
+    assert collapsed([A, FILE, B]) == (FILE,)
+    many = [f"{FILE}::test_{n}" for n in range(6)]
+    assert collapsed([*many, "tests/test_b.py::test_b"]) == (FILE, "tests/test_b.py::test_b")
+    assert collapsed(many[:5]) == tuple(many[:5])
+    dotted = [f"tests.test_a.Cases.test_{n}" for n in range(6)]
+    assert collapsed(dotted) == ("tests.test_a.Cases",)
+    assert collapsed(["lint", "types"]) == ("lint", "types")
+
+
+@each_case(
+    ("pattern", "check"),
+    [
+        (FILE, A),
+        (FILE, FILE),
+        ("tests/", A),
+        ("tests/**", A),
+        ("**/test_*.py", A),
+        (A, A),
+        (A, f"{A}[1-2]"),
+        (f"{FILE}::TestA", f"{FILE}::TestA::test_it"),
+        ("lint", "lint"),
+    ],
+)
+def test_a_pattern_covers_a_file_a_test_its_cases_and_a_class(pattern: str, check: str) -> None:
+    assert allowed_by(check, Policy(), [pattern]) == f"the task's may_change: {pattern}"
+    assert allowed_by(check, Policy(may_change=(pattern,)), []) == f"the setting may_change: {pattern}"
+
+
+@each_case(
+    ("pattern", "check"),
+    [
+        (A, B),
+        (A, f"{A}_too"),
+        (A, FILE),
+        (f"{FILE}::TestA", f"{FILE}::TestAll::test_it"),
+        ("src/", A),
+        ("tests/test_b.py", A),
+    ],
+)
+def test_a_pattern_covers_nothing_else(pattern: str, check: str) -> None:
+    assert allowed_by(check, Policy(may_change=(pattern,)), [pattern]) == ""
+
+
+def test_the_setting_test_changes_allows_every_contradiction() -> None:
+    assert allowed_by(A, Policy(), []) == ""
+    assert allowed_by(A, Policy(test_changes="allow"), []) == 'the setting test_changes = "allow"'
+    assert allowed_by(A, Policy(test_changes="allow"), [A]) == f"the task's may_change: {A}"
+
+
+def test_more_than_a_tenth_fewer_passing_tests_is_a_question() -> None:
+    def kept(now: int, *lost: str) -> bool:
+        found = Verdict(status=VerdictStatus.PASSED, lost=lost, passed_before=100, passed_now=now)
+        return missing_too_many(found)
+
+    assert kept(89, A)
+    assert not kept(90, A)
+    assert not kept(50), "nothing is missing: a command ran fewer times"
+
+
+def test_the_question_shows_the_checks_the_reason_and_the_change() -> None:
+    asked = question("01", [A], reason="The task asks for it.", diff="-old\n+new")
+    assert asked == (
+        "01: the work passes all checks as it has them, but contradicts checks that passed before. "
+        f"Accept the change?\n\nContradicted:\n- {A}\n\n"
+        "The agent's reason:\nThe task asks for it.\n\n"
+        "Old check (-) and new check (+):\n-old\n+new"
+    )
+    silent = question("01", [A], reason="", diff="")
+    assert silent.endswith("The agent gave no reason.")
+    assert len(question("01", [A], reason="x" * 9000, diff="y" * 90_000)) < 9000
+
+
+def test_a_long_list_of_checks_is_cut_with_a_count() -> None:
+    assert listed([str(n) for n in range(25)]).endswith("- 19\n- and 5 more")
+
+
+def test_the_diff_has_only_the_files_of_the_contradicted_checks() -> None:
+    parts = [
+        f"diff --git a/{path} b/{path}\nindex 1..2 100644\n--- a/{path}\n+++ b/{path}\n@@ -1 +1 @@\n-a\n+b\n"
+        for path in ("calc.py", FILE, f"{FILE}x")
+    ]
+    gone = "diff --git a/tests/test_c.py b/tests/test_c.py\ndeleted file mode 100644\n"
+    patch = Patch(sha256="a" * 64, files=(), text="".join([*parts, gone]), is_whole=True)
+    assert diff_of(patch, {FILE}) == f"--- a/{FILE}\n+++ b/{FILE}\n@@ -1 +1 @@\n-a\n+b"
+    assert diff_of(patch, {"tests/test_c.py"}) == "a/tests/test_c.py b/tests/test_c.py"
+    assert diff_of(patch, {"other.py"}) == ""

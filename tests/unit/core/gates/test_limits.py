@@ -1,0 +1,40 @@
+"""What gates cannot exclude is named for the commands that ran."""
+
+from typing import Any
+
+from loopwright.core.gates.limits import LIMITS, limits_of
+
+
+def command(
+    name: str = "tests", text: str = "pytest", tests: int | None = 3, *, reported: bool = False
+) -> dict[str, Any]:
+    return {"name": name, "command": text, "tests": tests, "reported": reported}
+
+
+def names(*commands: dict[str, Any]) -> list[str]:
+    """Return which limits apply, by their names."""
+    said = limits_of(commands)
+    found = [limit.name for limit in LIMITS if any(one.startswith(limit.words[:30]) for one in said)]
+    assert len(found) == len(said)
+    return found
+
+
+def test_each_limit_is_one_sentence_of_its_own() -> None:
+    assert len({limit.words[:30] for limit in LIMITS}) == len(LIMITS)
+    assert all("\n" not in limit.words and not limit.words.endswith(".") for limit in LIMITS)
+
+
+def test_a_watched_runner_and_a_plain_command_leave_different_things_open() -> None:
+    assert names(command()) == ["deceived", "seen_by_the_author", "one_machine"]
+    assert names(command(tests=None)) == ["unseen", "seen_by_the_author", "one_machine"]
+    assert names(command(text="cargo test --all", tests=None))[1] == "inside"
+    assert names(command(reported=True))[:2] == ["deceived", "reported"]
+
+
+def test_setup_checks_nothing_and_nothing_is_said_of_it() -> None:
+    assert limits_of([command("setup", "make deps", None)]) == []
+
+
+def test_many_commands_are_named_in_part() -> None:
+    many = [command(f"c{n}", "true", None) for n in range(12)]
+    assert limits_of(many)[0].endswith("c8, c9 and 2 more")

@@ -1,0 +1,42 @@
+"""What a person says about a line of the work."""
+
+import pytest
+from tests.cases import each_case
+
+from loopwright.core.policy.rejections import Comment, comments_in, objections, parse_comment
+from loopwright.core.values.errors import Refused
+
+
+def test_a_place_is_a_file_and_a_line_and_a_file_may_have_colons() -> None:
+    assert parse_comment("a:b.py:12", " no ") == {"file": "a:b.py", "line": 12, "text": "no"}
+
+
+@each_case("place", ["app.py", "app.py:", ":3", "app.py:0", "app.py:x", "app.py:-1"])
+def test_a_place_without_a_line_is_refused_with_an_example(place: str) -> None:
+    with pytest.raises(Refused, match="is no FILE:LINE") as refused:
+        parse_comment(place, "no")
+    assert "--at app.py:12" in (refused.value.hint or "")
+
+
+def test_a_comment_says_something() -> None:
+    with pytest.raises(Refused, match=r"nothing is said about app\.py:3"):
+        parse_comment("app.py:3", "  ")
+
+
+def test_the_next_attempt_is_told_note_and_lines() -> None:
+    [comment] = comments_in([{"file": "app.py", "line": 3, "text": "not here", "quoted": "  x = 1"}])
+    assert comment == Comment(file="app.py", line=3, text="not here", quoted="  x = 1")
+    told = objections("It is slow.", [comment, Comment(file="b", line=1, text="why?")])
+    assert told.split("\n\n") == [
+        "A person looked at the work and rejected it.",
+        "It is slow.",
+        "app.py:3\n> x = 1\nnot here",
+        "b:1\nwhy?",
+    ]
+
+
+def test_lines_need_no_note() -> None:
+    assert objections("  ", [Comment(file="b", line=1, text="why?")]).split("\n\n") == [
+        "A person looked at the work and rejected it.",
+        "b:1\nwhy?",
+    ]

@@ -1,0 +1,52 @@
+"""A receipt is held against the rows of the home in which its plan ran."""
+
+from dataclasses import replace
+from typing import Any
+
+from tests.cases import each_case
+from tests.unit.core.receipts.test_receipts import FACTS, NOW, PLAN, build, rows, run, uid
+
+from loopwright.core.receipts.receipts import GitFacts, verify_receipt
+from loopwright.core.rows.model import Project
+
+
+def test_rows_that_give_the_same_receipt_are_no_difference_whatever_they_know_of_git() -> None:
+    rows_alone = build(git=GitFacts(result_tree=None))
+    assert verify_receipt(build(), replace(FACTS, rows=rows_alone)) == []
+
+
+CHANGE = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "agent", "changes": ["x"]}
+
+
+@each_case(
+    ("changes", "told"),
+    [
+        (
+            {"project": Project(id=uid("proj", 1), name="other", path="/", created_at=NOW)},
+            ["the home's rows say otherwise of the project: name"],
+        ),
+        (
+            {"plan": replace(PLAN, base_ref="trunk", title="Other")},
+            ["the home's rows say otherwise of the plan: base_ref, title"],
+        ),
+        ({"checkout_changes": [CHANGE]}, ["the home's events say otherwise of what changed in the checkout"]),
+        (
+            {"runs": [run(1, exit_code=3), run(2), *rows()["runs"][2:]]},
+            [f"the home's rows say otherwise of {uid('run', 1)}: exit_code"],
+        ),
+    ],
+    ids=["project", "plan", "checkout", "run"],
+)
+def test_rows_of_the_home_that_say_otherwise_are_named(changes: dict[str, Any], told: list[str]) -> None:
+    assert verify_receipt(build(), replace(FACTS, rows=build(**changes))) == told
+
+
+def test_what_the_home_knows_and_the_receipt_does_not_say_is_a_difference() -> None:
+    said: list[dict[str, Any]] = [
+        {"type": "task_retried", "actor": "a", "at": NOW.isoformat(), "task": None, "commit": None}
+    ]
+    said[0] |= {"took_out": [], "why": "", "note": ""}
+    home = build(runs=[*rows()["runs"], run(9)], overrides=said)
+    first, second = verify_receipt(build(), replace(FACTS, rows=home))
+    assert first == "the home's events say otherwise of what people decided"
+    assert second.startswith(f"the home's rows say otherwise of {uid('run', 9)}: agent, ")

@@ -1,0 +1,62 @@
+"""What a receipt says of the sandboxes of its runs, and what may not be said."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from tests.cases import each_case
+from tests.unit.core.receipts.test_receipts import FACTS, build, rows
+
+from loopwright.core.receipts.receipt_sandboxes import sandboxes
+from loopwright.core.receipts.receipts import render, shape_problems, verify_receipt
+from loopwright.core.values.containment import MadeWith
+
+PODMAN = MadeWith(program="podman version 5.4", image="localhost/mine:1", image_id="ab" * 32)
+BWRAP = MadeWith(program="bubblewrap 0.11.0")
+
+
+def contained(level: str | None, made: MadeWith | None) -> dict[str, Any]:
+    first, *others = rows()["runs"]
+    runs = [replace(first, sandbox=level, sandbox_made_with=made), *others]
+    return json.loads(render(build(runs=runs)))  # type: ignore[no-any-return]
+
+
+@each_case(
+    ("level", "made", "said"),
+    [
+        ("container", PODMAN, f"container: podman version 5.4, image localhost/mine:1 {'ab' * 32}"),
+        ("bubblewrap", BWRAP, "bubblewrap 0.11.0"),
+        ("none", None, "none"),
+        (None, None, "not known"),
+    ],
+)
+def test_a_receipt_names_the_program_its_version_and_the_image(
+    level: str | None, made: MadeWith | None, said: str
+) -> None:
+    receipt = contained(level, made)
+    assert verify_receipt(receipt, FACTS) == []
+    assert said in sandboxes(receipt)
+
+
+@each_case(
+    ("level", "made", "told"),
+    [
+        ("container", None, "and which program made it is not said"),
+        ("container", replace(PODMAN, program=""), "and which program made it is not said"),
+        ("container", replace(PODMAN, image_id=""), "and of which image is not said"),
+        ("bubblewrap", None, "and which program made it is not said"),
+        ("bubblewrap", PODMAN, "which needs no image"),
+        ("none", BWRAP, "and it says what that was made with"),
+    ],
+)
+def test_a_sandbox_that_is_not_told_whole_is_found(level: str, made: MadeWith | None, told: str) -> None:
+    receipt = contained(level, made)
+    run = receipt["runs"][0]["id"]
+    assert verify_receipt(receipt, FACTS) == [f"{run} had the sandbox {level}, {told}"]
+
+
+@each_case("wrong", [{}, {"program": "x"}, {"program": 1, "image": "", "image_id": ""}, "podman"])
+def test_what_is_no_such_thing_is_no_receipt(wrong: Any) -> None:
+    receipt = contained("bubblewrap", BWRAP)
+    receipt["runs"][0]["sandbox_made_with"] = wrong
+    assert any("sandbox_made_with" in one for one in shape_problems(receipt))

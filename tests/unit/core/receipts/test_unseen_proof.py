@@ -1,0 +1,58 @@
+"""What work is worth that only checks have judged which its author could see."""
+
+import json
+from dataclasses import replace
+
+from tests.unit.core.gates.test_held_out import HELD
+from tests.unit.core.receipts.test_receipts import (
+    FACTS,
+    LOOKED,
+    TREE1,
+    build,
+    review,
+    reviewed,
+    rows,
+    verdict_record,
+)
+
+from loopwright.core.gates.held_out import held_commands
+from loopwright.core.receipts.receipts import render, verify_receipt
+
+
+def held_out(**changes):
+    tasks = rows()["tasks"]
+    return {
+        "tasks": [replace(tasks[0], held_out=HELD), *tasks[1:]],
+        "verdicts": [*rows()["verdicts"], verdict_record(9, TREE1, held_commands(HELD))],
+        **changes,
+    }
+
+
+def strict():
+    plan = rows()["plan"]
+    return replace(plan, policy=replace(plan.policy, unseen_proof=True))
+
+
+def test_with_unseen_proof_every_task_needs_one_of_the_two():
+    receipt = build(plan=strict())
+    assert {one["outcome"] for one in receipt["tasks"]} == {"verified_with_gaps"}
+    told = "task 't1' was judged only by checks that its author could see, and `unseen_proof` is on"
+    first = {
+        "task": "t1",
+        "cause": told,
+        "remedy": "Give the task held-out checks, or have its change reviewed.",
+    }
+    assert first in receipt["gaps"]
+    assert verify_receipt(json.loads(render(receipt)), FACTS) == []
+    for given, facts in ((reviewed(review()), LOOKED), (held_out(), FACTS)):
+        settled = build(**{**given, "plan": strict()})
+        assert [one["outcome"] for one in settled["tasks"]] == ["verified", "verified_with_gaps"]
+        assert told not in " ".join(settled["not_checked"])
+        assert verify_receipt(json.loads(render(settled)), facts) == []
+
+
+def test_without_it_the_receipt_says_all_the_same_that_nothing_unseen_judged_the_work():
+    receipt = build()
+    assert receipt["outcome"] == "verified"
+    assert "no independent reviewer looked at the work" in receipt["not_checked"]
+    assert any("not every task had a check that was held out" in gap for gap in receipt["not_checked"])

@@ -1,0 +1,21 @@
+"""What the worker itself wrote into a checkout is nobody's stray change; what came over it is."""
+
+from pathlib import Path
+
+from loopwright.engine.memory.own_writes import OwnWrites
+from loopwright.ports import Tripwire
+
+
+def taken(**status: str) -> Tripwire:
+    return Tripwire(head="main", refs={}, status=status, config={})
+
+
+def test_only_what_is_still_as_it_was_written_here_is_spared(tmp_path: Path) -> None:
+    own = OwnWrites()
+    for name in ("mine", "theirs", "other"):
+        (tmp_path / name).write_bytes(b"new")
+    own.note(tmp_path, {"mine": b"new", "theirs": b"ours", "gone": b"new"})
+    before = taken(mine="1", other="1", gone="1")
+    after = taken(mine="2", other="2", theirs="2", gone="2")
+    spared = own.spare(tmp_path, before, after)
+    assert spared == (taken(other="1", gone="1"), taken(other="2", theirs="2", gone="2"))

@@ -1,0 +1,499 @@
+"""What people change in a source is taken in, what we told it ourselves is not, and what is broken is told of once."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.acceptance.control.sources.test_every_source import EVERY
+from tests.cases import each_case
+from tests.doubles import FAILED, PASSED, Home, planned
+
+from loopwright.adapters import registry
+from loopwright.adapters.sources.beads.beads import BeadsSource
+from loopwright.adapters.sources.feature_list.feature_list import FeatureListSource
+from loopwright.adapters.sources.spec.spec import SpecSource
+from loopwright.adapters.sources.text.writing import put_files
+from loopwright.core.replies.discoveries import Discovery, Noticed
+from loopwright.core.rows.model import Command, CommandState, Leg, Loop, Plan, Project, Run, Task
+from loopwright.core.values.errors import StoreUnavailable
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.ids import Kind, is_id
+from loopwright.core.values.states import LoopState, PlanState, TaskState
+from loopwright.engine.people.discoveries import note
+from loopwright.engine.plans.verify import VerifyLeg
+from loopwright.engine.processes.held_files import missing
+from loopwright.engine.processes.runs import Interrupts
+from loopwright.engine.rows.marks import SETTLED
+from loopwright.engine.rows.source_debts import SourceNews
+from loopwright.engine.rows.world import HomePaths, World
+from loopwright.engine.sources.books import tell, writes
+from loopwright.engine.sources.edits import Edits
+from loopwright.engine.sources.later_edits import ended_plan, source_news
+from loopwright.engine.worker.advance import advance
+from loopwright.ports import Files, Mark, PlannedWork
+from loopwright.testing import fake_bd
+
+GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
+
+
+def lies_at(home: Home, place: Path) -> None:
+    (project,), (loop,) = home.all(Project), home.all(Loop)
+    home.store.transact_sync("here", lambda tx: tx.update(Project, project.id, path=str(place.parent)))
+    home.store.transact_sync("file", lambda tx: tx.update(Loop, loop.id, source_path=place.name))
+
+
+async def test_what_cannot_be_read_is_said_once_for_each_reason(tmp_path: Path) -> None:
+    home = Home()
+    home.submit(planned("a"))
+    file = tmp_path / "feature_list.json"
+    lies_at(home, file)
+    edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
+    for _ in range(3):
+        await edits.take_in()
+    assert len(home.events("source_unreadable")) == 1, "it is gone"
+    file.write_text("{")
+    for _ in range(3):
+        await edits.take_in()
+    assert len(home.events("source_unreadable")) == 2, "it is broken"
+    file.write_text(GOOD)
+    await edits.take_in()
+    file.unlink()
+    await edits.take_in()
+    assert len(home.events("source_unreadable")) == 3, "it was whole in between"
+
+
+class OddSource(FeatureListSource):
+    """A format whose reader has a defect."""
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        return super().parse({}.fromkeys(files), name)  # type: ignore[arg-type]
+
+
+async def test_a_reader_with_a_defect_takes_no_worker_down(tmp_path: Path) -> None:
+    home = Home()
+    home.submit(planned("a"))
+    lies_at(home, tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_text(GOOD)
+    edits = Edits(replace(home.world, source=lambda _kind: OddSource()))
+    for _ in range(2):
+        assert not await edits.take_in()
+    [told] = home.events("source_unreadable")
+    assert told.payload["reason"].startswith("internal error: ")
+
+
+@pytest.mark.trap("lost resume")
+@each_case("said", [{"mark": Mark.RUNNING}, {"first": True}], ids=["running", "next"])
+async def test_what_the_source_says_was_under_way_or_next_goes_on_first(
+    tmp_path: Path, said: dict[str, Any]
+) -> None:
+    home = await Home(slots=1).launch()
+    under_way = planned("b", title="B", description="Do b.", priority=199, **said)
+    home.submit(planned("a", title="A", description="Do a.", priority=99), under_way)
+    lies_at(home, tmp_path / "feature_list.json")
+    (tmp_path / "feature_list.json").write_text(
+        GOOD.replace("]", ', {"id": "b", "name": "B", "description": "Do b."}]')
+    )
+    assert await Edits(replace(home.world, source=lambda _kind: FeatureListSource())).take_in()
+    assert home.events("source_edited") == []
+    first, *_ = await home.turn()
+    assert first.subject == home.attempt("b").id
+
+
+async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was told that an issue is blocked, and nobody looked since: that does not undo a retry."""
+    monkeypatch.setenv("PATH", str(fake_bd.install(tmp_path / "bin").parent), prepend=":")
+    home = await Home().launch()
+    plan = home.submit(planned("bd-1", max_attempts=1), planned("bd-2", "bd-1"))
+    tracker = tmp_path / ".beads"
+    tracker.mkdir()
+    issues = [{"id": key, "title": f"Do {key}", "status": "open"} for key in ("bd-1", "bd-2")]
+    (tracker / "tracker.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in issues))
+    lies_at(home, tracker)
+    world = replace(home.world, source=lambda _kind: BeadsSource())
+    (leg,) = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    assert await tell(world, plan.id) is None
+    assert BeadsSource().parse(BeadsSource().files(tracker), "x").tasks[0].mark is Mark.BLOCKED
+    await home.command("retry", home.task("bd-1").id)
+    assert await Edits(world).take_in()
+    assert home.task("bd-1").status is TaskState.QUEUED
+
+
+@each_case("sandbox", ["none", "bubblewrap", None])
+@pytest.mark.capability("C040")
+async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them(
+    sandbox: str | None, tmp_path: Path
+) -> None:
+    home = await Home().launch()
+    home.submit(planned("a"))
+    file = tmp_path / "feature_list.json"
+    lies_at(home, file)
+    await home.turn()
+    home.store.transact_sync("ran", lambda tx: tx.update(Run, home.all(Run)[0].id, sandbox=sandbox))
+    before = home.task("a").acceptance
+    feature = {"id": "a", "name": "Other", "description": "Do a.", "tests": ["`test -f a`"]}
+    file.write_text(json.dumps({"features": [feature]}))
+    edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
+    await edits.take_in()
+    file.write_text(json.dumps({"features": [feature]}, indent=1))
+    await edits.take_in()
+    assert home.task("a").title == "Other"
+    assert [bool(one.payload["doubt"]) for one in home.events("source_edited")] == [sandbox == "none"]
+    if sandbox == "none":
+        assert home.task("a").acceptance == before
+        [kept] = home.events("checks_kept")
+        assert kept.payload["reason"].startswith("acceptance of a changed in feature_list.json")
+    else:
+        assert [one.command for one in home.task("a").acceptance] == ["test -f a"]
+        assert home.events("checks_kept") == []
+
+
+def feature(key: str, *after: str, **more: Any) -> dict[str, Any]:
+    return {
+        "id": key,
+        "name": f"Do {key}",
+        "description": f"All of {key}.",
+        "dependencies": list(after),
+        **more,
+    }
+
+
+class Desk:
+    """A feature list at which a person works while its plan runs."""
+
+    def __init__(self, home: Home, place: Path) -> None:
+        self.home = home
+        self.file = place / "feature_list.json"
+        self.world = replace(home.world, source=lambda _kind: FeatureListSource(), put_files=put_files)
+        self._edits = Edits(self.world)
+
+    @classmethod
+    async def opened(cls, place: Path, *features: dict[str, Any], slots: int = 4) -> "Desk":
+        desk = cls(await Home(slots=slots).launch(), place)
+        desk._write(*features)
+        work = FeatureListSource().parse(FeatureListSource().files(desk.file), "feature_list.json")
+        desk.home.submit(work=work)
+        lies_at(desk.home, desk.file)
+        await desk._edits.take_in()
+        return desk
+
+    def _write(self, *features: dict[str, Any]) -> None:
+        self.file.write_text(json.dumps({"features": features}))
+
+    async def saves(self, *features: dict[str, Any]) -> list[str]:
+        """Save the file like this, and return what of it is taken in."""
+        before = len(self.home.events("source_edited"))
+        self._write(*features)
+        await self._edits.take_in()
+        return [
+            change for one in self.home.events("source_edited")[before:] for change in one.payload["changes"]
+        ]
+
+    async def told(self) -> dict[str, dict[str, Any]]:
+        """Tell the file how the plan stands, look at that, and return its features."""
+        assert await tell(self.world, self.home.plan().id) is None
+        await self._edits.take_in()
+        return {one["id"]: one for one in json.loads(self.file.read_text())["features"]}
+
+
+async def test_what_is_added_is_judged_like_a_plan_and_held_if_its_check_cannot_fail(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"))
+    vain = feature("vain", tests=["`true`"])
+    assert await desk.saves(feature("a"), feature("good", tests=["`test -f x`"]), vain) == [
+        "good was added",
+        "vain was added; no criterion can fail where the command always passes (vain: true)",
+    ]
+    assert desk.home.task("good").status is not TaskState.ERROR
+    assert desk.home.task("vain").status is TaskState.ERROR
+    assert "no criterion can fail" in desk.home.task("vain").reason
+    [finding] = [one for one in desk.home.plan().evaluation["findings"] if one["check"] == "can_fail"]
+    assert finding["weight"] == "pointless"
+    features = await desk.told()
+    assert "no criterion can fail" in features["vain"]["blocked_reason"]
+    opened = {**features["vain"], "blocked": False}
+    assert await desk.saves(features["a"], features["good"], opened) == []
+    [told] = desk.home.events("source_not_followed")
+    assert told.payload["reason"].startswith("vain was opened again, but no criterion can fail")
+    mended = {**opened, "tests": ["`test -f y`"], "blocked": True}
+    assert await desk.saves(features["a"], features["good"], mended) == ["vain: acceptance, criteria"]
+    assert await desk.saves(features["a"], features["good"], {**mended, "blocked": False}) == [
+        "vain was opened again"
+    ]
+
+
+async def test_a_check_that_can_fail_is_not_given_up_for_one_that_cannot(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a", tests=["`test -f x`"]))
+    assert await desk.saves(feature("a", tests=["`true`"])) == ["a: criteria"]
+    assert [one.command for one in desk.home.task("a").acceptance] == ["test -f x"]
+    [kept] = desk.home.events("checks_kept")
+    assert "no criterion can fail" in kept.payload["reason"]
+
+
+async def test_an_edit_that_lets_tasks_wait_for_each_other_is_refused_as_a_whole(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    assert await desk.saves(feature("a", "b"), feature("b", "a")) == []
+    assert len(desk.home.events("source_unreadable")) == 1
+    assert desk.home.task("a").depends_on == ()
+
+
+async def test_what_was_only_ticked_can_be_unticked_and_landed_work_stays(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("landed"), feature("ticked"), feature("old", passes=True))
+    leg = next(one for one in await desk.home.turn() if one.subject == desk.home.attempt("landed").id)
+    desk.home.hand.land(leg)
+    features = await desk.told()
+    assert features["landed"]["passes"] is True
+    ticked = {**features["ticked"], "passes": True}
+    assert await desk.saves(features["landed"], ticked, features["old"]) == ["ticked was ticked by hand"]
+    opened = [{**one, "passes": False} for one in (features["landed"], ticked, features["old"])]
+    assert await desk.saves(*opened) == ["ticked was opened again", "old was opened again"]
+    assert [(one.verb, one.target) for one in desk.home.all(Command)] == [
+        ("rollback", desk.home.task("ticked").id)
+    ]
+    [stays] = desk.home.events("source_not_followed")
+    assert "landed was opened again, but it is done" in stays.payload["reason"]
+    assert "rollback landed" in stays.payload["hint"]
+    assert desk.home.task("old").status is TaskState.QUEUED
+    assert (await desk.told())["landed"]["passes"] is True
+
+
+async def test_how_complex_a_task_is_and_what_kind_it_is_are_taken_in(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"))
+    assert desk.home.task("a").complexity == "low"
+    assert await desk.saves(feature("a", complexity="high", category="docs")) == ["a: complexity, type"]
+    assert (desk.home.task("a").complexity, desk.home.task("a").type) == ("high", "docs")
+    assert await desk.saves(feature("a")) == ["a: type"]
+    assert desk.home.task("a").complexity == "low"
+
+
+async def test_what_a_person_puts_first_is_done_first(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"), feature("c"), slots=1)
+    assert await desk.saves(feature("c"), feature("a"), feature("b")) == []
+    assert [task.key for task in sorted(desk.home.all(Task), key=lambda one: one.position)] == ["c", "a", "b"]
+    first, *_ = await desk.home.turn()
+    assert first.subject == desk.home.attempt("c").id
+
+
+async def test_other_held_out_checks_come_with_their_files_and_a_second_try_keeps_its_attempts(
+    tmp_path: Path,
+) -> None:
+    """The agent's own attempts are counted: the file's number never takes back what a retry gave."""
+    trouble: list[str] = []
+
+    def failpoint(name: str) -> None:
+        if any(part in name for part in trouble):
+            trouble.clear()
+            raise StoreUnavailable("away for a moment")
+
+    home = await Home(failpoint=failpoint).launch()
+    world = replace(home.world, source=lambda _kind: SpecSource(), paths=HomePaths(root=tmp_path / "home"))
+    file = tmp_path / "plan.yaml"
+
+    def plan(held: str, attempts: int) -> str:
+        task = f"{{id: a, title: A, acceptance: test -f a, max_attempts: {attempts}, held_out: [{held}]}}"
+        return f"title: It\nwrite_status: true\ntasks:\n  - {task}\n"
+
+    file.write_text(plan("{run: test -f b}", 2))
+    home.submit(work=SpecSource().parse(SpecSource().files(file), "plan.yaml"))
+    lies_at(home, file)
+    edits = Edits(world)
+    (tmp_path / "held").mkdir()
+    (tmp_path / "held" / "check.py").write_text("raise SystemExit(1)\n")
+    with_file = "{run: python check.py, files: [held/check.py]}"
+    file.write_text(plan(with_file, 3))
+    (tmp_path / "home").write_text("in the way")
+    assert not await edits.take_in(), "there is no room for them: that ends no worker"
+    assert len(home.events("source_unreadable")) == 1
+    (tmp_path / "home").unlink()
+    trouble.append("source.edited")
+    with pytest.raises(StoreUnavailable):
+        await edits.take_in()
+    assert await edits.take_in(), "nothing was written, so it is new still"
+    [edited] = home.events("source_edited")
+    assert edited.payload["changes"] == ["a: held_out, max_attempts"]
+    [check] = home.task("a").held_out
+    assert missing(world.paths, check.files) == []
+    file.write_text(plan(with_file, 1))
+    assert await edits.take_in()
+    assert home.task("a").max_attempts == 1
+    [leg] = await home.turn()
+    home.hand.fail(leg, Failure.GATE)
+    await home.command("retry", home.task("a").id)
+    given = home.task("a").max_attempts
+    assert given > 1
+    file.write_text(plan(with_file, 1) + "# looked at\n")
+    assert await edits.take_in()
+    assert home.task("a").max_attempts == given
+
+
+@pytest.mark.capability("C040")
+async def test_discovered_work_is_taken_in_by_who_takes_its_review_back(tmp_path: Path) -> None:
+    """What a person accepts by command is another task: the feature says when that is done, and nothing is added."""
+    desk = await Desk.opened(tmp_path, feature("a"))
+    await desk.home.turn()
+    plan, run = desk.home.plan(), desk.home.all(Run)[0]
+    noticed = (Noticed(title="Mend the clock", reason="It is late."), Noticed(title="Paint it"))
+    desk.home.store.transact_sync("found", lambda tx: note(tx, plan, run, noticed))
+    features = await desk.told()
+    assert {task.key for task in desk.home.all(Task)} == {"a"}
+    clock, paint = (one for one in features.values() if one.get("category") == "discovered")
+    assert await desk.saves(features["a"], {**clock, "needs_review": False}, paint) == [
+        f"{clock['id']} was added"
+    ]
+    assert desk.home.task(clock["id"]).title == "Mend the clock"
+    grey = next(one for one in desk.home.all(Discovery) if one.title == "Paint it")
+    await desk.home.command("accept_discovered", grey.id, **{"as": "current"})
+    assert (await desk.told())[paint["id"]]["passes"] is False
+    assert {task.key for task in desk.home.all(Task)} == {"a", clock["id"], "paint-it"}
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_a_person_writes_just_before_the_source_is_told_is_taken_in_all_the_same(
+    tmp_path: Path,
+) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"), feature("c"), feature("old", passes=True))
+    leg = next(one for one in await desk.home.turn() if one.subject == desk.home.attempt("a").id)
+    desk.home.hand.land(leg)
+    changed = (feature("b", passes=True), feature("c", description="Other."), feature("new"))
+    desk._write(feature("a"), *changed, feature("old", passes=False))
+    await desk.told()
+    [edited] = desk.home.events("source_edited")
+    assert edited.payload["changes"] == [
+        "b was ticked by hand",
+        "c: description",
+        "new was added",
+        "old was opened again",
+    ]
+    told = await desk.told()
+    assert [told[key].get("passes", False) for key in ("a", "b", "c", "old")] == [True, True, False, False]
+
+
+# --- at the end of a plan ----------------------------------------------------------------------------
+
+
+async def verified(desk: Desk, leg: Leg, verdict: Verdict = PASSED, *, world: World | None = None) -> Plan:
+    desk.home.gate.answer = verdict
+    await VerifyLeg(world or desk.world, leg, interrupts=Interrupts()).run()
+    await desk.home.ended(leg)
+    return desk.home.plan()
+
+
+async def at_verification(desk: Desk) -> Leg:
+    """Land what can be landed; return the leg of the verification."""
+    while True:
+        legs = await desk.home.turn()
+        for leg in legs:
+            if is_id(leg.subject, Kind.PLAN):
+                return leg
+            desk.home.hand.land(leg)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_is_added_before_a_plan_has_nothing_left_to_do_is_done_in_it(tmp_path: Path) -> None:
+    """Before the verification begins, and before the plan is held or failed because of another task."""
+    desk = await Desk.opened(tmp_path, feature("a"))
+    (leg,) = await desk.home.turn()
+    desk.home.hand.land(leg)
+    desk._write(feature("a", passes=True), feature("late"))
+    assert (await advance(desk.world, desk._edits.take_in)).dispatched
+    (leg,) = (await advance(desk.world, desk._edits.take_in)).legs
+    assert leg.subject == desk.home.attempt("late").id
+    for _ in range(3):
+        task = desk.home.hand.fail(leg, Failure.GATE)
+        if task.status is not TaskState.ERROR:
+            (leg,) = await desk.home.turn()
+    desk._write(feature("a", passes=True), feature("late"), feature("later"))
+    assert (await advance(desk.world, desk._edits.take_in)).dispatched
+    (leg,) = (await advance(desk.world, desk._edits.take_in)).legs
+    assert (leg.subject, desk.home.loop().state) == (desk.home.attempt("later").id, LoopState.RUNNING)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_is_changed_while_the_whole_is_verified_is_followed_before_the_plan_ends(
+    tmp_path: Path,
+) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("ticked"))
+    legs = await desk.home.turn()
+    assert await desk.saves(feature("a"), feature("ticked", passes=True)) == ["ticked was ticked by hand"]
+    desk.home.hand.land(next(one for one in legs if one.subject == desk.home.attempt("a").id))
+    leg = await at_verification(desk)
+    desk._write(feature("a", passes=True), feature("ticked", passes=True), feature("late"))
+    plan = await verified(desk, leg, FAILED)
+    assert plan.status is PlanState.RUNNING, "an end without what was added would be none"
+    leg = await at_verification(desk)
+    assert desk.home.task("late").status is TaskState.COMPLETE
+    desk._write(feature("a", passes=True), feature("ticked"), feature("late", passes=True))
+    assert (await verified(desk, leg)).status is PlanState.RUNNING
+    (asked,) = desk.home.all(Command, state=CommandState.PENDING)
+    assert (asked.verb, asked.target) == ("rollback", desk.home.task("ticked").id)
+
+
+@pytest.mark.trap("lost edit")
+async def test_what_gives_a_plan_nothing_to_do_does_not_keep_it_from_its_end(tmp_path: Path) -> None:
+    """Landed work that is unticked, words that change, a file that is broken: what is new after the end is told."""
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    for leg in await desk.home.turn():
+        desk.home.hand.land(leg)
+    done = (feature("a", passes=True), feature("b", passes=True))
+    assert all(one["passes"] for one in (await desk.told()).values())
+    leg = await at_verification(desk)
+    desk._write(feature("a", description="Other words."), done[1])
+    assert (await verified(desk, leg)).status is PlanState.VERIFIED
+    [refused] = desk.home.events("source_not_followed")
+    assert "a was opened again, but it is done" in refused.payload["reason"]
+
+    def news() -> SourceNews | None:
+        ended = desk.home.store.read_sync(lambda tx: ended_plan(tx, desk.home.plan().id))
+        assert ended is not None
+        return source_news(FeatureListSource(), ended)
+
+    assert all(one["passes"] for one in (await desk.told()).values())
+    assert news() is None
+    desk._write(*done, feature("after"))
+    assert news() == SourceNews(source="feature_list.json", changes=("after was added",))
+    desk._write(feature("a"), done[1])
+    assert news() == SourceNews(source="feature_list.json", changes=("a is marked as open",))
+    desk.file.write_text("{")
+    assert "it cannot be read any more" in str(news())
+    desk.file.unlink()
+    assert news() is None, "one that is away troubles nobody"
+
+
+@pytest.mark.trap("lost edit")
+async def test_an_item_that_is_added_at_the_end_is_found_in_every_form_of_source() -> None:
+    """Each sample has one item more than the plan that was made of it."""
+    for sample in EVERY:
+        source = registry.source(sample.kind)
+        if not writes(source) or sample.tracker:
+            continue
+        place = sample.folder / "given" / sample.place
+        work = source.parse(source.files(place), sample.place)
+        needed = {key for task in work.tasks for key in task.depends_on}
+        late = [task for task in work.tasks if task.mark not in SETTLED and task.key not in needed][-1]
+        home = await Home(slots=4).launch()
+        known = tuple(task for task in work.tasks if task.key != late.key)
+        home.submit(work=replace(work, tasks=known))
+        lies_at(home, place.parent / sample.place.rpartition("/")[2])
+        desk = Desk(home, place.parent)
+        desk.world = replace(desk.world, source=lambda _kind, source=source: source)
+        plan = await verified(desk, await at_verification(desk))
+        assert plan.status is PlanState.RUNNING, sample.kind
+        assert home.task(late.key).status is TaskState.QUEUED, sample.kind
+
+
+async def test_a_source_that_rests_with_a_change_of_a_persons_is_owed_its_status(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, feature("a"), feature("b"))
+    legs = await desk.home.turn()
+    await desk.home.command("pause", desk.home.plan().id)
+    desk.home.hand.land(legs[0])
+    desk._write(feature("a"), feature("b"), feature("c"))
+    left = await tell(desk.world, desk.home.plan().id)
+    assert left is not None
+    assert (left.items, left.reason) == (
+        ("a",),
+        "you changed it, and the plan does not follow that while it rests",
+    )
