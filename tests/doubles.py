@@ -42,11 +42,11 @@ from loopwright.core.values.states import MACHINES, AttemptState, RunState, Task
 from loopwright.engine.attempt.attempt import PAUSED
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.intake.submit import Submission, submit
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.money import envelopes
 from loopwright.engine.people import commands
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.plans.verify import VerifyLeg
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.engine.processes.surroundings import free_port_base
 from loopwright.engine.rows.moves import (
     cancel_attempt,

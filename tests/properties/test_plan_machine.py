@@ -36,8 +36,8 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.worker.advance import JUDGED
-from loopwright.engine.worker.reconcile import DRIVEN
 
 KEYS = "abcde"
 LONGEST_WAIT_MINUTES = 20

@@ -42,8 +42,8 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.people.handover import HUMAN
+from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.worker.advance import JUDGED
-from loopwright.engine.worker.reconcile import DRIVEN
 
 if TYPE_CHECKING:
     from tests.simulation.universe import Universe

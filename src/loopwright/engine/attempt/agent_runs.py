@@ -36,7 +36,8 @@ from loopwright.engine.attempt.review_brief import (
     review_of,
 )
 from loopwright.engine.attempt.templates import template_of
-from loopwright.engine.gates.checks import Interrupted, exit_facts
+from loopwright.engine.gates.checks import exit_facts
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money import accounts, envelopes, spending
 from loopwright.engine.people import discoveries
 from loopwright.engine.people.serving import serves

@@ -47,7 +47,8 @@ from loopwright.engine.attempt.reviewing import give_up
 from loopwright.engine.attempt.setting_up import set_up
 from loopwright.engine.attempt.tidy import tidy_attempt
 from loopwright.engine.attempt.tripwire import look_again, watch
-from loopwright.engine.gates.checks import Interrupted, break_off, end_all
+from loopwright.engine.gates.checks import break_off, end_all
+from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.memory.slots import AgentSlots, Slot
 from loopwright.engine.money import envelopes
 from loopwright.engine.money.quota_watch import QuotaWatch
@@ -58,8 +59,9 @@ from loopwright.engine.processes.concealing import concealed, concealing
 from loopwright.engine.processes.containing import with_denial
 from loopwright.engine.processes.governor import until_room
 from loopwright.engine.processes.room_watch import RoomWatch
-from loopwright.engine.processes.runs import Ended, Interrupts, Progress, drive_agent
+from loopwright.engine.processes.runs import Ended, Progress, drive_agent
 from loopwright.engine.processes.surroundings import files_to_copy, free_port_base
+from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import (
     MACHINE,
     cancel_attempt,
@@ -69,7 +71,6 @@ from loopwright.engine.rows.moves import (
     next_run,
 )
 from loopwright.engine.rows.world import World
-from loopwright.engine.worker.reconcile import DRIVEN
 from loopwright.ports import Repository, Tx
 
 log = logging.getLogger(__name__)

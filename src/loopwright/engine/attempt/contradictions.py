@@ -27,7 +27,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, QuestionState, ReviewState, RunState, TaskState
 from loopwright.engine.attempt.reviewing import OVER, ask_reviewer, author_of, send_back
-from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.rows.moves import (
     MACHINE,

@@ -30,11 +30,12 @@ from loopwright.engine.attempt.rounds import settles
 from loopwright.engine.branch.branch import tip_of
 from loopwright.engine.branch.own_commits import reverts
 from loopwright.engine.branch.receipt import landing_trailer
-from loopwright.engine.gates.checks import Interrupted, Judging, judge_until_known
+from loopwright.engine.gates.checks import Judging, judge_until_known
 from loopwright.engine.intake.doc_sync import left_behind
 from loopwright.engine.integrity.gate_scripts import inside, judges_of
 from loopwright.engine.integrity.links import leading_out
 from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.rows.naming import commit_subject, taken_ref, trailers
 from loopwright.engine.rows.world import World

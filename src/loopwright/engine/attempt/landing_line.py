@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from loopwright.engine.gates.checks import Interrupted
 from loopwright.engine.memory.calling_off import call_off
+from loopwright.engine.memory.interrupts import Interrupted
 
 
 class Outdated(Exception):

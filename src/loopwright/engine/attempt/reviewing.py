@@ -31,7 +31,7 @@ from loopwright.core.values.ids import Kind
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, ReviewState, RunState
 from loopwright.engine.attempt.agent_runs import Rows, end_run
-from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.moves import (

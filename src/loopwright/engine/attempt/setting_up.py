@@ -14,7 +14,8 @@ from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
 from loopwright.engine.attempt.agent_runs import Rows
-from loopwright.engine.gates.checks import Interrupted, denial_in, exit_facts, gate_request
+from loopwright.engine.gates.checks import denial_in, exit_facts, gate_request
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import install_dependencies
 from loopwright.engine.processes.room_watch import RoomWatch
 from loopwright.engine.processes.runs import drive_command

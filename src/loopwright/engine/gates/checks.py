@@ -31,6 +31,7 @@ from loopwright.engine.gates.gate_trees import held_to_tree
 from loopwright.engine.gates.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.gates.reuse import reused
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.containing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.processes.dependencies import lay_dependencies
 from loopwright.engine.processes.held_files import lay
@@ -45,10 +46,6 @@ log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 _ROLES = (Role.GATE, Role.BASELINE)
-
-
-class Interrupted(Exception):
-    """A person asked for the gate to stop; nothing was learned about the tree."""
 
 
 def exit_facts(exit: Exit) -> dict[str, Any]:

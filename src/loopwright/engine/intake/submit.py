@@ -2,33 +2,28 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.plans.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import graph
-from loopwright.core.policy.complexity import complexity_of
 from loopwright.core.rows.documents import document
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Loop, Plan, Project, Task
+from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState, TaskState
+from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.gates.known_base import KnownBase, take_over
-from loopwright.engine.rows.held import held_because
+from loopwright.engine.rows.adding import FIRST, task_row
 from loopwright.engine.rows.marks import SETTLED, keep_marks
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
 from loopwright.engine.rows.naming import plan_branch
 from loopwright.engine.rows.source_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
-
-FIRST = -1
-"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
@@ -307,44 +302,3 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
                 unmet=len(waits_for),
             )
         )
-
-
-def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
-    """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
-    held = task.mark is Mark.BLOCKED
-    most = task.max_attempts or plan.policy.max_attempts
-    before = min(task.attempts, most)
-    return Task(
-        id=id,
-        plan_id=plan.id,
-        key=task.key,
-        title=task.title,
-        description=task.description,
-        criteria=task.criteria,
-        acceptance=task.acceptance,
-        held_out=task.held_out,
-        approved=task.may_change,
-        scope=task.scope,
-        priority=FIRST if task.mark is Mark.RUNNING else task.priority,
-        position=position,
-        phase=task.phase,
-        type=task.type,
-        complexity=complexity_of(
-            title=task.title,
-            description=task.description,
-            kind=task.type,
-            dependencies=len(task.depends_on),
-            checks=len(task.acceptance) + len(task.criteria),
-            said=task.complexity,
-        ).level,
-        prove=task.prove,
-        status=TaskState.ERROR if held else TaskState.CREATED,
-        reason=held_because(task.reason) if held else "",
-        attempts=before,
-        # Whoever asks for it again wants it tried, however often that was done.
-        max_attempts=max(most, before + 1),
-        agent=task.agent,
-        model=task.model,
-        created_at=now,
-        updated_at=now,
-    )

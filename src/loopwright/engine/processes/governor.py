@@ -8,7 +8,7 @@ from typing import Final
 
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Plan
-from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx

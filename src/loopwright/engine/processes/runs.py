@@ -69,34 +69,6 @@ class Ended:
     """Work that it came upon and left to others."""
 
 
-class Interrupts:
-    """Tells the legs of this process that a person wants them to stop what they are doing."""
-
-    def __init__(self) -> None:
-        self._events: dict[str, asyncio.Event] = {}
-
-    def event(self, subject: str) -> asyncio.Event:
-        """Return the event of one leg's subject."""
-        return self._events.setdefault(subject, asyncio.Event())
-
-    def forget(self, subject: str) -> None:
-        """Let go of a subject whose leg has ended."""
-        self._events.pop(subject, None)
-
-    def subjects(self) -> list[str]:
-        """Return whose legs run in this process."""
-        return list(self._events)
-
-    def knows(self, subject: str) -> bool:
-        """Say whether a leg of this subject runs in this process."""
-        return subject in self._events
-
-    def raise_for(self, subject: str) -> None:
-        """Wake the leg, if it runs here."""
-        if subject in self._events:
-            self._events[subject].set()
-
-
 def agent_spec(
     request: AgentRequest,
     invocation: Invocation,

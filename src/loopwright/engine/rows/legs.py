@@ -7,7 +7,8 @@ from typing import TypeVarTuple
 
 from loopwright.core.rows.model import Leg
 from loopwright.core.values.errors import FenceLost, StaleVersion
-from loopwright.engine.processes.runs import Interrupts
+from loopwright.core.values.states import AttemptState
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 
@@ -33,3 +34,9 @@ async def carry_on(
         log.info("leg dropped", extra={"leg": leg.id, "why": str(lost)})
     finally:
         interrupts.forget(leg.subject)
+
+
+DRIVEN = frozenset(
+    {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
+)
+"""States in which a leg carries an attempt on."""

@@ -1,8 +1,9 @@
 """Which projects a folder belongs to: those of its own checkout, else those of its repository's other checkouts."""
 
 from collections.abc import Sequence
+from typing import Any
 
-from loopwright.core.rows.model import Project
+from loopwright.core.rows.model import Plan, Project
 from loopwright.ports import Tx
 
 Checkouts = str | Sequence[str]
@@ -14,3 +15,11 @@ def project_ids(tx: Tx, checkouts: Checkouts) -> list[str]:
     own, *others = [checkouts] if isinstance(checkouts, str) else checkouts
     found = tx.find(Project, path=own) or (tx.find(Project, path=others) if others else [])
     return [one.id for one in found]
+
+
+def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 50) -> list[Plan]:
+    """Return plans, newest first, of one project or of the whole home."""
+    where: dict[str, Any] = {}
+    if project_path is not None:
+        where["project_id"] = project_ids(tx, project_path)
+    return tx.find(Plan, order_by=("-created_at",), limit=limit, **where)

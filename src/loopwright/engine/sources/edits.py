@@ -21,11 +21,10 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import MARKS
 from loopwright.engine.intake.source_checks import WORDS, could_be_an_agents, followed, tell_kept
-from loopwright.engine.intake.submit import FIRST
 from loopwright.engine.people import commands
 from loopwright.engine.people.serving import serves
 from loopwright.engine.processes.held_files import keep
-from loopwright.engine.rows.adding import add_task
+from loopwright.engine.rows.adding import FIRST, add_task
 from loopwright.engine.rows.held import held_because
 from loopwright.engine.rows.marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.rows.moves import cancel_attempt, complete_task, move_plan, move_task, need

@@ -8,8 +8,7 @@ from loopwright.core.values.errors import Ambiguous, Choice, NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, TaskState
-from loopwright.engine.rows.projects import Checkouts
-from loopwright.engine.views.views import recent_plans
+from loopwright.engine.rows.projects import Checkouts, recent_plans
 from loopwright.ports import Tx
 
 Target = Plan | Task | Run

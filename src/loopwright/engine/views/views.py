@@ -42,7 +42,6 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.naming import attempt_ref
-from loopwright.engine.rows.projects import Checkouts, project_ids
 from loopwright.engine.rows.source_debts import DebtView, SourceNews, debt_view
 from loopwright.engine.rows.standing import is_blocked, taken_by, word_of
 from loopwright.engine.rows.world import HomePaths
@@ -537,11 +536,3 @@ def live_workers(tx: Tx) -> list[Worker]:
     """Return the workers whose lease is running, by the database's clock."""
     now = tx.now()
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
-
-
-def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 50) -> list[Plan]:
-    """Return plans, newest first, of one project or of the whole home."""
-    where: dict[str, Any] = {}
-    if project_path is not None:
-        where["project_id"] = project_ids(tx, project_path)
-    return tx.find(Plan, order_by=("-created_at",), limit=limit, **where)

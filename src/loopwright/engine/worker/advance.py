@@ -40,6 +40,7 @@ from loopwright.engine.money import envelopes, spending
 from loopwright.engine.people import commands
 from loopwright.engine.people.serving import may_move, serves
 from loopwright.engine.rows import pauses, questions
+from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import (
     MACHINE,
     begin_verify,
@@ -57,7 +58,7 @@ from loopwright.engine.rows.queued import new_attempt
 from loopwright.engine.rows.world import World
 from loopwright.engine.sources.books import tell_on_branch
 from loopwright.engine.views import round_views
-from loopwright.engine.worker.reconcile import DRIVEN, living_hosts
+from loopwright.engine.worker.reconcile import living_hosts
 from loopwright.ports import Tx
 
 JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})

@@ -17,6 +17,7 @@ from loopwright.engine.gates.checks import end_all
 from loopwright.engine.people.commands import is_to_be_ended
 from loopwright.engine.people.serving import may_move
 from loopwright.engine.rows import finishes
+from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
@@ -26,10 +27,6 @@ log = logging.getLogger(__name__)
 QUARANTINE = timedelta(days=30)
 """How long work is kept that is proven nowhere else and that nobody asked for."""
 
-DRIVEN = frozenset(
-    {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
-)
-"""States in which a leg carries an attempt on."""
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
 

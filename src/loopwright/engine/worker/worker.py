@@ -23,6 +23,7 @@ from loopwright.core.values.ids import Kind, is_id
 from loopwright.core.values.states import LIVE_ATTEMPT, OPEN_FINISH, AttemptState, PlanState, RunState
 from loopwright.engine.attempt.attempt import AttemptLeg
 from loopwright.engine.attempt.landing_line import LandingLines
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.memory.slots import AgentSlots
 from loopwright.engine.people import commands
 from loopwright.engine.people.retention import Retention
@@ -31,7 +32,6 @@ from loopwright.engine.plans.finish import FinishLeg
 from loopwright.engine.plans.rebuild import is_restored, reconcile_backup
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.plans.verify import VerifyLeg
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.engine.rows import finishes, source_debts
 from loopwright.engine.rows.moves import fail_attempt, need
 from loopwright.engine.rows.world import World

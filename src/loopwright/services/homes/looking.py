@@ -16,11 +16,12 @@ from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import Ambiguous, NotFound
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.visible import drawable
+from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.standing import attended
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import PlanSummary
 from loopwright.engine.views.targets import obvious_target, resolve_target
-from loopwright.engine.views.views import PlanView, live_workers, recent_plans
+from loopwright.engine.views.views import PlanView, live_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.surroundings import checkouts, repository_around
 

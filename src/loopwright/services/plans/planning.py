@@ -40,8 +40,8 @@ from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.shell_hints import to_type
 from loopwright.engine.intake.submit import plan_of_source
+from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
-from loopwright.engine.views.views import recent_plans
 from loopwright.ports import Tx
 from loopwright.prompts import packaged
 from loopwright.services.gates.tree_probe import check_tree

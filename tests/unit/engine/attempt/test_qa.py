@@ -19,8 +19,8 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.attempt.land import Landing
 from loopwright.engine.attempt.qa import settle
-from loopwright.engine.gates.checks import Interrupted
 from loopwright.engine.intake.progress import progress_of
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.sources.edits import Edits
 
 SEEN = tuple(Checked(area=one, result="fine", how="I looked.") for one in AREAS["full"])

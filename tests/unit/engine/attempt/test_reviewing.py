@@ -26,7 +26,7 @@ from loopwright.engine.attempt.land import Landing
 from loopwright.engine.attempt.review_brief import mending
 from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
 from loopwright.engine.attempt.tidy import tidy_attempt
-from loopwright.engine.gates.checks import Interrupted
+from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money.envelopes import account_of
 from loopwright.engine.money.spending import allowance, review_cap
 from loopwright.engine.people.handover import HUMAN

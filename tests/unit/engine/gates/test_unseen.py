@@ -14,8 +14,8 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldOut, Policy
 from loopwright.core.values.states import AttemptState, FinishState, LoopState, PlanState, TaskState
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.plans.verify import VerifyLeg
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.ports import Exit, GateRequest
 
 SECRET = "17 gives 34"

@@ -22,8 +22,8 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.people import commands
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.engine.rows.moves import move_task
 from loopwright.engine.views.question_views import asked_in_plan
 from loopwright.engine.worker.worker import apply_command

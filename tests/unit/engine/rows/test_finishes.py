@@ -14,8 +14,8 @@ from loopwright.core.rows.model import Attempt, CommandState, Finish, Leg, Role,
 from loopwright.core.values.errors import Busy, GitFailed, MergeConflict, Refused
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import FinishState, LoopState, RunState
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.plans.finish import FinishLeg
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.ports import Built, Pick, Request, Tx, Wanted
 
 BASE = "1" * 40

@@ -22,10 +22,10 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.core.values.states import LoopState, PlanState, TaskState
+from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.people.discoveries import note
 from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.processes.held_files import missing
-from loopwright.engine.processes.runs import Interrupts
 from loopwright.engine.rows.marks import SETTLED
 from loopwright.engine.rows.source_debts import SourceNews
 from loopwright.engine.rows.world import HomePaths, World

@@ -29,8 +29,9 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState
 from loopwright.engine.people import commands
 from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.question_views import find_question
-from loopwright.engine.views.views import live_workers, recent_plans
+from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing, settings_for
 from loopwright.services.homes.looking import find_here, nothing_named, project_here

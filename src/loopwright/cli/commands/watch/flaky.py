@@ -8,7 +8,7 @@ from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.engine.gates.flaky import FlakyView, flaky_checks
-from loopwright.engine.views.views import recent_plans
+from loopwright.engine.rows.projects import recent_plans
 from loopwright.services.homes.looking import glancing, project_here
 
 _MOST_PLANS = 1000

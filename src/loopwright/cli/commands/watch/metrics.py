@@ -13,9 +13,9 @@ from loopwright.cli.shell.output import console, duration, print_json
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import BadConfig, NotFound
 from loopwright.core.values.ids import short_id
+from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
 from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
-from loopwright.engine.views.views import recent_plans
 from loopwright.ports import Tx
 from loopwright.services.homes.looking import find_target, glancing, project_here
 
