@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.homes import HomeView
 from loopwright.core.values.policy import ConfiguredRunner, GateCommand

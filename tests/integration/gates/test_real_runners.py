@@ -9,7 +9,7 @@ from tests.integration.gates.desks import Desk, command
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Verdict
 
 pytestmark = [pytest.mark.runners, pytest.mark.timeout(600)]

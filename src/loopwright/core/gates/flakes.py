@@ -10,7 +10,8 @@ from typing import Final
 
 from loopwright.core.gates.left_out import counted, listed
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, judged_again
-from loopwright.core.gates.witnesses import NOTHING, WITNESS, Baseline, Witnessed
+from loopwright.core.gates.witnessed import Baseline, Witnessed
+from loopwright.core.gates.witnesses import NOTHING, WITNESS
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict
 
 MOST: Final = 20

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Final
 
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from loopwright.core.gates.witnesses import Witnessed, is_test_runner
+from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.gates.witnesses import is_test_runner
 from loopwright.core.integrity.gate_files import Rules, kind_of
 from loopwright.core.plans.on_the_base import Condition
 from loopwright.core.values.findings import CommandResult

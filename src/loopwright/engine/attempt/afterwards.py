@@ -15,16 +15,10 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Review, Role, Run, Task
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.states import AttemptState, RunState
-from loopwright.engine.attempt.agent_runs import (
-    PAUSED,
-    Rows,
-    end_run,
-    failure_of,
-    is_over_budget,
-    stop_over_budget,
-)
+from loopwright.engine.attempt.agent_runs import PAUSED, end_run, failure_of, is_over_budget, stop_over_budget
 from loopwright.engine.attempt.answering import is_answer, put_answer
 from loopwright.engine.attempt.contradictions import has_had_its_turn
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync

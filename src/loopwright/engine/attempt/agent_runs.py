@@ -19,7 +19,7 @@ from loopwright.core.replies import qa
 from loopwright.core.replies.questions import Asking, asked_in
 from loopwright.core.replies.reviews import SCHEMA
 from loopwright.core.rows.awaited import Question
-from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Review, Role, Run, Task, Usage
+from loopwright.core.rows.model import Attempt, Loop, Plan, Review, Role, Run, Task, Usage
 from loopwright.core.values.accounts import usual
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import FenceLost, Refused
@@ -27,6 +27,7 @@ from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.permissions import Access, Permissions, access_of, is_kept, mode_in_words
 from loopwright.core.values.states import AttemptState, LoopState, RunState
 from loopwright.engine.attempt.answering import last_answer
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.review_brief import (
     READS,
     Mending,
@@ -58,17 +59,6 @@ from loopwright.ports import AgentRequest, AgentResult, RunSpec, Spent, Tx, able
 
 PAUSED = "paused by a person"
 """Why an attempt is parked that nobody but a person wakes."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
-    """The rows that a leg works on, as last read."""
-
-    project: Project
-    loop: Loop
-    plan: Plan
-    task: Task
-    attempt: Attempt
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

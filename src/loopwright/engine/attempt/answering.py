@@ -12,7 +12,7 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import AgentResult
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.agent_runs import Rows
+    from loopwright.engine.attempt.leg_rows import Rows
 
 
 def is_answer(result: AgentResult) -> bool:

@@ -33,16 +33,11 @@ from loopwright.core.values.homes import HomeView
 from loopwright.core.values.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.attempt import qa, rounds
 from loopwright.engine.attempt.afterwards import Afterwards, fail
-from loopwright.engine.attempt.agent_runs import (
-    PAUSED,
-    ReviewerUnavailable,
-    Rows,
-    asked_of,
-    failure_of,
-    start_run,
-)
-from loopwright.engine.attempt.land import Landing, check_and_land
+from loopwright.engine.attempt.agent_runs import PAUSED, ReviewerUnavailable, asked_of, failure_of, start_run
+from loopwright.engine.attempt.land import check_and_land
+from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.landing_line import LandingLines
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.reviewing import give_up
 from loopwright.engine.attempt.setting_up import set_up
 from loopwright.engine.attempt.tidy import tidy_attempt

@@ -43,7 +43,7 @@ from loopwright.engine.rows.queued import new_run
 from loopwright.ports import Candidate, Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.land import Landing
+    from loopwright.engine.attempt.landing import Landing
 
 
 async def settle(

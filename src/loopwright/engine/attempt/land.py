@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
@@ -15,14 +15,15 @@ from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops
 from loopwright.core.receipts.gaps import is_open
-from loopwright.core.rows.model import Attempt, Plan, Project, Role, Run, Task, VerdictRecord
-from loopwright.core.values.errors import CannotRun, FenceLost, LeaseLost, MergeConflict
+from loopwright.core.rows.model import Attempt, Role, Run, Task, VerdictRecord
+from loopwright.core.values.errors import CannotRun, LeaseLost, MergeConflict
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus, is_sentence
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.attempt import contradictions
 from loopwright.engine.attempt.collisions import told_of_conflict, told_of_red
-from loopwright.engine.attempt.landing_line import LandingLines, Line, Outdated, Place
+from loopwright.engine.attempt.landing import Landing
+from loopwright.engine.attempt.landing_line import LandingLines, Outdated, Place
 from loopwright.engine.attempt.red import NOT_RUN, with_red_proof
 from loopwright.engine.attempt.rejected_work import as_rejected, rejected
 from loopwright.engine.attempt.reviewing import author_of, covered, lands_capped
@@ -30,7 +31,8 @@ from loopwright.engine.attempt.rounds import settles
 from loopwright.engine.branch.branch import tip_of
 from loopwright.engine.branch.own_commits import reverts
 from loopwright.engine.branch.receipt import landing_trailer
-from loopwright.engine.gates.checks import Judging, judge_until_known
+from loopwright.engine.gates.checks import judge_until_known
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.intake.doc_sync import left_behind
 from loopwright.engine.integrity.gate_scripts import inside, judges_of
 from loopwright.engine.integrity.links import leading_out
@@ -38,30 +40,8 @@ from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.rows.naming import commit_subject, taken_ref, trailers
-from loopwright.engine.rows.world import World
 from loopwright.engine.sources.books import booked, touched_books
-from loopwright.ports import Candidate, FileChange, Repository, Tx
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Landing:
-    """One attempt on its way to the plan branch."""
-
-    world: World
-    repository: Repository
-    project: Project
-    plan: Plan
-    task: Task
-    attempt: Attempt
-    fence: int
-    place: Place = field(default_factory=lambda: Place(Line()))
-    """Where it stands among the plan's others; by itself where nobody else is."""
-
-    def still_mine(self, tx: Tx) -> None:
-        """Raise when another worker took the attempt over."""
-        current = tx.get(Attempt, self.attempt.id)
-        if current is None or current.fence != self.fence:
-            raise FenceLost(f"{self.attempt.id} was taken over")
+from loopwright.ports import Candidate, FileChange, Tx
 
 
 async def check_and_land(landing: Landing, lines: LandingLines, interrupt: asyncio.Event) -> None:

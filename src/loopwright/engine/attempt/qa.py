@@ -33,9 +33,10 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.attempt.land import Landing, cannot_tell, gated, reject
+from loopwright.engine.attempt.land import cannot_tell, gated, reject
+from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.branch.steered import steered
-from loopwright.engine.gates.checks import Judging
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.adding import add_task
 from loopwright.engine.rows.marks import marks_of

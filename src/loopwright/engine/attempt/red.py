@@ -16,7 +16,7 @@ from loopwright.core.gates.left_out import (
     unloaded_skips,
 )
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnesses import Baseline, Witnessed
+from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.tdd import (
     NOTHING_SHOWS,
@@ -31,13 +31,14 @@ from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import Denied, TookTooMuch
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.engine.gates.baselines import baseline_in, id_prefixes
-from loopwright.engine.gates.checks import Judging, judge_until_known
+from loopwright.engine.gates.checks import judge_until_known
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.known_verdicts import found_without_work
 from loopwright.engine.integrity.gate_scripts import inside
 from loopwright.ports import Candidate, FileChange
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.land import Landing
+    from loopwright.engine.attempt.landing import Landing
 
 _MOST: Final = 200
 _FEW: Final = 20

@@ -17,7 +17,7 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.agent_runs import Rows
+    from loopwright.engine.attempt.leg_rows import Rows
 
 READS = Permissions(access=Access.READ_ONLY)
 """What a reviewer may do, whatever the plan allows its agents."""

@@ -10,7 +10,7 @@ from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
 from loopwright.core.values.errors import BadPlan, CommitGone
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.states import TaskState
-from loopwright.engine.attempt.agent_runs import Rows
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.branch.branch import tip_of
 from loopwright.engine.intake.source_checks import followed, tell_kept
 from loopwright.engine.rows.adding import add_task

@@ -13,7 +13,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
-from loopwright.engine.attempt.agent_runs import Rows
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.gates.checks import denial_in, exit_facts, gate_request
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import install_dependencies

@@ -21,7 +21,7 @@ from loopwright.core.rows.model import Attempt, Plan, Project, Run
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import BranchRewritten, GitFailed, RepositoryGone
 from loopwright.core.values.happenings import RecordedEvent
-from loopwright.engine.attempt.agent_runs import Rows
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.branch.branch import hold, look, take_back
 from loopwright.engine.rows.held import UNDO
 from loopwright.engine.rows.moves import MACHINE, need

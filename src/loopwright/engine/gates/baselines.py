@@ -7,15 +7,8 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from loopwright.core.gates.gates import setup_command, with_setup
-from loopwright.core.gates.witnesses import (
-    Baseline,
-    Witnessed,
-    baseline,
-    failed_unseen,
-    files_named,
-    is_compared,
-    stand_in,
-)
+from loopwright.core.gates.witnessed import Baseline, Witnessed
+from loopwright.core.gates.witnesses import baseline, failed_unseen, files_named, is_compared, stand_in
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import TookTooMuch
 from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
@@ -23,7 +16,7 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import Repository
 
 if TYPE_CHECKING:
-    from loopwright.engine.gates.checks import Judging
+    from loopwright.engine.gates.judging import Judging
 
 Judge = Callable[
     [World, Repository, "Judging", asyncio.Event], Awaitable[tuple[VerdictRecord | None, Verdict]]

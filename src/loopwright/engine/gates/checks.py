@@ -3,7 +3,7 @@
 import asyncio
 import json
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
@@ -24,10 +24,11 @@ from loopwright.core.values.errors import Denied, GitFailed, TookTooMuch, UserEr
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.policy import GateCommand, HeldFile
+from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
 from loopwright.engine.gates.baselines import baseline_of, had_tests, id_prefixes
 from loopwright.engine.gates.gate_trees import held_to_tree
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.gates.reuse import reused
@@ -61,39 +62,6 @@ def exit_facts(exit: Exit) -> dict[str, Any]:
         "output_bytes": exit.output_bytes,
         "files_sha256": exit.files_sha256,
     }
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
-    """One question: does this tree pass these commands?"""
-
-    project: Project
-    plan: Plan
-    attempt: Attempt | None
-    role: Role
-    sha: str
-    tree: str
-    commands: tuple[GateCommand, ...]
-    still_mine: Callable[[Tx], None]
-    """Raises when the leg that asks was taken over."""
-    before: str | None = None
-    """The commit that the work started from: its tests must all be there still."""
-    exempt: tuple[str, ...] = ()
-    """Files whose tests need not be."""
-    rewritten: tuple[str, ...] = ()
-    """Files whose tests the work changed: that they passed before says nothing of them."""
-    own: tuple[GateCommand, ...] = ()
-    """Those that the work itself is to make pass: that they failed before excuses nothing."""
-    may_share: tuple[GateCommand, ...] = ()
-    """Those that need not run if a wider one runs all their tests."""
-    may_be_empty: tuple[GateCommand, ...] = ()
-    """Those of the work's own whose tests it may have added: without these files they have nothing to say."""
-    brought: tuple[str, ...] = ()
-    """Files that the work brought along or changed: tests in them that do not run are named."""
-    unseen: bool = False
-    """Whether these are checks that the work's author is not to learn about."""
-    files: tuple[HeldFile, ...] = ()
-    """Laid over the tree for them."""
 
 
 async def judge(

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 from loopwright.core.gates.changed_in_gates import held_to_files
 from loopwright.core.gates.gates import setup_command
-from loopwright.core.gates.witnesses import Baseline
+from loopwright.core.gates.witnessed import Baseline
 from loopwright.core.integrity.gate_files import kind_of
 from loopwright.core.rows.model import Role
 from loopwright.core.values.findings import Verdict
@@ -12,7 +12,7 @@ from loopwright.engine.integrity.gate_scripts import Judges, gate_rules, inside
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 
 if TYPE_CHECKING:
-    from loopwright.engine.gates.checks import Judging
+    from loopwright.engine.gates.judging import Judging
 
 
 async def held_to_tree(

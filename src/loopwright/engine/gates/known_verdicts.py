@@ -10,7 +10,7 @@ from loopwright.engine.rows.moves import MACHINE
 from loopwright.ports import Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.gates.checks import Judging
+    from loopwright.engine.gates.judging import Judging
 
 COMPLETE: Final = (Role.VERIFY, Role.EVALUATION)
 """The roles of gate:all: they belong to a plan, not to an attempt."""

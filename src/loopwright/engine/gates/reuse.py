@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from loopwright.core.gates.gates import with_setup
 from loopwright.core.gates.reuse import is_reusable, is_reusable_command, shows
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState
@@ -18,7 +18,7 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import GateRequest, ShownBy, Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.gates.checks import Judging
+    from loopwright.engine.gates.judging import Judging
 
 _ASKED = ("plan_reopened", "plan_verifying")
 

@@ -9,7 +9,8 @@ from loopwright.core.gates.held_out import Unseen, broken_in, held_commands, uns
 from loopwright.core.gates.verdicts import combine, gate_key
 from loopwright.core.rows.model import Plan, Run, Task, VerdictRecord
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.engine.gates.checks import Judging, judge
+from loopwright.engine.gates.checks import judge
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Tx

@@ -30,7 +30,7 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState, PlanState, TaskState
 from loopwright.engine.branch.receipt import plan_receipt
 from loopwright.engine.branch.steered import Steered, steered
-from loopwright.engine.gates.checks import Judging
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.unseen import judge_whole
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.rows.finishes import mine, move_finish

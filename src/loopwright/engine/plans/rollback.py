@@ -33,7 +33,8 @@ from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.branch.branch import tip_of
 from loopwright.engine.branch.own_commits import own_commits
 from loopwright.engine.branch.steered import steered
-from loopwright.engine.gates.checks import Judging, judge
+from loopwright.engine.gates.checks import judge
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.people import commands
 from loopwright.engine.people.reopening import Asked, check, chosen, load, reopen
 from loopwright.engine.rows.moves import move_run

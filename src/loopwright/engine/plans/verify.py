@@ -23,8 +23,8 @@ from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.states import LoopState, PlanState, TaskState
 from loopwright.engine.branch.own_commits import foreign, own_commits
 from loopwright.engine.branch.steered import steered
-from loopwright.engine.gates.checks import Judging
 from loopwright.engine.gates.evaluation import add_fix, adopt, is_to_be_mended, role_now
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.unseen import Whole, judge_whole
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts

@@ -13,7 +13,8 @@ from loopwright.adapters.git import GitRepository
 from loopwright.cli.shell.lines import counted, listed
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands, after_setup, each_once, setup_command, setup_settings
-from loopwright.core.gates.witnesses import Witnessed, files_named
+from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.gates.witnesses import files_named
 from loopwright.core.plans.evaluating import Finding, Weight
 from loopwright.core.plans.on_the_base import (
     CHECK,

@@ -19,7 +19,7 @@ from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import chosen_sandbox, environments, home_view, secrets_of
 from loopwright.config.resolve import Settings
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import UserError

@@ -26,7 +26,8 @@ from loopwright.app import chosen_sandbox
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnesses import Witnessed, held_against
+from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.gates.witnesses import held_against
 from loopwright.core.plans.on_the_base import Condition, OnBase, conditions
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.environments import is_kept

@@ -7,7 +7,7 @@ from loopwright.adapters.detect import Detected, ProposedGate, Trial
 from loopwright.cli.shell.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.verdicts import is_bad, passed, telling_line
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.policy import GateCommand
 from loopwright.engine.processes.surroundings import below

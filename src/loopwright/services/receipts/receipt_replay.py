@@ -15,7 +15,8 @@ from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnesses import Baseline, baseline, held_against, is_compared
+from loopwright.core.gates.witnessed import Baseline
+from loopwright.core.gates.witnesses import baseline, held_against, is_compared
 from loopwright.core.receipts.receipt_facts import (
     acceptance_of,
     gate_files_of,

@@ -15,7 +15,7 @@ from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.rows.model import Attempt, Role, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import Policy
-from loopwright.engine.gates.checks import Judging
+from loopwright.engine.gates.judging import Judging
 from loopwright.engine.plans.plan_checks import judged_by_base
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Base, Exit, GateRequest, Tx

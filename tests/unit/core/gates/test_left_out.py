@@ -12,7 +12,8 @@ from loopwright.core.gates.left_out import (
     unloaded_skips,
     with_new_skips,
 )
-from loopwright.core.gates.witnesses import Baseline, Witnessed, held_against
+from loopwright.core.gates.witnessed import Baseline, Witnessed
+from loopwright.core.gates.witnesses import held_against
 from loopwright.core.values.findings import CommandResult
 
 FILE = "tests/test_a.py"

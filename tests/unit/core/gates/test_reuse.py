@@ -10,7 +10,7 @@ from loopwright.core.gates.reuse import (
     narrows,
     shows,
 )
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 

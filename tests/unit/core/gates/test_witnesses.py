@@ -6,10 +6,9 @@ from tests.cases import each_case
 
 from loopwright.core.gates import witnesses
 from loopwright.core.gates.verdicts import passed
+from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import (
     NO_END,
-    Baseline,
-    Witnessed,
     baseline,
     failed_unseen,
     files_named,

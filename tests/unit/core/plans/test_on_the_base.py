@@ -6,7 +6,8 @@ from typing import Any
 from tests.cases import each_case
 
 from loopwright.core.gates.verdicts import command_checks, judge
-from loopwright.core.gates.witnesses import NO_END, NOTHING, Witnessed
+from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.gates.witnesses import NO_END, NOTHING
 from loopwright.core.plans.evaluating import Weight
 from loopwright.core.plans.on_the_base import (
     Condition,

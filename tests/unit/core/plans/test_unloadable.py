@@ -3,7 +3,7 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.gates.witnesses import Witnessed
+from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.integrity.gate_files import Rules
 from loopwright.core.plans.on_the_base import Condition
 from loopwright.core.plans.unloadable import (
