@@ -22,16 +22,7 @@ from loopwright.adapters.sources.beads.bd import (
 )
 from loopwright.adapters.sources.text.criteria import acceptance, lines_of
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened, stamp
-from loopwright.adapters.sources.text.located import (
-    MAX_NODES,
-    Located,
-    Unreadable,
-    inner,
-    line_of,
-    plain,
-    tables,
-    words,
-)
+from loopwright.adapters.sources.text.located import MAX_NODES, Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.text.located_json import read_json
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded
@@ -39,6 +30,7 @@ from loopwright.adapters.sources.text.problems import Problems, check_graph, ref
 from loopwright.adapters.sources.text.reading import read_file
 from loopwright.adapters.sources.text.reasons import reason_in, tell_reason, theirs
 from loopwright.adapters.sources.text.schema_check import check_schema
+from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan

@@ -7,10 +7,11 @@ from typing import Final
 
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.adapters.sources.text.json_edits import opened, storable
-from loopwright.adapters.sources.text.located import Unreadable, inner, tables, words
+from loopwright.adapters.sources.text.located import inner, tables, words
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import MAX_BYTES
 from loopwright.adapters.sources.text.reading import located_at
+from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.text.yaml_edits import with_values
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress
 

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from loopwright.adapters.sources.text.located import Located, Unreadable
+from loopwright.adapters.sources.text.located import Located
 from loopwright.adapters.sources.text.located_json import read_json
 from loopwright.adapters.sources.text.plan_file import decoded
 from loopwright.adapters.sources.text.reading import located_at
+from loopwright.adapters.sources.text.unreadable import Unreadable
 
 _SPACES: Final = " \t\r\n"
 _STRINGS: Final = json.JSONDecoder()

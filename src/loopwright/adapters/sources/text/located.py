@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from loopwright.adapters.sources.text.unreadable import MAX_DEPTH, Unreadable
+
 MAX_NODES: Final = 200_000
-MAX_DEPTH: Final = 50
 _YAML_TAG: Final = "tag:yaml.org,2002:"
 
 
@@ -70,15 +71,6 @@ def line_of(located: Located, dotted: str) -> int:
         located = located.value[part]
         line = located.line
     return line
-
-
-class Unreadable(Exception):
-    """The text cannot be read; where, and why."""
-
-    def __init__(self, line: int | None, message: str) -> None:
-        super().__init__(message)
-        self.line = line
-        self.message = message
 
 
 def read_yaml(text: str) -> Located:

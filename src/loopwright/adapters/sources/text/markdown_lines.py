@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from loopwright.adapters.sources.text.located import Unreadable
 from loopwright.adapters.sources.text.plan_file import decoded_lines
+from loopwright.adapters.sources.text.unreadable import Unreadable
 
 _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")

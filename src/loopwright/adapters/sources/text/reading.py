@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
-from loopwright.adapters.sources.text.located import Unreadable
 from loopwright.adapters.sources.text.plan_file import content
+from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.shell_hints import to_type
