@@ -12,7 +12,7 @@ from tests.acceptance.cli.program import Program, repository
 
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.cli.main import COMMANDS
+from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.policy import Policy
 from loopwright.engine.intake.submit import Submission, submit

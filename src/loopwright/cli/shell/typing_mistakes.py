@@ -11,7 +11,7 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-from loopwright.cli.main import COMMANDS
+from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.core.values.shell_hints import to_type
 
 _EXAMPLES: Final = {

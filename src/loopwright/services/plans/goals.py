@@ -4,7 +4,7 @@ import difflib
 from pathlib import Path
 from typing import Final
 
-from loopwright.cli.main import COMMANDS
+from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.cli.shell.typing_mistakes import BELOW
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.shell_hints import to_type

@@ -2,8 +2,8 @@
 
 import pytest
 
-from loopwright.cli.main import COMMANDS
 from loopwright.cli.screens.command_effects import EFFECTS, effects_table, print_effect
+from loopwright.cli.shell.command_table import COMMANDS
 
 
 def test_every_line_is_of_a_command_and_each_is_printed_as_the_table_has_it(

@@ -7,7 +7,8 @@ import pytest
 from tests.cases import each_case
 
 from loopwright import __version__
-from loopwright.cli.main import COMMANDS, call
+from loopwright.cli.main import call
+from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.config.settings import settings
 
 PARTS = {

@@ -10,7 +10,7 @@ import pytest
 from cyclopts import App
 from cyclopts.exceptions import CoercionError, CycloptsError
 
-from loopwright.cli.main import COMMANDS, build
+from loopwright.cli.shell.command_table import COMMANDS, build
 from loopwright.core.values.shell_hints import to_type
 
 ROOT = Path(__file__).resolve().parents[4]

@@ -12,7 +12,7 @@ def help_(*command: str) -> int:
     command
         Which command, such as `run` or `plan check` (default: list them all).
     """
-    from loopwright.cli.main import build
+    from loopwright.cli.shell.command_table import build
 
     app = build()
     unknown = app.parse_commands([*command])[2]
