@@ -88,7 +88,7 @@ class Display:
                 self._console.print(f"  [yellow]warning[/]: {escape(limit.warning)}")
         for question in view.questions:
             if question.id not in self._asked:
-                from loopwright.cli.commands.decide.questions import picture
+                from loopwright.cli.screens.question import picture
 
                 self._asked.add(question.id)
                 self._console.print(picture(question))

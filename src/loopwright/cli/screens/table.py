@@ -311,7 +311,7 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
             )
         )
     if view.questions:
-        from loopwright.cli.commands.decide.questions import picture
+        from loopwright.cli.screens.question import picture
 
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:

@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from tests.cases import each_case
 
-from loopwright.cli.commands.decide.questions import picture
+from loopwright.cli.screens.question import picture
 from loopwright.engine.views.question_views import QuestionView
 
 ASKED_AT = datetime(2026, 3, 1, 9, tzinfo=UTC)

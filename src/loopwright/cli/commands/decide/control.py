@@ -396,7 +396,7 @@ def _foreground(home: Home, settings: Settings, plan: Plan, *, quiet: bool) -> F
 
 
 async def _carry_on(home: Home, settings: Settings, plan: Plan, *, as_json: bool) -> int:
-    from loopwright.cli.commands.start.run import print_end
+    from loopwright.cli.screens.end import print_end
 
     foreground = _foreground(home, settings, plan, quiet=as_json)
     code = await foreground.run()

@@ -250,7 +250,7 @@ def _how_to_delete(where: Path, left: Hands | None) -> str:
 
 async def _close(home: Home, plan_id: str) -> None:
     """End like `run` where the work that landed was the last that its plan waited for."""
-    from loopwright.cli.commands.start.run import closing
+    from loopwright.cli.screens.end import closing
     from loopwright.cli.screens.source_news import view_with_news
 
     view = await view_with_news(home, plan_id)

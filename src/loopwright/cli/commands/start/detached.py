@@ -79,7 +79,7 @@ def main(plan_id: str, log: str) -> int:
 
 
 async def _execute(plan_id: str, ready: int) -> int:
-    from loopwright.cli.commands.start.run import print_end
+    from loopwright.cli.screens.end import print_end
 
     looked = open_existing(settings_for())
     plan = need(await looked.store.read(lambda tx: tx.get(Plan, plan_id)), "the plan")

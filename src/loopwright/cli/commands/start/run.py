@@ -4,11 +4,10 @@ import asyncio
 import os
 import sys
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.markup import escape
@@ -18,10 +17,9 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_world, open_home
 from loopwright.cli.commands.decide.finishing import check_finish
 from loopwright.cli.drive import Foreground, follows_worker, is_worked_on, log_to, tell_now, tell_stale
+from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.source_news import view_with_news
-from loopwright.cli.screens.steps import left_without, merge_command, print_steps, written_by
-from loopwright.cli.screens.table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
@@ -29,12 +27,11 @@ from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags, check_r
 from loopwright.config.resolve import Settings
 from loopwright.config.settings import settings
 from loopwright.core.plans.evaluating import Weight
-from loopwright.core.policy import overspent
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import Held, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.states import ENDED_PLAN, FinishState, LoopState, PlanState
+from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import (
     Submission,
     Submitted,
@@ -46,10 +43,9 @@ from loopwright.engine.intake.submit import (
 )
 from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.finishes import is_open
-from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.sources.books import writes
-from loopwright.engine.views.views import PlanView, live_workers
+from loopwright.engine.views.views import live_workers
 from loopwright.services.gates.base_gates import known_on_base
 from loopwright.services.gates.kept_bases import Bases
 from loopwright.services.homes.context import Place, SettingsFile, actor, settings_for
@@ -91,8 +87,6 @@ from loopwright.services.runs.submitting import submit_again, submitting, with_e
 from loopwright.services.runs.unknown_plans import ask_or_refuse, note_move, unknown_work
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
-_RECEIPT_S: Final = 5.0
-"""How long to wait for a receipt that somebody else writes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -312,13 +306,6 @@ async def _carried_out(home: Home, asked: _Asked, submitter: str, *, detach: boo
     return await print_end(home, submitted.plan.id, code, as_json=as_json)
 
 
-async def print_end(home: Home, plan_id: str, code: ExitCode, *, as_json: bool) -> int:
-    """Print how a plan ended, once its receipt is there; return the exit code."""
-    view = await view_with_news(home, plan_id)
-    await _written(view)
-    return closing(view, code, as_json=as_json)
-
-
 async def _detached(home: Home, plan: Plan, *, as_json: bool) -> int:
     """Leave a plan to the background, and say how to follow, pause and stop it."""
     from loopwright.cli.commands.start.detached import hand_over
@@ -501,82 +488,3 @@ async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: 
 
         await ask(home, "resume", plan.id, {})
     return None
-
-
-def _receipt(view: PlanView) -> Path:
-    return Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
-
-
-async def _written(view: PlanView) -> None:
-    """Wait a moment for the receipt of a plan that is over: another worker may still be writing it."""
-    if view.status not in ENDED_PLAN:
-        return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_RECEIPT_S):
-            while not _receipt(view).exists():
-                await asyncio.sleep(0.05)
-
-
-def closing(
-    view: PlanView, code: ExitCode = ExitCode.VERIFIED, *, as_json: bool, merged: bool = False
-) -> ExitCode:
-    """Print how a plan ended, and what to do with the result; there is nothing to do where it is `merged`.
-
-    Return the exit code: what the plan says, unless it was interrupted, or a program of its checks is gone.
-    """
-    said = exit_code(view)
-    kept = code is ExitCode.ENVIRONMENT and said is ExitCode.UNFINISHED
-    code = code if kept or code is ExitCode.INTERRUPTED else said
-    if as_json:
-        print_json({"plan": view, "exit_code": int(code)})
-    else:
-        _print_end(view, merged=merged)
-    return code
-
-
-def _print_end(view: PlanView, *, merged: bool) -> None:
-    out = console()
-    out.print(screen(view))
-    if view.reason and view.status != "VERIFIED":
-        out.print(f"why: {escape(view.reason)}")
-    if view.stopped:
-        out.print(f"stopped: {escape(view.stopped)}")
-    receipt = _receipt(view)
-    # Of a plan that goes on there is none: what lies there is an older one, or not ours.
-    if view.status in ENDED_PLAN and receipt.exists():
-        out.print(f"receipt: {escape(os.path.relpath(receipt))}")
-        if has_gaps(view):
-            from loopwright.cli.screens.gaps import print_gaps
-
-            print_gaps(out, view.path, view.id)
-    print_finishes(view)
-    # What a person asked for and was refused leaves the result where it was.
-    if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
-        return
-    if view.status == "VERIFIED" and view.answers:
-        print_steps(out, written_by(view))
-        return
-    merge = "" if merged else merge_command(view)
-    if view.status == "VERIFIED" and not merge:
-        return
-    if view.status == "VERIFIED":
-        out.print(f"merge it:  {escape(merge)}")
-        out.print("[dim](without --ff-only if your branch has moved on since)[/]")
-        if view.status_on_branch and not view.untold:
-            out.print("the status of its source is on that branch too: your checkout has it once you merge")
-        return
-    if view.status == "CANCELLED":
-        return
-    if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and merge:
-        out.print("all of it landed, and nothing has checked it: look at it before you take it over")
-        out.print(f"merge it:  {escape(merge)}")
-        return
-    for task in view.tasks:
-        if task.status in ("ERROR", "CANCELLED"):
-            out.print(f"look at it:  {escape(to_type('show', view.prefix + task.key))}")
-    if left_without(view):
-        out.print(f"verify what landed, without what was cancelled:  loopwright reverify {short_id(view.id)}")
-    # What to type about a budget was said with the reason.
-    asked = any(one.kind == overspent.ASKED for one in view.questions)
-    if view.loop_state in ("PAUSED", "STOPPED") and not asked:
-        out.print(f"go on:  loopwright resume {view.id}")
