@@ -9,7 +9,6 @@ import time
 from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from rich.markup import escape
@@ -22,7 +21,6 @@ from loopwright.app import Home, catch_up_state_files, make_worker, make_world
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.table import exit_code
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import listed
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.flakes import FOLDERS
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Run
@@ -30,6 +28,7 @@ from loopwright.core.values.errors import LoopwrightError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState, RunState
+from loopwright.core.values.wording import listed
 from loopwright.engine.people import commands
 from loopwright.engine.people.serving import is_served
 from loopwright.engine.plans.feed import is_exported
@@ -378,47 +377,6 @@ async def end_agents(world: World, plan_id: str) -> None:
     folders = [world.paths.run(run.id) / folder for run in runs for folder in ("", *FOLDERS)]
     started = [folder for folder in folders if world.keepers.look(folder).state != "absent"]
     await asyncio.gather(*(world.keepers.end(folder, polite=False) for folder in started))
-
-
-def log_to(home: Path) -> None:
-    """Send what the engine logs to a file in the home: a terminal is for people."""
-    handler = _LogFile(home / "loopwright.log", delay=True)
-    handler.setFormatter(_WithFacts("%(asctime)s %(levelname)s %(name)s %(message)s"))
-    root = logging.getLogger("loopwright")
-    root.addHandler(handler)
-    root.setLevel(logging.INFO)
-
-
-class _WithFacts(logging.Formatter):
-    """Writes what a message is about behind it: which leg, and why."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802 - the name is logging's
-        return " ".join([super().formatMessage(record), *_facts(record)])
-
-
-def _facts(record: logging.LogRecord) -> list[str]:
-    return [f"{name}={value}" for name, value in vars(record).items() if name not in _BARE]
-
-
-_BARE = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
-
-
-class _LogFile(logging.FileHandler):
-    """A log that a full disk does not turn into a flood of tracebacks on the terminal."""
-
-    _told = False
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write it down; a log that cannot even be opened ends no work."""
-        try:
-            super().emit(record)
-        except OSError:
-            self.handleError(record)
-
-    def handleError(self, record: logging.LogRecord) -> None:  # noqa: ARG002, N802 - the name is logging's
-        if not self._told:
-            self._told = True
-            sys.stderr.write(f"note: {self.baseFilename} cannot be written: {sys.exc_info()[1]}\n")
 
 
 class _Notes(logging.Handler):

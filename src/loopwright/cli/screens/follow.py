@@ -10,7 +10,8 @@ from rich.markup import escape
 
 from loopwright.cli.screens.keys import Keyboard
 from loopwright.cli.screens.table import awaits_look, headline, remark, screen, sleeping, word
-from loopwright.cli.shell.output import console, duration
+from loopwright.cli.shell.output import console
+from loopwright.core.values.wording import duration
 from loopwright.engine.views.doing import SETS_UP
 from loopwright.engine.views.views import PlanView, TaskView
 

@@ -4,12 +4,12 @@ from rich.console import Group
 from rich.text import Text
 
 from loopwright.cli.screens.rows import Wrapped
-from loopwright.cli.shell.lines import counted
 from loopwright.core.policy import overspent
 from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.visible import on_one_line, visible
+from loopwright.core.values.wording import counted
 from loopwright.engine.views.question_views import QuestionView
 
 _NAMED = 3

@@ -6,13 +6,13 @@ from rich.text import Text
 
 from loopwright.cli.screens.rows import Rows, Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted, listed, one_line
-from loopwright.cli.shell.output import console, duration, money
+from loopwright.cli.shell.output import console
 from loopwright.core.policy.overspent import dollars
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState
+from loopwright.core.values.wording import counted, duration, listed, money, one_line
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.source_debts import DebtView, SourceNews

@@ -15,13 +15,13 @@ from loopwright.cli.screens.changes import Change, diff_command
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.screens.steps import Step
 from loopwright.cli.screens.table import mark, tries, word
-from loopwright.cli.shell.output import duration, money
 from loopwright.core.gates.verdicts import command_id, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CommandResult, is_sentence
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import duration, money
 from loopwright.engine.views.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3

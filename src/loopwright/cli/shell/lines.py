@@ -22,20 +22,3 @@ def columns(
 
 def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
     return [cell + " " * (width - cell_len(cell)) for cell, width in zip(cells, widths, strict=True)]
-
-
-def listed(names: Sequence[str], limit: int = 5) -> str:
-    """Return names as one phrase, the first few when there are many."""
-    shown = ", ".join(names[:limit])
-    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
-
-
-def counted(count: int, singular: str, plural: str | None = None) -> str:
-    """Return a number with its noun."""
-    return f"{count} {singular if count == 1 else plural or singular + 's'}"
-
-
-def one_line(text: str, limit: int = 160) -> str:
-    """Return a text on one line, without control characters, shortened in front of what does not fit."""
-    line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
-    return line if len(line) <= limit else line[: limit - 1] + "…"

@@ -7,10 +7,11 @@ from typing import Any
 from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns, counted
-from loopwright.cli.shell.output import complain, console, duration, print_json
+from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.output import complain, console, print_json
 from loopwright.core.values.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import counted, duration
 
 _SHOWN = 8
 _MEND = "mend what is named; `loopwright plan check FILE` looks again"

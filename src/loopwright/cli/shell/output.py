@@ -69,25 +69,3 @@ def _escaped(text: str) -> str:
     from rich.markup import escape
 
     return escape(text)
-
-
-def money(micros: int | None, *, estimated: bool = False) -> str:
-    """Return a sum as people write it; unknown is not zero, and an estimate is marked as one."""
-    if micros is None:
-        return "$?"
-    # What rounds to nothing is not nothing: one digit of it is shown.
-    small = 0 < micros < 5_000
-    amount = f"{micros / 1_000_000:.{7 - len(str(micros))}f}" if small else f"{micros / 1_000_000:.2f}"
-    return f"{'~' if estimated else ''}${amount}"
-
-
-def duration(seconds: float | None) -> str:
-    """Return a duration as people say it."""
-    if seconds is None:
-        return ""
-    whole = int(seconds)
-    if whole < 60:
-        return f"{whole} s"
-    if whole < 3600:
-        return f"{whole // 60} m {whole % 60:02d} s"
-    return f"{whole // 3600} h {whole % 3600 // 60:02d} m"

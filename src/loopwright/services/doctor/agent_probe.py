@@ -18,9 +18,6 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import accounts, chosen_sandbox, home_view, secrets_of
-from loopwright.cli.commands.watch.quota import window_in_words
-from loopwright.cli.shell.lines import one_line
-from loopwright.cli.shell.output import duration, money
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.prices import estimate
 from loopwright.core.values.accounts import called, usual
@@ -30,6 +27,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.policy import Limits
+from loopwright.core.values.wording import duration, money, one_line
 from loopwright.engine.money import accounts as accounts_of_runs
 from loopwright.engine.processes.containing import Shared, contain_agent
 from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
@@ -37,6 +35,7 @@ from loopwright.ports import AgentRequest, AgentResult, Spent
 from loopwright.prompts import packaged
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import LOGIN, find_agent
+from loopwright.services.quota.windows import window_in_words
 
 _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TO_DO: Final[Mapping[Failure | None, str]] = {

@@ -12,11 +12,11 @@ from loopwright.adapters.git.branches.quarantine import FOLDER as QUARANTINE
 from loopwright.adapters.git.plumbing.environment import config_flags, user_env
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.backups import backups_of, damage, what_to_do
-from loopwright.cli.shell.lines import counted, listed, one_line
 from loopwright.config.resolve import Settings, without_password
 from loopwright.core.rows.model import ROW_TYPES, Attempt, Project
 from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotFound
 from loopwright.core.values.states import LIVE_ATTEMPT
+from loopwright.core.values.wording import counted, listed, one_line
 from loopwright.ports import Tx
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.gates.clean_tree import FOLDER as TRIALS

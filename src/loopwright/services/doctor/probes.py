@@ -16,10 +16,10 @@ from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.app import secrets_of
-from loopwright.cli.shell.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.values.errors import BadConfig, UserError
 from loopwright.core.values.permissions import Permissions, access_of
+from loopwright.core.values.wording import one_line
 from loopwright.ports import Agent, AgentRequest, Invocation
 
 PROBE_S: Final = 5.0

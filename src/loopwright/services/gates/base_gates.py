@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.adapters.git import GitRepository
-from loopwright.cli.shell.lines import counted, listed
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands, after_setup, each_once, setup_command, setup_settings
 from loopwright.core.gates.witnessed import Witnessed
@@ -30,6 +29,7 @@ from loopwright.core.plans.on_the_base import (
 from loopwright.core.plans.unloadable import Before
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.submit import to_do
 from loopwright.engine.processes.surroundings import below
 from loopwright.ports import PlannedWork

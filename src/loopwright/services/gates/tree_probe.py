@@ -21,7 +21,6 @@ from loopwright.adapters.gates import import_trace
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.own_sources import site_packages
 from loopwright.adapters.machine.files import delete, write_atomically
-from loopwright.cli.shell.lines import listed
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.dependencies import READY
 from loopwright.core.gates.gates import Commands, after_setup, setup_command
@@ -44,6 +43,7 @@ from loopwright.core.rows.documents import plain
 from loopwright.core.values.environments import is_kept
 from loopwright.core.values.errors import UnjudgedTree
 from loopwright.core.values.policy import GateCommand, Policy
+from loopwright.core.values.wording import listed
 from loopwright.engine.processes.surroundings import below
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
 from loopwright.services.homes.context import Place

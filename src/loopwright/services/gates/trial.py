@@ -4,12 +4,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from loopwright.adapters.detect import Detected, ProposedGate, Trial
-from loopwright.cli.shell.lines import one_line
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.verdicts import is_bad, passed, telling_line
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.wording import one_line
 from loopwright.engine.processes.surroundings import below
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
 from loopwright.services.homes.context import Place

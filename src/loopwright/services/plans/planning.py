@@ -15,10 +15,8 @@ from loopwright.adapters.sources.spec.planner_answer import as_written, planner_
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.app import open_home
 from loopwright.cli.commands.inspect.inspecting import project_packet
-from loopwright.cli.drive import log_to
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
-from loopwright.cli.shell.output import console, duration, money
+from loopwright.cli.shell.output import console
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.packets import in_markdown
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
@@ -39,6 +37,7 @@ from loopwright.core.rows.model import Plan, Role
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import counted, duration, money
 from loopwright.engine.intake.submit import plan_of_source
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
@@ -47,6 +46,7 @@ from loopwright.prompts import packaged
 from loopwright.services.gates.tree_probe import check_tree
 from loopwright.services.homes.context import Place, settings_for
 from loopwright.services.homes.glance import glance_at, needed_place
+from loopwright.services.homes.log import log_to
 from loopwright.services.homes.writing import write_whole
 from loopwright.services.plans.answering import Answered, Asked, ask, who
 from loopwright.services.plans.evaluator import check_evaluator, judged, wanted

@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.markup import escape
 
-from loopwright.cli.shell.lines import one_line
 from loopwright.core.rows.model import Attempt, VerdictRecord
+from loopwright.core.values.wording import one_line
 from loopwright.ports import Tx
 
 _SHOWN = 3

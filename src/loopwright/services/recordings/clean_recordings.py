@@ -7,11 +7,11 @@ from rich.markup import escape
 
 from loopwright.adapters.machine.disk import HomeDisk
 from loopwright.app import Home
-from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Run
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_RUN
+from loopwright.core.values.wording import counted
 from loopwright.engine.people.retention import record_removed
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor

@@ -9,8 +9,7 @@ from rich.markup import escape
 
 from loopwright.cli.screens.table import news_lines
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted, listed
-from loopwright.cli.shell.output import console, money, print_json
+from loopwright.cli.shell.output import console, print_json
 from loopwright.config.settings import ROUND_FLAGS
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.rows.model import Plan
@@ -18,6 +17,7 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import counted, listed, money
 from loopwright.engine.intake.submit import Submission
 from loopwright.engine.rows.source_debts import SourceNews
 from loopwright.ports import Mark

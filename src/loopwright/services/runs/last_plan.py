@@ -5,12 +5,12 @@ from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.environment import user_env
-from loopwright.cli.shell.lines import counted, listed
 from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.rows.model import Finish, Loop, Plan, Task
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
+from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.submit import Submission, last_plan, to_do
 from loopwright.engine.plans.feed import is_exported
 from loopwright.engine.rows.marks import marks_of

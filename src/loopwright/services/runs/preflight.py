@@ -10,7 +10,6 @@ from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.app import accounts, chosen_sandbox
-from loopwright.cli.shell.lines import listed, one_line
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.fallback import named
@@ -18,6 +17,7 @@ from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import BadConfig, Refused, UserError
 from loopwright.core.values.permissions import KEEPING, Access
 from loopwright.core.values.policy import Policy
+from loopwright.core.values.wording import listed, one_line
 from loopwright.engine.rows.marks import SETTLED
 from loopwright.engine.rows.naming import is_hand_branch
 from loopwright.ports import Base, PlannedWork, able

@@ -13,12 +13,12 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.home.statefiles import FOLDER
 from loopwright.app import Home
-from loopwright.cli.shell.lines import counted
 from loopwright.core.rows.model import RESTORED, Cursor, Plan, Project
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN
+from loopwright.core.values.wording import counted
 from loopwright.engine.intake.submit import Submission, last_plan, to_do
 from loopwright.engine.plans.rebuild import move_project
 from loopwright.engine.rows.naming import commit_subject

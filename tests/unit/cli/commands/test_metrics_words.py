@@ -8,8 +8,8 @@ from tests.doubles import Home, planned
 
 from loopwright.cli.commands.watch.metrics import _cost, _row
 from loopwright.cli.screens.table import standing, summary
-from loopwright.cli.shell.output import money
 from loopwright.core.rows.model import Plan
+from loopwright.core.values.wording import money
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures
 from loopwright.engine.views.overview import plan_summaries
 from loopwright.engine.views.run_metrics import RunFigures, loop_figures

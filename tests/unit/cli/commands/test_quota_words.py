@@ -4,8 +4,8 @@ from datetime import UTC, datetime
 
 from tests.cases import each_case
 
-from loopwright.cli.commands.watch.quota import window_in_words
 from loopwright.core.rows.awaited import QuotaKind, QuotaWindow
+from loopwright.services.quota.windows import window_in_words
 
 RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from loopwright.cli.drive import log_to
+from loopwright.services.homes.log import log_to
 
 
 @pytest.fixture

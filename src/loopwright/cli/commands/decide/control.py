@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from loopwright.adapters.machine.host import host_id, new_id
 from loopwright.app import Home
-from loopwright.cli.drive import Foreground, is_worked_on, log_to
+from loopwright.cli.drive import Foreground, is_worked_on
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
@@ -34,6 +34,7 @@ from loopwright.engine.views.question_views import find_question
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing, settings_for
+from loopwright.services.homes.log import log_to
 from loopwright.services.homes.looking import find_here, nothing_named, project_here
 from loopwright.services.runs.cost_check import check_another_try, check_new_limits
 

@@ -12,12 +12,12 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.app import Home, repositories
 from loopwright.cli.commands.decide.control import control, find_target
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console
 from loopwright.core.policy.rejections import parse_comment
 from loopwright.core.rows.model import Command
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import Kind
+from loopwright.core.values.wording import counted
 from loopwright.engine.people.reopening import Asked, check, chosen, load, undoes
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing

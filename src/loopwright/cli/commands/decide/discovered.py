@@ -13,7 +13,6 @@ from rich.text import Text
 
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import listed
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.plans.planning import FOLDER
 from loopwright.core.replies.discoveries import key_for
@@ -22,6 +21,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import DiscoveryState
 from loopwright.core.values.visible import on_one_line
+from loopwright.core.values.wording import listed
 from loopwright.engine.people.discoveries import (
     NEW,
     DiscoveryView,

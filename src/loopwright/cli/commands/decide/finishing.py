@@ -10,7 +10,6 @@ from rich.markup import escape
 
 from loopwright.adapters.git import GitRepository
 from loopwright.app import Home, forge, make_worker, make_world
-from loopwright.cli.drive import log_to
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.screens.table import print_finish
 from loopwright.cli.shell.exits import ExitCode
@@ -24,6 +23,7 @@ from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.moves import need
 from loopwright.ports import Base, Tx
 from loopwright.services.homes.context import look_settings, open_existing
+from loopwright.services.homes.log import log_to
 from loopwright.services.homes.looking import find_plan
 
 

@@ -22,21 +22,22 @@ from loopwright.cli.commands.decide.control import (
     someone_works,
     work_here,
 )
-from loopwright.cli.drive import is_worked_on, log_to
+from loopwright.cli.drive import is_worked_on
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.failures import RULES, Level
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
+from loopwright.core.values.wording import counted
 from loopwright.engine.branch.branch import stands
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.naming import attempt_ref, commit_subject, hand_branch
 from loopwright.ports import Repository, Tx
 from loopwright.services.homes.context import look_settings, open_existing
+from loopwright.services.homes.log import log_to
 
 _NAMED = 5
 

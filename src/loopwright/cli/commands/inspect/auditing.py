@@ -11,11 +11,12 @@ from rich.text import Text
 
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns, counted, one_line
+from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import setup_command
 from loopwright.core.plans.auditing import BAD, Audited, Checked, Named, Proof, proof_of
+from loopwright.core.values.wording import counted, one_line
 from loopwright.engine.processes.surroundings import below
 from loopwright.ports import Mark, PlannedTask
 from loopwright.services.audit.audit_commits import commits_of

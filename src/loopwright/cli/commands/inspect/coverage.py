@@ -13,12 +13,12 @@ from rich.text import Text
 
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted, one_line
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.plans.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
 from loopwright.core.rows.model import Task
 from loopwright.core.values.criteria import commands_in, labelled
 from loopwright.core.values.ids import short_id
+from loopwright.core.values.wording import counted, one_line
 from loopwright.engine.views.coverage import landed_facts
 from loopwright.ports import Mark, PlannedTask, Tx
 from loopwright.services.homes.glance import needed_place

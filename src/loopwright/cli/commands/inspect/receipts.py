@@ -19,8 +19,7 @@ from loopwright.cli.screens.gaps import print_each_gap
 from loopwright.cli.screens.rows import Roomy, Rows, Wrapped, one_line
 from loopwright.cli.screens.strays import print_strays
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
-from loopwright.cli.shell.output import console, money, print_json
+from loopwright.cli.shell.output import console, print_json
 from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipts.receipt_overrides import decided
 from loopwright.core.receipts.receipt_sandboxes import sandboxes
@@ -30,6 +29,7 @@ from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState
+from loopwright.core.values.wording import counted, money
 from loopwright.engine.rows.standing import word_of
 from loopwright.engine.views.strays import stray_views
 from loopwright.ports import Tx

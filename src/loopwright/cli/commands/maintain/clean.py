@@ -15,11 +15,11 @@ from loopwright.adapters.git.branches.leftovers import Leftover
 from loopwright.app import Home
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import short_id
+from loopwright.core.values.wording import counted
 from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing

@@ -7,10 +7,11 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.screens.rows import Wrapped
-from loopwright.cli.shell.lines import columns, listed
+from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.publish import configuration_schema, toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
+from loopwright.core.values.wording import listed
 from loopwright.services.homes.context import SettingsFile, changed_settings, look_settings, settings_here
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")

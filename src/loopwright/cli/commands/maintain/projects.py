@@ -13,11 +13,12 @@ from rich.markup import escape
 from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.app import Home, make_world, open_home
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns, counted
+from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.errors import Held
+from loopwright.core.values.wording import counted
 from loopwright.engine.plans.rebuild import Rebuilt, import_project, reconcile_backup
 from loopwright.ports import Tx
 from loopwright.services.homes.context import called_as, look_settings

@@ -18,8 +18,8 @@ from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.sources.folders import sources_in
 from loopwright.adapters.sources.plan_md.plan_md import PLAN
 from loopwright.cli.screens.rows import Wrapped
-from loopwright.cli.shell.lines import columns, listed, one_line
-from loopwright.cli.shell.output import console, duration, print_json
+from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.output import console, print_json
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
@@ -27,6 +27,7 @@ from loopwright.core.plans.on_the_base import Condition
 from loopwright.core.plans.unloadable import Before
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import duration, listed, one_line
 from loopwright.ports import Base
 from loopwright.services.doctor.probes import FoundAgent, find_agent
 from loopwright.services.gates.tree_probe import BlindGate, TreeProbe

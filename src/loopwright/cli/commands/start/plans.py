@@ -20,7 +20,7 @@ from loopwright.cli.commands.decide.finishing import check_finish
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns, counted, listed, one_line
+from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.held_out import proposed
@@ -32,6 +32,7 @@ from loopwright.core.policy.finishing import LEAVE
 from loopwright.core.values.errors import NotARepository, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import counted, listed, one_line
 from loopwright.engine.intake.submit import edges_of, evaluate, to_do
 from loopwright.engine.rows.marks import SETTLED
 from loopwright.ports import PlannedTask, PlannedWork

@@ -16,7 +16,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.machine.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_world, open_home
 from loopwright.cli.commands.decide.finishing import check_finish
-from loopwright.cli.drive import Foreground, follows_worker, is_worked_on, log_to, tell_now, tell_stale
+from loopwright.cli.drive import Foreground, follows_worker, is_worked_on, tell_now, tell_stale
 from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.source_news import view_with_news
@@ -50,6 +50,7 @@ from loopwright.services.gates.base_gates import known_on_base
 from loopwright.services.gates.kept_bases import Bases
 from loopwright.services.homes.context import Place, SettingsFile, actor, settings_for
 from loopwright.services.homes.glance import glance_at, needed_place
+from loopwright.services.homes.log import log_to
 from loopwright.services.homes.loop_sources import unused_loops
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.goals import is_goal

@@ -10,12 +10,12 @@ from rich.markup import escape
 
 from loopwright.adapters.home.membership import ALL
 from loopwright.app import make_worker, make_world, open_home
-from loopwright.cli.drive import log_to
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
 from loopwright.cli.shell.output import console
+from loopwright.core.values.wording import counted
 from loopwright.engine.views.views import goes_on
 from loopwright.services.homes.context import called_as, look_settings
+from loopwright.services.homes.log import log_to
 
 
 def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:

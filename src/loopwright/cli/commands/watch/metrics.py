@@ -8,11 +8,12 @@ from rich.text import Text
 from loopwright.cli.screens.rows import Wrapped
 from loopwright.cli.screens.table import cost_in_words, standing
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns, counted, one_line
-from loopwright.cli.shell.output import console, duration, print_json
+from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.output import console, print_json
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import BadConfig, NotFound
 from loopwright.core.values.ids import short_id
+from loopwright.core.values.wording import counted, duration, one_line
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
 from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures

@@ -1,7 +1,6 @@
 """`quota`: what is known of the accounts that agents draw from, and a person's word that one is in order again."""
 
 import asyncio
-from datetime import datetime
 
 from cyclopts import App
 from rich.console import Console
@@ -11,23 +10,16 @@ from rich.text import Text
 from loopwright.cli.screens.rows import Rows, Wrapped
 from loopwright.cli.screens.table import cost_in_words
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
-from loopwright.cli.shell.output import console, money, print_json
+from loopwright.cli.shell.output import console, print_json
 from loopwright.core.policy.envelopes import envelope_id, label, standing
-from loopwright.core.rows.awaited import Envelope, QuotaKind, QuotaWindow
+from loopwright.core.rows.awaited import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
+from loopwright.core.values.wording import counted, money
 from loopwright.engine.money.envelopes import find_named
 from loopwright.engine.views.envelope_views import Drew, drawn_from
 from loopwright.services.homes.looking import glancing
-
-_KINDS = {
-    QuotaKind.SUBSCRIPTION: "  (subscription)",
-    QuotaKind.WEEKLY: "  (subscription, weekly)",
-    QuotaKind.CREDITS: "  (credits)",
-    QuotaKind.DOLLARS: "  (each call is paid for)",
-    QuotaKind.UNKNOWN: "",
-}
+from loopwright.services.quota.windows import window_in_words
 
 app = App(
     name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
@@ -153,18 +145,3 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
         out.print(f"  {escape(window_in_words(window, closed=closed))}")
-
-
-def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
-    """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
-    used = "" if window.used is None else f"  {window.used:.0%} used"
-    left = f"  {window.left}" if window.left else ""
-    of = f"  of {window.model}" if window.model and window.model != window.name else ""
-    if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):
-        left += " left"
-    refused = "  refused" if window.rejected and closed else ""
-    return f"{window.name}{of}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
-
-
-def _resets(at: datetime | None) -> str:
-    return f"  resets {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""

@@ -16,7 +16,7 @@ from loopwright.cli.screens.strays import print_strays
 from loopwright.cli.screens.table import has_gaps, print_finishes, screen
 from loopwright.cli.screens.task_screen import Names, print_lines, task_screen
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console, duration, money, print_json
+from loopwright.cli.shell.output import console, print_json
 from loopwright.core.gates.verdicts import is_bad
 from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
 from loopwright.core.values.accounts import ACCOUNT
@@ -25,6 +25,7 @@ from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState, TaskState
+from loopwright.core.values.wording import duration, money
 from loopwright.engine.people.commands import check_retry, held_up, left_out
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle

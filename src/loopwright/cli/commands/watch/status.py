@@ -15,8 +15,7 @@ from loopwright.cli.screens.steps import plan_steps, print_steps
 from loopwright.cli.screens.table import exit_code as code_of
 from loopwright.cli.screens.table import has_gaps, owed, print_finishes, screen, standing
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import counted
-from loopwright.cli.shell.output import console, duration, money, print_json
+from loopwright.cli.shell.output import console, print_json
 from loopwright.core.policy.envelopes import label
 from loopwright.core.policy.envelopes import standing as standing_of
 from loopwright.core.rows.awaited import Envelope
@@ -24,6 +23,7 @@ from loopwright.core.rows.documents import document, plain
 from loopwright.core.values.happenings import RecordedEvent
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
+from loopwright.core.values.wording import counted, duration, money
 from loopwright.engine.rows.source_debts import debt_views
 from loopwright.engine.views.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views.views import PlanView, is_busy, plan_view
