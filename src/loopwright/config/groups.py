@@ -1,6 +1,7 @@
 """Settings that belong together under one name, such as `sandbox.level`."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -298,3 +299,13 @@ class EvaluatorValues:
     model: str | None = setting(
         text(what="the name of a model", optional=True), None, "The model that it uses."
     )
+
+
+ROUND_FLAGS: Final[Mapping[str, str]] = {
+    "rounds.max": "--max-rounds",
+    "rounds.sleep": "--sleep",
+    "rounds.until": "--until",
+    "rounds.unchanged": "--max-unchanged",
+    "rounds.stop_after": "--stop-after",
+}
+"""Flags that people look for under another name than the setting's."""

@@ -15,6 +15,7 @@ from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.gates import GATES
 from loopwright.config.groups import (
     AGENT_NAME,
+    ROUND_FLAGS,
     DiskValues,
     EvaluatorValues,
     ForgeValues,
@@ -485,16 +486,6 @@ class Values:
             fallback=self.fallback,
             agent_options={name: dict(options) for name, options in self.agents.items()},
         )
-
-
-ROUND_FLAGS: Final[Mapping[str, str]] = {
-    "rounds.max": "--max-rounds",
-    "rounds.sleep": "--sleep",
-    "rounds.until": "--until",
-    "rounds.unchanged": "--max-unchanged",
-    "rounds.stop_after": "--stop-after",
-}
-"""Flags that people look for under another name than the setting's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Final
 
 from cyclopts import Group, Parameter
 
-from loopwright.config.settings import ROUND_FLAGS
+from loopwright.config.groups import ROUND_FLAGS
 from loopwright.core.values.errors import Refused
 from loopwright.ports import PlannedWork
 

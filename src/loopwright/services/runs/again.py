@@ -10,7 +10,7 @@ from rich.markup import escape
 from loopwright.cli.screens.table import news_lines
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.config.settings import ROUND_FLAGS
+from loopwright.config.groups import ROUND_FLAGS
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import Refused
