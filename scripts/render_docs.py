@@ -17,7 +17,7 @@ from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.upgrade import CREATE_VERSIONS
 from loopwright.cli.screens.command_effects import effects_table
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.core.gates.limits import LIMITS
+from loopwright.core.gates.gate_limits import LIMITS
 from loopwright.core.policy.prices import AS_OF, PRICES
 from loopwright.core.policy.retry import MOST_RACES
 from loopwright.core.values import errors

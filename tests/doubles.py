@@ -33,9 +33,9 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.values.accounts import Accounts, usual
 from loopwright.core.values.errors import MergeConflict, UserError
+from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
-from loopwright.core.values.happenings import RecordedEvent
 from loopwright.core.values.ids import Kind, make
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import MACHINES, AttemptState, RunState, TaskState
@@ -43,11 +43,11 @@ from loopwright.engine.attempt.attempt import PAUSED
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.intake.submit import Submission, submit
 from loopwright.engine.memory.interrupts import Interrupts
-from loopwright.engine.money import envelopes
+from loopwright.engine.money import quotas
 from loopwright.engine.people import commands
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.plans.verify import VerifyLeg
-from loopwright.engine.processes.surroundings import free_port_base
+from loopwright.engine.processes.process_environment import free_port_base
 from loopwright.engine.rows.moves import (
     cancel_attempt,
     change_attempt,
@@ -723,10 +723,10 @@ class Hand:
         def park(tx: Tx) -> Attempt:
             attempt = change_attempt(tx, leg.subject, leg.fence)
             result = AgentResult(claimed=False, failure=failure)
-            envelopes.hear(tx, run, result, RunState.ERROR, failure)
+            quotas.hear(tx, run, result, RunState.ERROR, failure)
             move_run(tx, run, RunState.ERROR, cost_micros=0)
-            envelopes.close(tx, attempt, run, failed, chance=self._home.chance)
-            waits = envelopes.parked(tx, attempt, run, failed)
+            quotas.close(tx, attempt, run, failed, chance=self._home.chance)
+            waits = quotas.parked(tx, attempt, run, failed)
             return move_attempt(tx, attempt, AttemptState.WAITING, fence=leg.fence, **waits)
 
         return self._now(park)
@@ -772,15 +772,15 @@ class Hand:
         assert run is not None
         if run.state is RunState.QUEUED:
             accounts = self._home.world.accounts
-            account = envelopes.account_of(tx, accounts, attempt, run) or usual(accounts, attempt.agent)
-            if envelopes.admit(tx, attempt, run, fence=leg.fence, account=account):
+            account = quotas.account_of(tx, accounts, attempt, run) or usual(accounts, attempt.agent)
+            if quotas.admit(tx, attempt, run, fence=leg.fence, account=account):
                 plan = tx.get(Plan, attempt.plan_id)
                 assert plan is not None
-                envelopes.note_account(tx, attempt, plan, run, account)
+                quotas.note_account(tx, attempt, plan, run, account)
                 change_attempt(tx, attempt.id, leg.fence, account=account)
                 move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id, account=account)
             return
-        envelopes.hear(tx, run, AgentResult(claimed=True), RunState.COMPLETE, None)
+        quotas.hear(tx, run, AgentResult(claimed=True), RunState.COMPLETE, None)
         move_run(tx, run, RunState.COMPLETE, cost_micros=10)
         move_attempt(tx, attempt, AttemptState.CHECKING, fence=leg.fence, tip_sha="3" * 40)
 

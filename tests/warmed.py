@@ -28,7 +28,7 @@ _LATE = (
     "encodings.ascii",
     "encodings.utf_8_sig",
     "getpass",
-    "loopwright.adapters.processes.marked",
+    "loopwright.adapters.processes.marked_processes",
     "psutil",
     "rich._emoji_codes",
     "rich._unicode_data.unicode17-0-0",

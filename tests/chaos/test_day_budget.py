@@ -8,8 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.chaos.wall_clock import HOUR, MISSING, WallClock
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Loop, Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 
 pytestmark = [pytest.mark.skipif(bool(MISSING), reason=MISSING), pytest.mark.capability("C075")]
 

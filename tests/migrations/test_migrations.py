@@ -15,7 +15,7 @@ from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, History, migrate
 from loopwright.core.rows.model import Cursor, Project
 from loopwright.core.values.errors import StoreUnavailable
-from loopwright.core.values.happenings import Event
+from loopwright.core.values.event_values import Event
 
 RELEASED = Path(__file__).parent / "released"
 NEXT = '''"""A later schema."""

@@ -9,11 +9,11 @@ from tests.simulation import target as sim_target
 from tests.simulation.planted import PLANTED, Bug, Patches, bug
 from tests.simulation.trouble import effect
 
-from loopwright.core.policy import budget, decide, envelopes
+from loopwright.core.policy import budget, decide, quotas
 from loopwright.core.policy.retry import Failed
-from loopwright.core.rows.awaited import Envelope, Question
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Review, Run, Task, VerdictRecord
+from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.states import (
     AttemptState,
@@ -23,10 +23,10 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.attempt import afterwards, agent_runs, attempt, land, reviewing, tidy
-from loopwright.engine.gates import checks, unseen
+from loopwright.engine.attempt import afterwards, agent_runs, attempt, cleanup, land, reviewing
+from loopwright.engine.gates import gate_runs
 from loopwright.engine.memory import slots
-from loopwright.engine.money import envelopes as accounts
+from loopwright.engine.money import quotas as accounts
 from loopwright.engine.money import spending
 from loopwright.engine.people import handover
 from loopwright.engine.plans import finish, rollback, verify
@@ -140,7 +140,7 @@ def claim_is_believed() -> Patches:
 
 @bug("a verdict on another tree is taken for this one's")
 def verdict_of_another_tree() -> Patches:
-    right = checks.judge
+    right = gate_runs.judge
 
     async def judge(world: Any, repository: Any, ask: Any, interrupt: Any) -> Any:
         def look(tx: Tx) -> list[VerdictRecord]:
@@ -150,7 +150,7 @@ def verdict_of_another_tree() -> Patches:
         known = await world.store.read(look)
         return (known[0], known[0].verdict) if known else await right(world, repository, ask, interrupt)
 
-    return ((land, "judge_until_known", judge), (unseen, "judge", judge))
+    return ((land, "judge_until_known", judge), (held_out, "judge", judge))
 
 
 @bug("the gated commit is landed although the branch moved meanwhile")
@@ -169,8 +169,8 @@ def removed_before_saved() -> Patches:
     async def tidy_at_once(world: Any, project: Any, plan: Plan, row: Attempt) -> None:
         if row.cleaned_at is None:
             if row.workspace is not None:
-                await world.repository(project).remove_workspace(tidy.Path(row.workspace))
-            await tidy._mark(world, plan, row, row.tip_sha)
+                await world.repository(project).remove_workspace(cleanup.Path(row.workspace))
+            await cleanup._mark(world, plan, row, row.tip_sha)
 
     return ((attempt, "tidy_attempt", tidy_at_once), (reconcile, "tidy_attempt", tidy_at_once))
 
@@ -236,7 +236,7 @@ def verified_by_a_task() -> Patches:
         known = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree))
         return known[0], known[0].verdict
 
-    return ((unseen, "judge", judge),)
+    return ((held_out, "judge", judge),)
 
 
 @bug("the runs of an attempt that ends are left open", "gone")
@@ -415,7 +415,7 @@ def everybody_probes() -> Patches:
     def may_probe(self: Any, envelope: Envelope) -> bool:
         return envelope.until is None or envelope.until <= self._now
 
-    return ((envelopes.Admission, "_may_probe", may_probe),)
+    return ((quotas.Admission, "_may_probe", may_probe),)
 
 
 @bug("an agent that was ready starts although its account has closed meanwhile", "auth")
@@ -428,7 +428,7 @@ def an_alert_for_every_task() -> Patches:
     right = accounts.close
 
     def close(tx: Tx, row: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
-        before = tx.get(Envelope, envelopes.envelope_id(run.agent or row.agent))
+        before = tx.get(Envelope, quotas.envelope_id(run.agent or row.agent))
         right(tx, row, run, failed, chance=chance)
         if before is not None and before.state is EnvelopeState.CLOSED:
             tx.append(happened("envelope_closed", "loopwright", envelope=before.id, agent=before.agent))
@@ -442,8 +442,8 @@ def opened_by_anybody() -> Patches:
 
     def hear(tx: Tx, run: Run, result: Any, state: RunState, failure: Any) -> None:
         right(tx, run, result, state, failure)
-        if failure is None and tx.get(Envelope, envelopes.envelope_id(run.agent or "")) is not None:
-            accounts.open_again(tx, envelopes.envelope_id(run.agent or ""))
+        if failure is None and tx.get(Envelope, quotas.envelope_id(run.agent or "")) is not None:
+            accounts.open_again(tx, quotas.envelope_id(run.agent or ""))
 
     return ((accounts, "hear", hear),)
 

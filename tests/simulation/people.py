@@ -9,11 +9,11 @@ from tests.simulation.promises.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
 from loopwright.core.policy.budget import CAPS
-from loopwright.core.policy.envelopes import needs_person
 from loopwright.core.policy.escalations import is_given_up
+from loopwright.core.policy.quotas import needs_person
 from loopwright.core.replies.qa import TYPE as LOOK
-from loopwright.core.rows.awaited import Envelope, Question
 from loopwright.core.rows.model import Command, CommandState, Loop, Plan, Task
+from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.states import (
     ENDED_PLAN,

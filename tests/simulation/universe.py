@@ -33,8 +33,8 @@ from tests.simulation.target import SimRepository, Target
 from tests.simulation.trouble import History, Trouble
 
 from loopwright.adapters.home.membership import LeasedMembership
-from loopwright.core.rows.awaited import Envelope
 from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.errors import StoreUnavailable
 from loopwright.core.values.ids import Kind, make
 from loopwright.core.values.policy import Limits, Policy

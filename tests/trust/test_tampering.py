@@ -17,8 +17,8 @@ from tests.acceptance.sandbox import Sandbox, task
 
 from loopwright.core.receipts.receipts import verify_receipt
 from loopwright.core.values.errors import LoopwrightError
-from loopwright.services.receipts.receipt_check import look_again
-from loopwright.services.receipts.receipt_files import read_receipt
+from loopwright.services.receipts.check import look_again
+from loopwright.services.receipts.files import read_receipt
 
 CHANGES = 3
 """In each of the five parts; a hundred in the long version."""

@@ -53,7 +53,7 @@ from loopwright.core.values.policy import (
     ReviewPolicy,
     RoundsPolicy,
 )
-from loopwright.core.values.waiting import HOUR
+from loopwright.core.values.wait_limits import HOUR
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 

@@ -1,6 +1,6 @@
 """What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes."""
 
-from loopwright.core.rows.awaited import QuotaWindow
+from loopwright.core.rows.waiting_rows import QuotaWindow
 from loopwright.ports.agents import (
     CAPABILITIES,
     Agent,

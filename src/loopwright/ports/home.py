@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.model import Loop, Plan, Project, Row
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.event_values import RecordedEvent
 
 
 class Membership(Protocol):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Protocol
 
 from loopwright.core.values.containment import Containment, MadeWith
-from loopwright.core.values.homes import HomeView
+from loopwright.core.values.home_views import HomeView
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,7 +22,7 @@ from loopwright.adapters.store.tx import again, number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.values.errors import StaleVersion
-from loopwright.core.values.happenings import Event, RecordedEvent
+from loopwright.core.values.event_values import Event, RecordedEvent
 from loopwright.core.values.ids import Kind, make
 from loopwright.ports import Clock, Failpoint, Tx, no_failpoint
 from loopwright.testing.memory_table import Table

@@ -15,8 +15,8 @@ from tests.agent_programs import installed
 from tests.integration.agents.test_real_acp import CACHES, SETTINGS
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Envelope
 from loopwright.core.rows.model import Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import ModelServer, Rejection, Reply, Scenario, Trouble
 

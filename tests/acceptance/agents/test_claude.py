@@ -9,8 +9,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Envelope
 from loopwright.core.rows.model import Plan, Role, Run, Usage
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Rejection, Reply, Scenario, Trouble
 from loopwright.testing.model_server.anthropic import window_headers

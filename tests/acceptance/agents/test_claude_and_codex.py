@@ -11,8 +11,8 @@ from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Envelope, Question
 from loopwright.core.rows.model import Loop, Plan, Role, Run, Usage
+from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.ids import short_id
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Flaky, ModelServer, Reply, Scenario, ToolCall, Trouble

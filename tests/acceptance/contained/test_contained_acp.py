@@ -10,8 +10,8 @@ from tests.integration.agents.test_real_acp import CACHES, SETTINGS
 from tests.waiting import eventually
 
 from loopwright.adapters.agents.acp.profiles import PROFILES
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import ModelServer, Reply, Scenario
 

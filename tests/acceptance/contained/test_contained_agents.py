@@ -10,8 +10,8 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.core.replies.discoveries import Discovery
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall
 

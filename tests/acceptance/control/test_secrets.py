@@ -15,8 +15,8 @@ from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
 from loopwright.adapters.agents import asking
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Plan, Review, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.keeper import redact
 
 OF_THE_ENVIRONMENT = "correct horse battery staple 77"

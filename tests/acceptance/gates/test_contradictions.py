@@ -10,8 +10,8 @@ from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import PYTEST, RIGHT, Calculator, write
 from tests.acceptance.sandbox import task
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Plan, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 
 GATES = [{"name": "tests", "run": PYTEST}]
 REASON = "The task asks for whole euros."

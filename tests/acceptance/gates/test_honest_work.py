@@ -7,8 +7,8 @@ from tests.acceptance.gates.calculator import CALC, PYPROJECT, PYTEST, RIGHT, TE
 from tests.acceptance.gates.test_contradictions import commit
 from tests.acceptance.sandbox import task
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Role, Run
+from loopwright.core.rows.waiting_rows import Question
 
 NEW_TEST = "from calc import mul\n\n\ndef test_mul():\n    assert mul(2, 3) == 6\n"
 DEPENDENCY = PYPROJECT.replace("dependencies = []", 'dependencies = ["some-package>=1"]')

@@ -5,7 +5,7 @@ from typing import Any
 
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.model import Cursor
-from loopwright.core.values.happenings import Event
+from loopwright.core.values.event_values import Event
 
 
 def count_up(tx: Any) -> int:

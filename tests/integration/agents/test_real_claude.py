@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
-from loopwright.core.policy.envelopes import limited_model
-from loopwright.core.rows.awaited import QuotaKind
+from loopwright.core.policy.quotas import limited_model
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent

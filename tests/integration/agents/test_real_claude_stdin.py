@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.integration.agents.conftest import BY_KEY
 
-from loopwright.adapters.processes.keeping_files import OutputReader
+from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.testing import scenarios
 from loopwright.testing.claude_binary import bundled_claude
 from loopwright.testing.model_server import ModelServer

@@ -14,8 +14,8 @@ import psutil
 import pytest
 from tests.integration.agents.codex_runs import AGENT, PROGRAM, Codex
 
-from loopwright.core.rows.awaited import QuotaKind
 from loopwright.core.rows.model import Usage
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.policy import Limits

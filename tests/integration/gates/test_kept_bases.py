@@ -9,7 +9,7 @@ import pytest
 
 from loopwright.adapters.machine.files import delete
 from loopwright.config.resolve import Settings, load
-from loopwright.core.plans.on_the_base import Condition, conditions
+from loopwright.core.plans.base_checks import Condition, conditions
 from loopwright.core.values.policy import GateCommand
 from loopwright.services.gates.clean_tree import clean_tree
 from loopwright.services.gates.kept_bases import Bases

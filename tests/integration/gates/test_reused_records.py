@@ -11,7 +11,7 @@ from tests.cases import each_case
 from tests.integration.gates.desks import NOW, Desk, command, ended
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.adapters.processes.keeping_files import read_exit
+from loopwright.adapters.processes.keeper_files import read_exit
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.keeper import places
 from loopwright.ports import ShownBy

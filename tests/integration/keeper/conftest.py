@@ -10,8 +10,8 @@ import anyio
 import psutil
 import pytest
 
+from loopwright.adapters.processes.keeper_files import read_status
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.adapters.processes.keeping_files import read_status
 from loopwright.core.values.policy import Limits
 from loopwright.ports import OutputLine, RunSpec
 

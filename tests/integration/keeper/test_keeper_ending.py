@@ -16,8 +16,8 @@ from tests.integration.keeper.conftest import (
 )
 from tests.waiting import eventually_async
 
+from loopwright.adapters.processes.keeper_calls import connected
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.adapters.processes.keeping_calls import connected
 from loopwright.core.values.errors import CannotRun
 
 # Starts a child that left the process group and the session, and whose parent is gone: a daemon.

@@ -25,9 +25,9 @@ from tests.integration.keeper.conftest import (
 )
 from tests.waiting import eventually, eventually_async
 
-from loopwright.adapters.processes import keeping_files
+from loopwright.adapters.processes import keeper_files
+from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.adapters.processes.keeping_calls import short_path
 from loopwright.adapters.processes.nursery import PROGRAM
 from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import places
@@ -434,7 +434,7 @@ def test_reading_never_shows_a_line_that_is_not_complete(tmp_path: Path) -> None
     (tmp_path / "output").mkdir()
     segment = tmp_path / "output" / ("0" * 20)
     segment.write_bytes(b"o whole\n?? garbage\n\no \xff\xfe half\ne unfini")
-    reader = keeping_files.OutputReader(tmp_path, 0)
+    reader = keeper_files.OutputReader(tmp_path, 0)
     assert [line.text for line in reader.lines()] == ["whole", "\N{REPLACEMENT CHARACTER}" * 2 + " half"]
     assert list(reader.lines()) == []
     with segment.open("ab") as file:
@@ -493,4 +493,4 @@ def _asked(spec: RunSpec, request: bytes) -> Any:
 
 
 def _said(spec: RunSpec) -> list[str]:
-    return [line.text for line in keeping_files.OutputReader(spec.directory, 0).all()]
+    return [line.text for line in keeper_files.OutputReader(spec.directory, 0).all()]

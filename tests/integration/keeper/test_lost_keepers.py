@@ -16,7 +16,7 @@ from tests.integration.keeper.conftest import MakeSpec, is_running, keeper_of, t
 from tests.waiting import eventually_async
 
 from loopwright.adapters.agents.command import CommandAgent
-from loopwright.adapters.processes import keeping_files
+from loopwright.adapters.processes import keeper_files
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Limits
@@ -35,7 +35,7 @@ async def test_how_the_child_ended_is_known_although_the_keeper_was_killed_befor
     left = f'setsid sh -c "{STUBBORN}" > /dev/null 2>&1 &'
     spec = make_spec(sh=f"{left} until test -s left; do sleep 0.02; done; seq 1 2000; exit 7")
     await keepers.start(spec)
-    await eventually_async(lambda: "code" in (keeping_files.read_status(spec.directory) or {}))
+    await eventually_async(lambda: "code" in (keeper_files.read_status(spec.directory) or {}))
     keeper_of(spec).kill()
     await eventually_async(lambda: keepers.look(spec.directory).state == "lost")
     ended = await keepers.end(spec.directory)
@@ -96,7 +96,7 @@ async def test_an_agent_that_said_it_is_done_is_judged_by_what_it_said(
 
 
 def _recorded(spec: RunSpec) -> list[str]:
-    return [line.text for line in keeping_files.OutputReader(spec.directory, 0).all()]
+    return [line.text for line in keeper_files.OutputReader(spec.directory, 0).all()]
 
 
 async def test_a_command_that_came_to_its_end_is_judged_by_its_exit_code(
@@ -108,7 +108,7 @@ async def test_a_command_that_came_to_its_end_is_judged_by_its_exit_code(
     )
     request, spec = _request(tmp_path, agent, command=["sh", "-c", program])
     await keepers.start(spec)
-    await eventually_async(lambda: "code" in (keeping_files.read_status(spec.directory) or {}))
+    await eventually_async(lambda: "code" in (keeper_files.read_status(spec.directory) or {}))
     keeper_of(spec).kill()
     ended = await _driven(keepers, agent, request, spec)
     assert ended.exit.ended_by == "itself"
@@ -129,7 +129,7 @@ async def test_what_hides_from_a_killed_keeper_is_ended_by_its_group_or_else_nam
     spec = make_spec(sh=HIDING)
     await keepers.start(spec)
     await eventually_async(lambda: keepers.look(spec.directory).state == "lost")
-    group = Path((keeping_files.read_status(spec.directory) or {})["cgroup"] or "/nowhere")
+    group = Path((keeper_files.read_status(spec.directory) or {})["cgroup"] or "/nowhere")
     hidden = int((spec.cwd / "hiding").read_text())
     is_grouped = group.exists()
     ended = await keepers.end(spec.directory)
@@ -161,7 +161,7 @@ async def test_a_run_leaves_no_group_behind(keepers: ProcessKeepers, make_spec: 
     await keepers.start(spec)
     said = await text_of(keepers, spec)
     await keepers.wait(spec.directory)
-    path = (keeping_files.read_status(spec.directory) or {})["cgroup"]
+    path = (keeper_files.read_status(spec.directory) or {})["cgroup"]
     if path:
         assert any(line.endswith(f"/loopwright-{spec.run_id}") for line in said)
     assert not path or not Path(path).exists()

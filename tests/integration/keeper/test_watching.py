@@ -7,8 +7,8 @@ import psutil
 import pytest
 from tests.integration.keeper.conftest import MakeSpec
 
+from loopwright.adapters.processes.keeper_calls import Watch
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.adapters.processes.keeping_calls import Watch
 
 
 @pytest.mark.parametrize("steps", range(8))

@@ -7,7 +7,7 @@ from tests.simulation.rows import Change
 
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.values.states import RunState
-from loopwright.engine.rows.naming import attempt_ref
+from loopwright.engine.rows.ref_names import attempt_ref
 
 if TYPE_CHECKING:
     from tests.simulation.universe import Universe

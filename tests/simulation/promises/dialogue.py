@@ -8,8 +8,8 @@ from typing import Any, Final
 from tests.simulation.promises.invariants import Problems, Watch, at_end, moves, on_commit, on_effect
 from tests.simulation.rows import Change
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Command, CommandState, Loop, Plan, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access, may_run
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, QuestionState, TaskState

@@ -15,7 +15,6 @@ from loopwright.core.policy.decide import ahead
 from loopwright.core.policy.graph import scopes_overlap
 from loopwright.core.policy.scopes import claims
 from loopwright.core.replies.qa import TYPE as LOOK
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import (
     AGENT_ROLES,
     Attempt,
@@ -29,6 +28,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.states import (

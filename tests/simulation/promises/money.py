@@ -8,9 +8,9 @@ from tests.simulation.promises.invariants import Problems, Watch, at_end, moves,
 from tests.simulation.rows import Change
 
 from loopwright.core.policy.budget import CAPS, WAITS
-from loopwright.core.policy.envelopes import PROVEN_AFTER, envelope_id
-from loopwright.core.rows.awaited import Envelope
+from loopwright.core.policy.quotas import PROVEN_AFTER, envelope_id
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState, RunState
 

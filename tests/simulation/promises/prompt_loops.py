@@ -12,8 +12,8 @@ from tests.simulation.trouble import Trouble
 from loopwright.core.policy.escalations import RETRY
 from loopwright.core.policy.rejections import REJECTED
 from loopwright.core.policy.rounds import ROUND, Stop, deadline, loops
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Command, Plan, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.policy import RoundsPolicy
 from loopwright.core.values.states import AttemptState, PlanState, TaskState

@@ -12,7 +12,7 @@ from tests.doubles import Home, planned
 
 from loopwright.adapters.agents.plan_environment import Environments, read_env_file, with_file
 from loopwright.adapters.home.submitters import answering, asked
-from loopwright.adapters.processes.keeping_calls import short_path
+from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import captured
 from loopwright.core.values.errors import NoEnvironment

@@ -13,7 +13,7 @@ from loopwright.adapters.sandbox.container import Container, Engine, client_envi
 from loopwright.adapters.sandbox.leftovers import remove_of_run
 from loopwright.adapters.sandbox.mounts import mounts
 from loopwright.core.values.errors import CannotRun
-from loopwright.core.values.homes import HomeView
+from loopwright.core.values.home_views import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

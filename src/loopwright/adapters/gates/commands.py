@@ -21,7 +21,7 @@ from loopwright.adapters.gates.records import (
 from loopwright.adapters.gates.reuse import conditions, reuse
 from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.adapters.gates.witnesses import prepare
-from loopwright.core.gates.reuse import narrowed_to
+from loopwright.core.gates.verdict_reuse import narrowed_to
 from loopwright.core.gates.verdicts import command_checks, command_id, gate_key, judge
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus

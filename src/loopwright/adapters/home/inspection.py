@@ -6,7 +6,7 @@ from typing import Final
 
 from loopwright.adapters.detect import detect
 from loopwright.adapters.git import GitRepository
-from loopwright.core.plans.packets import PacketProject, layout
+from loopwright.core.plans.inspection_packets import PacketProject, layout
 from loopwright.core.values.policy import GateCommand
 
 TEXTS: Final = (

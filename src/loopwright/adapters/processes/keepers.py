@@ -10,9 +10,9 @@ import anyio
 import anyio.lowlevel
 import anyio.to_thread
 
-from loopwright.adapters.processes import keeping_files
+from loopwright.adapters.processes import keeper_files
 from loopwright.adapters.processes.evidence import evidence_hash
-from loopwright.adapters.processes.keeping_calls import NoAnswer, Watch, call
+from loopwright.adapters.processes.keeper_calls import NoAnswer, Watch, call
 from loopwright.adapters.processes.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.leftovers import remove_of_run
 from loopwright.core.rows.documents import document
@@ -58,14 +58,14 @@ class ProcessKeepers:
 
     def look(self, directory: Path) -> Sighting:
         """Say what can be seen of a run now."""
-        return keeping_files.look(directory)
+        return keeper_files.look(directory)
 
     async def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
         """Yield complete output lines from `offset`, waiting for more, until the run has ended.
 
         Where output was left out because of its limit or a full disk, one line on `err` says how much.
         """
-        reader = keeping_files.OutputReader(directory, offset)
+        reader = keeper_files.OutputReader(directory, offset)
         async with Watch(directory) as watch:
             while True:
                 # Asked before reading: a run that had ended by then can add nothing to what is read now.
@@ -90,7 +90,7 @@ class ProcessKeepers:
             return seen.exit
         if seen.state == "absent":
             raise CannotRun(f"nothing was ever started in {directory}")
-        return keeping_files.lost_exit(directory)
+        return keeper_files.lost_exit(directory)
 
     async def write(
         self, directory: Path, n: int, data: str, *, close: bool = False, stops: bool = False
@@ -128,17 +128,17 @@ class ProcessKeepers:
         return seen.exit
 
     async def _settle(self, directory: Path) -> None:
-        status = keeping_files.read_status(directory) or {}
+        status = keeper_files.read_status(directory) or {}
         run_id = status.get("run_id")
         if run_id is not None:
             await self.sweep(run_id)
             await anyio.to_thread.run_sync(cgroup.end, status.get("cgroup", ""), run_id)
-        await anyio.to_thread.run_sync(keeping_files.settle_lost, directory)
+        await anyio.to_thread.run_sync(keeper_files.settle_lost, directory)
 
     async def sweep(self, *run_ids: str) -> int:
         """Kill every process that carries the marker of one of these runs; return how many there were."""
         # psutil is slow to load, and only what was lost needs it.
-        from loopwright.adapters.processes.marked import kill_marked
+        from loopwright.adapters.processes.marked_processes import kill_marked
 
         killed = await anyio.to_thread.run_sync(kill_marked, run_ids)
         if self._containers is not None and self._containers.is_dir():

@@ -10,7 +10,7 @@ from loopwright.adapters.sandbox.denials import denied
 from loopwright.adapters.sandbox.mounts import Mount, Table, is_hidden, mounts, ordered
 from loopwright.adapters.sandbox.toolchains import SHOWN
 from loopwright.core.values.containment import Containment, MadeWith
-from loopwright.core.values.homes import HomeView
+from loopwright.core.values.home_views import HomeView
 from loopwright.ports import Reach
 
 _ALWAYS: Final = (

@@ -15,7 +15,7 @@ from loopwright.adapters.sandbox.bubblewrap import only_tool_chains
 from loopwright.adapters.sandbox.denials import denied
 from loopwright.adapters.sandbox.mounts import Mount, Table, covering, is_within, mounts, ordered
 from loopwright.core.values.containment import Containment, MadeWith
-from loopwright.core.values.homes import HomeView
+from loopwright.core.values.home_views import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

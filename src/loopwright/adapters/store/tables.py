@@ -5,7 +5,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import awaited, model
+from loopwright.core.rows import model, waiting_rows
 
 REVISIONS: Final = ("0001",)
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
@@ -27,10 +27,10 @@ NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
         model.VerdictRecord: "verdicts",
         model.Review: "reviews",
         model.Command: "commands",
-        awaited.Question: "questions",
+        waiting_rows.Question: "questions",
         discoveries.Discovery: "discoveries",
         model.Finish: "finishes",
-        awaited.Envelope: "envelopes",
+        waiting_rows.Envelope: "envelopes",
         model.Worker: "workers",
         model.SourceMarks: "source_marks",
         model.SourceDebt: "source_debts",

@@ -20,7 +20,7 @@ from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.tables import UNIQUE, name_of
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.core.values.errors import StaleVersion
-from loopwright.core.values.happenings import Event, RecordedEvent
+from loopwright.core.values.event_values import Event, RecordedEvent
 from loopwright.core.values.ids import Kind, make
 
 R = TypeVar("R")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.event_values import RecordedEvent
 
 Upcaster = Callable[[Mapping[str, Any]], Mapping[str, Any]]
 """Takes the payload of version n and returns the payload of version n + 1."""

@@ -9,12 +9,12 @@ from typing import Final
 from rich.markup import escape
 
 from loopwright.app import Home
+from loopwright.cli.screens.next_steps import left_without, merge_command, print_steps, written_by
+from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.screens.source_news import view_with_news
-from loopwright.cli.screens.steps import left_without, merge_command, print_steps, written_by
-from loopwright.cli.screens.table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.policy import overspent
+from loopwright.core.policy import caps_reached
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, FinishState
@@ -106,6 +106,6 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     if left_without(view):
         out.print(f"verify what landed, without what was cancelled:  loopwright reverify {short_id(view.id)}")
     # What to type about a budget was said with the reason.
-    asked = any(one.kind == overspent.ASKED for one in view.questions)
+    asked = any(one.kind == caps_reached.ASKED for one in view.questions)
     if view.loop_state in ("PAUSED", "STOPPED") and not asked:
         out.print(f"go on:  loopwright resume {view.id}")

@@ -8,11 +8,11 @@ from typing import Self
 from rich.live import Live
 from rich.markup import escape
 
-from loopwright.cli.screens.keys import Keyboard
-from loopwright.cli.screens.table import awaits_look, headline, remark, screen, sleeping, word
+from loopwright.cli.screens.keyboard import Keyboard
+from loopwright.cli.screens.plan_table import awaits_look, headline, remark, screen, sleeping, word
 from loopwright.cli.shell.output import console
 from loopwright.core.values.wording import duration
-from loopwright.engine.views.doing import SETS_UP
+from loopwright.engine.views.activity import SETS_UP
 from loopwright.engine.views.views import PlanView, TaskView
 
 _QUIET = frozenset({"QUEUED", "CREATED"})
@@ -114,7 +114,7 @@ class Display:
             due = f"round {task.round}" if task.rounds else f"attempt {task.attempt}"
             self._console.print(f"  ↻ {escape(task.key)}  {why}; {due} is due")
             return
-        from loopwright.cli.screens.table import mark
+        from loopwright.cli.screens.plan_table import mark
 
         line = mark(task)
         line.append(f"  {task.key}  {word(task)}  {duration(task.elapsed_s)}  {remark(task)}".rstrip())

@@ -7,11 +7,11 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.core.receipts.receipt_shape import shape_problems
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id
-from loopwright.services.receipts.receipt_files import read_receipt
+from loopwright.services.receipts.files import read_receipt
 
 _MOST = 5
 

@@ -3,12 +3,12 @@
 from rich.console import Group
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
-from loopwright.core.policy import overspent
+from loopwright.cli.screens.layout import Wrapped
+from loopwright.core.policy import caps_reached
 from loopwright.core.policy.escalations import is_given_up
+from loopwright.core.values.display_text import on_one_line, visible
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.visible import on_one_line, visible
 from loopwright.core.values.wording import counted
 from loopwright.engine.views.question_views import QuestionView
 
@@ -93,7 +93,7 @@ def command(view: QuestionView) -> str:
 def _asker(view: QuestionView) -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
-    if view.kind == overspent.ASKED:
+    if view.kind == caps_reached.ASKED:
         end = f"; it goes on by itself at {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline else ""
         return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
     until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""

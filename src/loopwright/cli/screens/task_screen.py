@@ -12,9 +12,9 @@ from rich.text import Text
 
 from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.changes import Change, diff_command
-from loopwright.cli.screens.rows import Wrapped
-from loopwright.cli.screens.steps import Step
-from loopwright.cli.screens.table import mark, tries, word
+from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.next_steps import Step
+from loopwright.cli.screens.plan_table import mark, tries, word
 from loopwright.core.gates.verdicts import command_id, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure

@@ -13,7 +13,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Look at this repository and write a loopwright.toml.",
     ),
     "run": ("loopwright.cli.commands.start.run:run", "Do a plan: run agents until its checks pass."),
-    "worker": ("loopwright.cli.commands.start.working:worker", "Join a home as one more worker and stay."),
+    "worker": ("loopwright.cli.commands.start.worker:worker", "Join a home as one more worker and stay."),
     "plan": ("loopwright.cli.commands.start.plans:app", "Have a plan written for a goal, or check one."),
     "status": ("loopwright.cli.commands.watch.status:status", "Show what is going on."),
     "watch": ("loopwright.cli.commands.watch.status:watch", "Follow a plan live."),
@@ -23,11 +23,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
         "Show one task: what was expected, what failed, what to do next.",
     ),
     "inspect": (
-        "loopwright.cli.commands.inspect.inspecting:inspect",
+        "loopwright.cli.commands.inspect.inspect:inspect",
         "Gather what is known of a run, or of the project, in one packet.",
     ),
     "audit": (
-        "loopwright.cli.commands.inspect.auditing:audit",
+        "loopwright.cli.commands.inspect.audit:audit",
         "Say of finished items whether they really are.",
     ),
     "metrics": (
@@ -52,11 +52,11 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "stop": ("loopwright.cli.commands.decide.control:stop", "Stop a plan now; all work is kept."),
     "retry": ("loopwright.cli.commands.decide.control:retry", "Give a failed task another attempt."),
     "reject": (
-        "loopwright.cli.commands.decide.deciding:reject",
+        "loopwright.cli.commands.decide.reject:reject",
         "Send work back with your words, also work that has landed.",
     ),
     "rollback": (
-        "loopwright.cli.commands.decide.deciding:rollback",
+        "loopwright.cli.commands.decide.reject:rollback",
         "Take landed work back out of the plan branch.",
     ),
     "take-over": (

@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from loopwright.core.gates.left_out import counted, listed
+from loopwright.core.gates.missing_tests import counted, listed
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, judged_again
 from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import NOTHING, WITNESS

@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from loopwright.core.gates.left_out import counted, listed, nothing_passed, unanswered
+from loopwright.core.gates.missing_tests import counted, listed, nothing_passed, unanswered
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, judged_again
 from loopwright.core.gates.witnessed import Baseline, Red, Witnessed
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus

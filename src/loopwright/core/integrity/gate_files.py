@@ -13,7 +13,7 @@ from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Final
 
-from loopwright.core.integrity.redirects import lists_packages
+from loopwright.core.integrity.package_sources import lists_packages
 from loopwright.core.values.globs import any_covers, names_anything
 from loopwright.core.values.templates import FOLDER as PROMPTS
 

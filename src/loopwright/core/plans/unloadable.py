@@ -16,7 +16,7 @@ from typing import Final
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import is_test_runner
 from loopwright.core.integrity.gate_files import Rules, kind_of
-from loopwright.core.plans.on_the_base import Condition
+from loopwright.core.plans.base_checks import Condition
 from loopwright.core.values.findings import CommandResult
 from loopwright.core.values.policy import GateCommand
 

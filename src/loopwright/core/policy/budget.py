@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.core.policy.overspent import Over, dollars, nobody_knows
+from loopwright.core.policy.caps_reached import Over, dollars, nobody_knows
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.policy import Policy
 

@@ -10,14 +10,14 @@ from datetime import datetime
 
 from loopwright.core.policy import fallback
 from loopwright.core.policy.budget import WAITS, over_budget
-from loopwright.core.policy.envelopes import Admission, Choice, Held, unwilling
+from loopwright.core.policy.caps_reached import Over
 from loopwright.core.policy.graph import scopes_overlap
-from loopwright.core.policy.overspent import Over
+from loopwright.core.policy.quotas import Admission, Choice, Held, unwilling
 from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.policy.rounds import Last, Stop, following, is_late
 from loopwright.core.policy.scopes import claims
-from loopwright.core.rows.awaited import Envelope
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState, PlanState
 

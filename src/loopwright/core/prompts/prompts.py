@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 
 from loopwright.core.gates import contradictions
+from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
-from loopwright.core.policy.tdd import is_asked, why_skipped
 from loopwright.core.replies import doc_sync
 from loopwright.core.replies.reviews import Finding, in_words
 from loopwright.core.rows.model import Attempt, Plan, Task

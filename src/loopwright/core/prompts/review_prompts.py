@@ -6,10 +6,10 @@ from typing import Final
 
 from loopwright.core.prompts.prompts import listed
 from loopwright.core.rows.model import Attempt, Plan, Review, Task
+from loopwright.core.values.display_text import on_one_line, visible
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.templates import Template
-from loopwright.core.values.visible import on_one_line, visible
 
 _MOST_FILES: Final = 500
 

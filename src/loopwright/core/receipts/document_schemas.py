@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from loopwright.core.plans import plan_evaluators
-from loopwright.core.plans.packets import (
+from loopwright.core.plans.inspection_packets import (
     LONGEST_LINE,
     LONGEST_TEXT,
     MOST_ENTRIES,

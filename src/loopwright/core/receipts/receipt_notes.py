@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from loopwright.core.gates.limits import limits_of
+from loopwright.core.gates.gate_limits import limits_of
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.policy.tdd import must_show
+from loopwright.core.policy.red_first import must_show
 from loopwright.core.receipts.gaps import Note, listed
 from loopwright.core.receipts.receipt_checkout import checkout_notes
 from loopwright.core.receipts.receipt_facts import (
@@ -17,7 +17,7 @@ from loopwright.core.receipts.receipt_facts import (
     strayed_in,
     task_asked,
 )
-from loopwright.core.receipts.receipt_looks import is_passed_by_word, look_notes
+from loopwright.core.receipts.receipt_qa import is_passed_by_word, look_notes
 from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.receipts.receipt_verdicts import speaking
 from loopwright.core.rows.model import AUTHORS

@@ -7,7 +7,7 @@ from typing import Any, Final
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.verdicts import gate_key, plan_outcome, task_outcome
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.policy.tdd import must_show
+from loopwright.core.policy.red_first import must_show
 from loopwright.core.receipts.gaps import (
     Gap,
     flaky_gap,
@@ -30,8 +30,8 @@ from loopwright.core.receipts.receipt_facts import (
     task_asked,
     unseen_asked,
 )
-from loopwright.core.receipts.receipt_looks import is_passed_by_word
 from loopwright.core.receipts.receipt_notes import notes_of
+from loopwright.core.receipts.receipt_qa import is_passed_by_word
 from loopwright.core.receipts.receipt_verdicts import Verdicts
 from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.rows.model import Outcome

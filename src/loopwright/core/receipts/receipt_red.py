@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.policy.tdd import is_red
+from loopwright.core.policy.red_first import is_red
 from loopwright.core.receipts.receipt_facts import acceptance_of, gates_asked
 
 

@@ -18,10 +18,10 @@ from loopwright.core.receipts.receipt_checkout import kept_patches
 from loopwright.core.receipts.receipt_facts import USAGE, Json, gate_files, gate_outputs, review_of
 from loopwright.core.receipts.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
 from loopwright.core.receipts.receipt_landings import landing_hash_differences, landing_text
-from loopwright.core.receipts.receipt_looks import look_differences, looks, reports
 from loopwright.core.receipts.receipt_opinions import opinions
 from loopwright.core.receipts.receipt_outcomes import derive
 from loopwright.core.receipts.receipt_overrides import override_differences
+from loopwright.core.receipts.receipt_qa import look_differences, looks, reports
 from loopwright.core.receipts.receipt_red import red_differences
 from loopwright.core.receipts.receipt_sandboxes import sandbox_differences
 from loopwright.core.receipts.receipt_shape import SCHEMA, shape_problems

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task
-from loopwright.core.values.happenings import Event, Importance
+from loopwright.core.values.event_values import Event, Importance
 
 
 @dataclass(frozen=True, slots=True)

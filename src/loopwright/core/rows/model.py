@@ -10,7 +10,7 @@ from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
-from loopwright.core.rows.awaited import Envelope, Question
+from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.failures import Failure

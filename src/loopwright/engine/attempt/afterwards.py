@@ -16,19 +16,19 @@ from loopwright.core.rows.model import Attempt, Review, Role, Run, Task
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.states import AttemptState, RunState
 from loopwright.engine.attempt.agent_runs import PAUSED, end_run, failure_of, is_over_budget, stop_over_budget
-from loopwright.engine.attempt.answering import is_answer, put_answer
+from loopwright.engine.attempt.answer_runs import is_answer, put_answer
 from loopwright.engine.attempt.contradictions import has_had_its_turn
 from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.integrity.gate_scripts import inside
-from loopwright.engine.money import envelopes
+from loopwright.engine.money import quotas
 from loopwright.engine.money.spending import is_reviewed_out
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows import questions
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
-from loopwright.engine.rows.naming import attempt_ref, commit_subject, trailers
+from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, trailers
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx, able
 
@@ -234,7 +234,7 @@ class Afterwards:
                 return True
             chance = self.world.chance()
             if rule.closes:
-                waits = envelopes.parked(tx, rows.attempt, self.run, failed)
+                waits = quotas.parked(tx, rows.attempt, self.run, failed)
             else:
                 at = pause_until(rule, calls, now=tx.now(), retry_at=failed.retry_at, chance=chance)
                 waits = {"wake_at": at, "wait_reason": failed.detail[:500] or rule.advice}

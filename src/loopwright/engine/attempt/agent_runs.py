@@ -10,23 +10,23 @@ from typing import Any
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy import budget
 from loopwright.core.policy.budget import over_budget
-from loopwright.core.policy.envelopes import limited_model
 from loopwright.core.policy.prices import estimate
+from loopwright.core.policy.quotas import limited_model
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.qa_prompts import look_prompt
 from loopwright.core.replies import qa
 from loopwright.core.replies.questions import Asking, asked_in
 from loopwright.core.replies.reviews import SCHEMA
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Loop, Plan, Review, Role, Run, Task, Usage
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.accounts import usual
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import FenceLost, Refused
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.permissions import Access, Permissions, access_of, is_kept, mode_in_words
 from loopwright.core.values.states import AttemptState, LoopState, RunState
-from loopwright.engine.attempt.answering import last_answer
+from loopwright.engine.attempt.answer_runs import last_answer
 from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.review_brief import (
     READS,
@@ -37,15 +37,15 @@ from loopwright.engine.attempt.review_brief import (
     review_of,
 )
 from loopwright.engine.attempt.templates import template_of
-from loopwright.engine.gates.checks import exit_facts
+from loopwright.engine.gates.gate_runs import exit_facts
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.money import accounts, envelopes, spending
+from loopwright.engine.money import accounts, quotas, spending
 from loopwright.engine.people import discoveries
-from loopwright.engine.people.serving import serves
+from loopwright.engine.people.served_projects import serves
 from loopwright.engine.processes.agent_settings import refuse_foreign
-from loopwright.engine.processes.containing import Walls, contain_agent, sandbox_of, shared_by
+from loopwright.engine.processes.process_environment import attempt_values
 from loopwright.engine.processes.runs import Ended, agent_spec
-from loopwright.engine.processes.surroundings import attempt_values
+from loopwright.engine.processes.sandboxing import Walls, contain_agent, sandbox_of, shared_by
 from loopwright.engine.rows import pauses, questions
 from loopwright.engine.rows.moves import (
     cancel_attempt,
@@ -106,7 +106,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
         # The same for what it may cost.
         most = run.max_cost_micros if run.state is not RunState.QUEUED else spending.allowance(tx, world, run)
         # And for the account; where all are closed, it does not matter which: the attempt is parked below.
-        chosen = run.account or envelopes.account_of(tx, world.accounts, attempt, run)
+        chosen = run.account or quotas.account_of(tx, world.accounts, attempt, run)
         to_mend = mending(tx, attempt, next((one for one in runs if one.id != run.id), None))
         asked = questions.of_attempt(tx, attempt)
         return runs, allowed, asked, most, chosen or usual(world.accounts, name), to_mend
@@ -233,14 +233,14 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
                 return None
             if now is not None and (most is None or not 0 < most <= now):
                 raise _OtherwiseMeanwhile
-            if not envelopes.may_draw(tx, current, run, drawn) and envelopes.account_of(
+            if not quotas.may_draw(tx, current, run, drawn) and quotas.account_of(
                 tx, world.accounts, current, run
             ):
                 raise _OtherwiseMeanwhile
-            if not envelopes.admit(tx, current, run, fence=fence, account=drawn):
+            if not quotas.admit(tx, current, run, fence=fence, account=drawn):
                 return None
             if review is None:
-                envelopes.note_account(tx, current, plan, run, drawn)
+                quotas.note_account(tx, current, plan, run, drawn)
                 change_attempt(tx, attempt.id, fence, account=drawn)
             if current.state is AttemptState.PREPARING:
                 move_attempt(tx, current, AttemptState.WORKING, fence=fence)
@@ -279,7 +279,7 @@ def _cannot_review(tx: Tx, attempt: Attempt, review: Review, run: Run, account: 
     cap = spending.review_cap(tx, run)
     if cap is not None and cap.left <= 0:
         return cap.over.why
-    if review.contradicted and not envelopes.may_draw(tx, attempt, run, account):
+    if review.contradicted and not quotas.may_draw(tx, attempt, run, account):
         return f"the account of {run.agent} is closed"
     return ""
 
@@ -348,7 +348,7 @@ def end_run(
     if cost is None:
         cost = estimate(result.model or run.model, result.usage, plan.policy.prices)
         estimated = cost is not None
-    envelopes.hear(tx, run, result, state, failure)
+    quotas.hear(tx, run, result, state, failure)
     discoveries.note(tx, plan, run, ended.discovered)
     moved = move_run(
         tx,

@@ -29,33 +29,33 @@ from loopwright.core.values.errors import (
     disk_is_full,
 )
 from loopwright.core.values.failures import RULES, Failure
-from loopwright.core.values.homes import HomeView
+from loopwright.core.values.home_views import HomeView
 from loopwright.core.values.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.attempt import qa, rounds
 from loopwright.engine.attempt.afterwards import Afterwards, fail
 from loopwright.engine.attempt.agent_runs import PAUSED, ReviewerUnavailable, asked_of, failure_of, start_run
+from loopwright.engine.attempt.checkout_watch import look_again, watch
+from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.land import check_and_land
 from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.reviewing import give_up
-from loopwright.engine.attempt.setting_up import set_up
-from loopwright.engine.attempt.tidy import tidy_attempt
-from loopwright.engine.attempt.tripwire import look_again, watch
-from loopwright.engine.gates.checks import break_off, end_all
+from loopwright.engine.attempt.workspace_setup import set_up
+from loopwright.engine.gates.gate_runs import break_off, end_all
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.memory.slots import AgentSlots, Slot
-from loopwright.engine.money import envelopes
+from loopwright.engine.money import quotas
 from loopwright.engine.money.quota_watch import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people import discoveries
-from loopwright.engine.people.serving import may_move
-from loopwright.engine.processes.concealing import concealed, concealing
-from loopwright.engine.processes.containing import with_denial
-from loopwright.engine.processes.governor import until_room
-from loopwright.engine.processes.room_watch import RoomWatch
+from loopwright.engine.people.served_projects import may_move
+from loopwright.engine.processes.disk_admission import until_room
+from loopwright.engine.processes.disk_watch import RoomWatch
+from loopwright.engine.processes.process_environment import files_to_copy, free_port_base
+from loopwright.engine.processes.redaction import concealed, concealing
 from loopwright.engine.processes.runs import Ended, Progress, drive_agent
-from loopwright.engine.processes.surroundings import files_to_copy, free_port_base
+from loopwright.engine.processes.sandboxing import with_denial
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import (
     MACHINE,
@@ -442,7 +442,7 @@ class AttemptLeg:
 
         def close(tx: Tx) -> None:
             change_attempt(tx, rows.attempt.id, self._leg.fence)
-            envelopes.close(tx, rows.attempt, run, failed, chance=chance)
+            quotas.close(tx, rows.attempt, run, failed, chance=chance)
 
         await self._world.store.transact("envelope.closed", close)
 

@@ -13,9 +13,9 @@ from loopwright.core.gates.verdicts import evidence, keep_start
 from loopwright.core.rows.model import Attempt, Plan, Task
 from loopwright.core.values.errors import MergeConflict
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.engine.gates.checks import judge
+from loopwright.engine.gates.gate_runs import judge
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.processes.concealing import without_secrets
+from loopwright.engine.processes.redaction import without_secrets
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Step, Tx

@@ -19,9 +19,9 @@ from loopwright.core.gates.contradictions import (
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.questions import Asking
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Leg, Review, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import FenceLost
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.patches import Patch
@@ -39,7 +39,7 @@ from loopwright.engine.rows.moves import (
     need,
 )
 from loopwright.engine.rows.questions import of_attempt, open_of, wait_for_answers
-from loopwright.engine.rows.queued import new_run
+from loopwright.engine.rows.queue import new_run
 from loopwright.ports import Candidate, Tx
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import Any
 from loopwright.core.gates.contradictions import MOST, contradicted, is_tampered, missing_too_many
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.gates.held_out import held_commands, held_files, not_passed
-from loopwright.core.gates.reuse import names_all
+from loopwright.core.gates.verdict_reuse import names_all
 from loopwright.core.gates.verdicts import evidence, task_outcome
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
@@ -24,14 +24,14 @@ from loopwright.engine.attempt import contradictions
 from loopwright.engine.attempt.collisions import told_of_conflict, told_of_red
 from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.landing_line import LandingLines, Outdated, Place
-from loopwright.engine.attempt.red import NOT_RUN, with_red_proof
+from loopwright.engine.attempt.red_proof import NOT_RUN, with_red_proof
 from loopwright.engine.attempt.rejected_work import as_rejected, rejected
 from loopwright.engine.attempt.reviewing import author_of, covered, lands_capped
 from loopwright.engine.attempt.rounds import settles
 from loopwright.engine.branch.branch import tip_of
-from loopwright.engine.branch.own_commits import reverts
+from loopwright.engine.branch.landed_commits import reverts
 from loopwright.engine.branch.receipt import landing_trailer
-from loopwright.engine.gates.checks import judge_until_known
+from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.intake.doc_sync import left_behind
 from loopwright.engine.integrity.gate_scripts import inside, judges_of
@@ -39,8 +39,8 @@ from loopwright.engine.integrity.links import leading_out
 from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.moves import complete_task, fail_attempt, move_attempt, need
-from loopwright.engine.rows.naming import commit_subject, taken_ref, trailers
-from loopwright.engine.sources.books import booked, touched_books
+from loopwright.engine.rows.ref_names import commit_subject, taken_ref, trailers
+from loopwright.engine.sources.status_writeback import booked, touched_books
 from loopwright.ports import Candidate, FileChange, Tx
 
 

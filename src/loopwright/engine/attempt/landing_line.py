@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 
-from loopwright.engine.memory.calling_off import call_off
+from loopwright.engine.memory.cancelling import call_off
 from loopwright.engine.memory.interrupts import Interrupted
 
 

@@ -35,11 +35,10 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.attempt.land import cannot_tell, gated, reject
 from loopwright.engine.attempt.landing import Landing
-from loopwright.engine.branch.steered import steered
+from loopwright.engine.branch.changed_gate_files import steered
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.rows.adding import add_task
-from loopwright.engine.rows.marks import marks_of
+from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import (
     MACHINE,
     change_attempt,
@@ -49,7 +48,8 @@ from loopwright.engine.rows.moves import (
     move_task,
     need,
 )
-from loopwright.engine.rows.queued import new_attempt
+from loopwright.engine.rows.queue import new_attempt
+from loopwright.engine.rows.source_marks import marks_of
 from loopwright.ports import AgentResult, PlannedTask, Tx
 
 

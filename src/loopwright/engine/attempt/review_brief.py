@@ -11,7 +11,7 @@ from loopwright.core.rows.model import Attempt, Review, Role, Run
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.states import ReviewState, RunState
 from loopwright.core.values.templates import Template
-from loopwright.engine.processes.concealing import without_secrets
+from loopwright.engine.processes.redaction import without_secrets
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.red_first import must_show
 from loopwright.core.policy.retry import Failed
-from loopwright.core.policy.tdd import must_show
 from loopwright.core.receipts.gaps import landing_gaps
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.reviews import (
@@ -46,7 +46,7 @@ from loopwright.engine.rows.moves import (
     need,
     next_run,
 )
-from loopwright.engine.rows.queued import new_review_run, new_run
+from loopwright.engine.rows.queue import new_review_run, new_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Candidate, Repository, Tx
 

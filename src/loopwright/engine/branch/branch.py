@@ -6,7 +6,7 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan
 from loopwright.core.values.errors import BranchRewritten, GitFailed
 from loopwright.core.values.states import LoopState
-from loopwright.engine.branch.own_commits import foreign, landed_commits, own_commits
+from loopwright.engine.branch.landed_commits import foreign, landed_commits, own_commits
 from loopwright.engine.rows.moves import MACHINE, move_loop, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Standing, Store, Tx

@@ -20,9 +20,9 @@ from loopwright.core.rows.model import (
     VerdictRecord,
 )
 from loopwright.core.values.errors import GitFailed, NotFound, UserError
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.event_values import RecordedEvent
 from loopwright.engine.branch.foreign_files import gate_files_in
-from loopwright.engine.branch.own_commits import OwnCommits, foreign, own_commits
+from loopwright.engine.branch.landed_commits import OwnCommits, foreign, own_commits
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Step, Tx

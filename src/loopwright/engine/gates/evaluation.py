@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 from loopwright.core.gates.held_out import joined
 from loopwright.core.gates.verdicts import evidence, refused_commands
-from loopwright.core.policy.tdd import FIX_ORIGIN
+from loopwright.core.policy.red_first import FIX_ORIGIN
 from loopwright.core.rows.model import Plan, Role, Run, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import PlanState, TaskState
-from loopwright.engine.gates.unseen import Whole
+from loopwright.engine.gates.held_out import Whole
 from loopwright.engine.rows.moves import move_plan, move_task
-from loopwright.engine.rows.queued import new_attempt
+from loopwright.engine.rows.queue import new_attempt
 from loopwright.ports import Ids, Tx
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from loopwright.core.gates.changed_in_gates import held_to_files
 from loopwright.core.gates.gates import setup_command
+from loopwright.core.gates.tree_changes import held_to_files
 from loopwright.core.gates.witnessed import Baseline
 from loopwright.core.integrity.gate_files import kind_of
 from loopwright.core.rows.model import Role

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from loopwright.core.gates.gates import with_setup
-from loopwright.core.gates.reuse import is_reusable, is_reusable_command, shows
+from loopwright.core.gates.verdict_reuse import is_reusable, is_reusable_command, shows
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
 from loopwright.core.values.policy import GateCommand

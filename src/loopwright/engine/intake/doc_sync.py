@@ -21,9 +21,9 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.values.states import AttemptState, PlanState, TaskState
 from loopwright.engine.integrity.gate_scripts import inside
-from loopwright.engine.rows.adding import add_task
-from loopwright.engine.rows.marks import marks_of
+from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import MACHINE, move_plan, need
+from loopwright.engine.rows.source_marks import marks_of
 from loopwright.ports import Ids, Mark, PlannedTask, Repository, SyncProgress, Tx
 from loopwright.prompts import packaged
 

@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.plans.evaluating import OVERRIDABLE
-from loopwright.core.policy.tdd import FIX_ORIGIN
+from loopwright.core.policy.red_first import FIX_ORIGIN
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.qa import ORIGIN as QA
 from loopwright.core.replies.qa import TYPE as LOOK
@@ -33,8 +33,8 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.intake.doc_sync import sync_progress
 from loopwright.engine.people.discoveries import ORIGIN
-from loopwright.engine.rows.held import portable, source_reason
-from loopwright.engine.rows.naming import commit_subject
+from loopwright.engine.rows.blocked_reasons import portable, source_reason
+from loopwright.engine.rows.ref_names import commit_subject
 from loopwright.ports import (
     Discovered,
     EvaluatedPlan,

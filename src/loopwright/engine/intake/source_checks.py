@@ -15,7 +15,7 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.containment import Containment
 from loopwright.engine.intake.submit import taken_in_by
-from loopwright.engine.rows.adding import task_row
+from loopwright.engine.rows.added_tasks import task_row
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.ports import PlannedTask, Tx
 

@@ -17,12 +17,12 @@ from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
-from loopwright.engine.gates.known_base import KnownBase, take_over
-from loopwright.engine.rows.adding import FIRST, task_row
-from loopwright.engine.rows.marks import SETTLED, keep_marks
+from loopwright.engine.gates.evaluated_base import KnownBase, take_over
+from loopwright.engine.rows.added_tasks import FIRST, task_row
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
-from loopwright.engine.rows.naming import plan_branch
-from loopwright.engine.rows.source_debts import give_up
+from loopwright.engine.rows.ref_names import plan_branch
+from loopwright.engine.rows.source_marks import SETTLED, keep_marks
+from loopwright.engine.rows.writeback_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 

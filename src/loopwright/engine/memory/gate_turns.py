@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from loopwright.engine.memory.calling_off import call_off
+from loopwright.engine.memory.cancelling import call_off
 
 
 class GateTurns:

@@ -6,7 +6,7 @@ from typing import Any, Final
 from loopwright.core.policy import budget
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Run, Task
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.states import RunState, TaskState
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.ports import Tx

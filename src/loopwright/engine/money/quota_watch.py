@@ -3,11 +3,11 @@
 from collections.abc import Sequence
 from typing import Final
 
-from loopwright.core.policy.envelopes import envelope_id, noticeable
-from loopwright.core.rows.awaited import Envelope, QuotaWindow
+from loopwright.core.policy.quotas import envelope_id, noticeable
 from loopwright.core.rows.model import Run
+from loopwright.core.rows.waiting_rows import Envelope, QuotaWindow
 from loopwright.core.values.accounts import ACCOUNT
-from loopwright.engine.money import envelopes
+from loopwright.engine.money import quotas
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 
@@ -31,9 +31,7 @@ class QuotaWatch:
             self._known = await self._world.store.read(self._written)
         if self._writes < _MOST_WRITES and noticeable(self._known, windows):
             self._known, self._writes = windows, self._writes + 1
-            await self._world.store.transact(
-                "quota.learn", lambda tx: envelopes.learn(tx, self._run, windows)
-            )
+            await self._world.store.transact("quota.learn", lambda tx: quotas.learn(tx, self._run, windows))
 
     def _written(self, tx: Tx) -> Sequence[QuotaWindow]:
         envelope = tx.get(Envelope, envelope_id(self._run.agent or "", self._run.account or ACCOUNT))

@@ -6,7 +6,7 @@ from dataclasses import fields
 from typing import Any
 
 from loopwright.core.policy import budget
-from loopwright.core.policy.overspent import Over, nobody_knows
+from loopwright.core.policy.caps_reached import Over, nobody_knows
 from loopwright.core.policy.prices import estimate
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.values.states import AttemptState, RunState, TaskState

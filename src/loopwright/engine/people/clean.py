@@ -8,8 +8,8 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import PlanState
 from loopwright.engine.rows.finishes import is_open
+from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.projects import Checkouts, recent_plans
-from loopwright.engine.rows.standing import plan_word
 from loopwright.ports import Tx
 
 _MANY = 1000

@@ -5,11 +5,10 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import escalations, overspent
+from loopwright.core.policy import caps_reached, escalations
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.rounds import tries
 from loopwright.core.replies.discoveries import Discovery
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import (
     Attempt,
@@ -22,6 +21,7 @@ from loopwright.core.rows.model import (
     Run,
     Task,
 )
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.shell_hints import to_type
@@ -35,8 +35,8 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.money import envelopes, spending
-from loopwright.engine.people import discoveries, handover, looks
+from loopwright.engine.money import quotas, spending
+from loopwright.engine.people import discoveries, handover, qa_decisions
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.moves import (
     begin_verify,
@@ -48,9 +48,9 @@ from loopwright.engine.rows.moves import (
     move_task,
     need,
 )
-from loopwright.engine.rows.queued import new_attempt
-from loopwright.engine.rows.second_tries import evidence_of, refuse_superseded, reopen_plan, starts_over
-from loopwright.engine.rows.standing import plan_word
+from loopwright.engine.rows.plan_states_text import plan_word
+from loopwright.engine.rows.queue import new_attempt
+from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
@@ -293,7 +293,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
         taken_by="",
         taken_dir="",
     )
-    looks.declined(tx, task)
+    qa_decisions.declined(tx, task)
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
@@ -460,7 +460,7 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         return questions.answer(tx, ids, command)
     if escalations.is_given_up(question.kind, question.key):
         return _decided(tx, ids, command, question)
-    if question.kind != overspent.ASKED:
+    if question.kind != caps_reached.ASKED:
         told = questions.answer(tx, ids, command)
         loop: Loop = need(tx.get(Loop, question.loop_id), "the loop")
         plan: Plan = need(tx.get(Plan, question.plan_id), "the plan")
@@ -498,7 +498,7 @@ VERBS: Final[Mapping[str, Apply]] = {
     "retry": _retry,
     "reverify": _reverify,
     "answer": _answered,
-    "open": envelopes.reopen,
+    "open": quotas.reopen,
     "accept": finishes.accept,
     "take_over": handover.take_over,
     "hand_back": handover.hand_back,

@@ -20,11 +20,11 @@ from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import DISCOVERY, DiscoveryState, PlanState, step
 from loopwright.engine.processes.runs import Ended
-from loopwright.engine.rows.adding import add_task
+from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import MACHINE, need
+from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.projects import Checkouts, project_ids
-from loopwright.engine.rows.second_tries import refuse_superseded, reopen_plan
-from loopwright.engine.rows.standing import plan_word
+from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ids, PlannedTask, RunSpec, Tx
 

@@ -15,11 +15,11 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.people import looks
+from loopwright.engine.people import qa_decisions
 from loopwright.engine.rows.moves import begin_anew, cancel_attempt, move_attempt, move_run, move_task, need
-from loopwright.engine.rows.queued import new_attempt
-from loopwright.engine.rows.second_tries import evidence_of, refuse_superseded, reopen_plan, starts_over
-from loopwright.engine.rows.standing import plan_word
+from loopwright.engine.rows.plan_states_text import plan_word
+from loopwright.engine.rows.queue import new_attempt
+from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.ports import Ids, Tx
 
 HUMAN: Final = "human"
@@ -165,8 +165,8 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}")
-    if task is not None and looks.is_undecided(task):
-        return looks.passed_by(tx, plan, task, command.actor)
+    if task is not None and qa_decisions.is_undecided(task):
+        return qa_decisions.passed_by(tx, plan, task, command.actor)
     if task is not None and task.status is not TaskState.COMPLETE:
         raise Refused(f"{task.key} has not landed: there is nothing to look at yet")
     done: dict[str, Any] = {"plan_id": plan.id, "status": TaskState.COMPLETE}

@@ -28,15 +28,15 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState, PlanState, TaskState
+from loopwright.engine.branch.changed_gate_files import Steered, steered
 from loopwright.engine.branch.receipt import plan_receipt
-from loopwright.engine.branch.steered import Steered, steered
+from loopwright.engine.gates.held_out import judge_whole
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.unseen import judge_whole
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.rows.finishes import mine, move_finish
 from loopwright.engine.rows.legs import carry_on
 from loopwright.engine.rows.moves import need
-from loopwright.engine.rows.naming import beside
+from loopwright.engine.rows.ref_names import beside
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ends, Pick, Repository, Tx, Wanted
 

@@ -15,7 +15,7 @@ from loopwright.core.rows.model import Attempt, Plan, Role, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.states import AttemptState
 from loopwright.engine.branch.foreign_files import changes_by
-from loopwright.engine.gates.checks import judge_until_known
+from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.integrity.gate_scripts import judges_of
 from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks

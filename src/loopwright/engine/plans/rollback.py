@@ -31,12 +31,12 @@ from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.states import RunState, TaskState
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.branch.branch import tip_of
-from loopwright.engine.branch.own_commits import own_commits
-from loopwright.engine.branch.steered import steered
-from loopwright.engine.gates.checks import judge
+from loopwright.engine.branch.changed_gate_files import steered
+from loopwright.engine.branch.landed_commits import own_commits
+from loopwright.engine.gates.gate_runs import judge
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.people import commands
-from loopwright.engine.people.reopening import Asked, check, chosen, load, reopen
+from loopwright.engine.people.taking_back import Asked, check, chosen, load, reopen
 from loopwright.engine.rows.moves import move_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Candidate, Repository, Step, Tx

@@ -21,11 +21,11 @@ from loopwright.core.values.errors import (
 )
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.states import LoopState, PlanState, TaskState
-from loopwright.engine.branch.own_commits import foreign, own_commits
-from loopwright.engine.branch.steered import steered
+from loopwright.engine.branch.changed_gate_files import steered
+from loopwright.engine.branch.landed_commits import foreign, own_commits
 from loopwright.engine.gates.evaluation import add_fix, adopt, is_to_be_mended, role_now
+from loopwright.engine.gates.held_out import Whole, judge_whole
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.unseen import Whole, judge_whole
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.plans.plan_checks import judged_by_base
@@ -33,8 +33,8 @@ from loopwright.engine.rows import finishes
 from loopwright.engine.rows.legs import carry_on
 from loopwright.engine.rows.moves import MACHINE, move_loop, move_plan, need
 from loopwright.engine.rows.world import World
-from loopwright.engine.sources.books import tell_on_branch
-from loopwright.engine.sources.edits import follow_at_end, read_at_end
+from loopwright.engine.sources.source_edits import follow_at_end, read_at_end
+from loopwright.engine.sources.status_writeback import tell_on_branch
 from loopwright.ports import PlannedWork, Tx
 
 

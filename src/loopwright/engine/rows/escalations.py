@@ -3,9 +3,9 @@
 from typing import Any
 
 from loopwright.core.policy.escalations import GIVEN_UP, KIND, LEAVE, OPTIONS, words
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import QuestionState

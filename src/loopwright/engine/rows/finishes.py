@@ -21,7 +21,7 @@ from loopwright.core.values.states import (
     step,
 )
 from loopwright.engine.rows.moves import MACHINE, move_run, need
-from loopwright.engine.rows.standing import plan_word
+from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.ports import Ids, Tx
 
 _EVENTS: Final = {

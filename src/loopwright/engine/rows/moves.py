@@ -3,12 +3,11 @@
 from datetime import datetime
 from typing import Any
 
-from loopwright.core.policy import fallback, overspent, rounds
+from loopwright.core.policy import caps_reached, fallback, rounds
 from loopwright.core.policy.budget import spent_today
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.policy.scopes import kept
 from loopwright.core.replies.reviews import blocking, said_hash
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import (
     Attempt,
@@ -22,6 +21,7 @@ from loopwright.core.rows.model import (
     Run,
     Task,
 )
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import FenceLost, IllegalTransition, StaleVersion
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import (
@@ -46,7 +46,7 @@ from loopwright.core.values.states import (
     step,
 )
 from loopwright.engine.rows.escalations import escalate, open_ones
-from loopwright.engine.rows.queued import new_attempt, new_review_run, new_run
+from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Ids, Tx
 
@@ -91,7 +91,7 @@ def move_loop(
     told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
     tx.append(happened(event, actor, loop=moved, reason=reason, **told))
     if loop.state is LoopState.PAUSED:
-        for question in tx.find(Question, loop_id=loop.id, kind=overspent.ASKED, state=QuestionState.OPEN):
+        for question in tx.find(Question, loop_id=loop.id, kind=caps_reached.ASKED, state=QuestionState.OPEN):
             move_question(tx, question, QuestionState.WITHDRAWN, actor)
     return moved
 

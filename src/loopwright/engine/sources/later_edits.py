@@ -9,10 +9,10 @@ from loopwright.core.rows.model import Loop, Plan, Project, SourceDebt, Task
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import ENDED_PLAN, PlanState
 from loopwright.engine.intake.progress import MARKS
-from loopwright.engine.rows.marks import SETTLED, edited, marks_of
 from loopwright.engine.rows.moves import need
-from loopwright.engine.rows.source_debts import SourceNews
-from loopwright.engine.sources.books import writes
+from loopwright.engine.rows.source_marks import SETTLED, edited, marks_of
+from loopwright.engine.rows.writeback_debts import SourceNews
+from loopwright.engine.sources.status_writeback import writes
 from loopwright.ports import Mark, PlannedWork, Source, TellingSource, Tx
 
 

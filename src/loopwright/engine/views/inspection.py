@@ -4,10 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from loopwright.core.plans.packets import MOST_EVENTS
-from loopwright.core.rows.awaited import Question
+from loopwright.core.plans.inspection_packets import MOST_EVENTS
 from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Attempt, Plan, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.ports import Tx
 
 _PAGE = 500

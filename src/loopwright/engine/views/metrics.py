@@ -7,7 +7,7 @@ from datetime import datetime
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.rows.standing import word_of
+from loopwright.engine.rows.plan_states_text import word_of
 from loopwright.ports import Tx
 
 FLAKY_ABOVE = 2

@@ -9,8 +9,8 @@ from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.states import ENDED_PLAN, PROCESS_OVER, RunState, TaskState
 from loopwright.core.values.templates import UsedTemplate
+from loopwright.engine.rows.plan_states_text import taken_by, word_of
 from loopwright.engine.rows.projects import Checkouts, project_ids, recent_plans
-from loopwright.engine.rows.standing import taken_by, word_of
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import lasted_s
 from loopwright.ports import Tx

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from loopwright.core.policy import overspent
-from loopwright.core.rows.awaited import Question
+from loopwright.core.policy import caps_reached
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import QuestionState
@@ -68,7 +68,7 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     order = ("created_at",)
     found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=order) if ids else []
     budget = tx.find(
-        Question, plan_id=plan.id, kind=overspent.ASKED, state=QuestionState.OPEN, order_by=order
+        Question, plan_id=plan.id, kind=caps_reached.ASKED, state=QuestionState.OPEN, order_by=order
     )
     given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []
     return tuple(question_view(tx, one) for one in (*budget, *found, *given_up))

@@ -41,18 +41,18 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
-from loopwright.engine.rows.naming import attempt_ref
-from loopwright.engine.rows.source_debts import DebtView, SourceNews, debt_view
-from loopwright.engine.rows.standing import is_blocked, taken_by, word_of
+from loopwright.engine.rows.plan_states_text import is_blocked, taken_by, word_of
+from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_view
+from loopwright.engine.views.activity import doing, preparing, read_json
 from loopwright.engine.views.cap_views import CapView, cap_views
+from loopwright.engine.views.checkout_changes import StrayView, stray_views
 from loopwright.engine.views.decision_views import DecisionView, decisions_about
 from loopwright.engine.views.discovery_views import count_open
-from loopwright.engine.views.doing import doing, preparing, read_json
 from loopwright.engine.views.question_views import QuestionView, asked_in_plan
 from loopwright.engine.views.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.views.round_views import how_it_stopped, sleeps_until, which_round
-from loopwright.engine.views.strays import StrayView, stray_views
 from loopwright.ports import Tx
 
 

@@ -7,7 +7,7 @@ from typing import Any, assert_never
 
 from loopwright.core.policy import decide as policy
 from loopwright.core.policy.budget import WAITS
-from loopwright.core.policy.envelopes import Choice
+from loopwright.core.policy.quotas import Choice
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.scopes import claims
 from loopwright.core.rows.events import happened
@@ -36,9 +36,9 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.attempt import contradictions, rounds
-from loopwright.engine.money import envelopes, spending
+from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import commands
-from loopwright.engine.people.serving import may_move, serves
+from loopwright.engine.people.served_projects import may_move, serves
 from loopwright.engine.rows import pauses, questions
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import (
@@ -54,9 +54,9 @@ from loopwright.engine.rows.moves import (
     need,
     next_run,
 )
-from loopwright.engine.rows.queued import new_attempt
+from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.world import World
-from loopwright.engine.sources.books import tell_on_branch
+from loopwright.engine.sources.status_writeback import tell_on_branch
 from loopwright.engine.views import round_views
 from loopwright.engine.worker.reconcile import living_hosts
 from loopwright.ports import Tx
@@ -128,7 +128,7 @@ def _turns(frontier: policy.Frontier) -> Mapping[str, Turn]:
 
 def _frontier(tx: Tx, world: World) -> policy.Frontier:
     room, verify_room = _room(tx, world)
-    standing = envelopes.standing(tx)
+    standing = quotas.standing(tx)
     closed = any(one.state is EnvelopeState.CLOSED for one in standing.values())
     fronts = []
     decided = commands.being_decided(tx)
@@ -143,7 +143,7 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
         room=room,
         verify_room=verify_room,
         envelopes=standing,
-        accounts=envelopes.names(world.accounts),
+        accounts=quotas.names(world.accounts),
     )
 
 
@@ -250,7 +250,7 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
         case policy.WakeAttempt(attempt_id=attempt_id, instead=instead):
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):
-            envelopes.open_again(tx, envelope_id)
+            quotas.open_again(tx, envelope_id)
         case policy.BeginVerify(plan_id=plan_id, stopped=stopped, green=green):
             if stopped is not None:
                 rounds.note_end(tx, plan_id, stopped, green=green)
@@ -303,7 +303,7 @@ def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
     if instead is None:
         return attempt
     for probed in instead.probes:
-        envelopes.begin_probe(tx, probed, attempt)
+        quotas.begin_probe(tx, probed, attempt)
     if not instead.because:
         return attempt
     run = tx.get(Run, attempt.run_id) if attempt.run_id else None

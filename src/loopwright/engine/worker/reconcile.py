@@ -12,10 +12,10 @@ from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Project
 from loopwright.core.values.errors import GitFailed, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
-from loopwright.engine.attempt.tidy import cancelled_gates, tidy_attempt
-from loopwright.engine.gates.checks import end_all
+from loopwright.engine.attempt.cleanup import cancelled_gates, tidy_attempt
+from loopwright.engine.gates.gate_runs import end_all
 from loopwright.engine.people.commands import is_to_be_ended
-from loopwright.engine.people.serving import may_move
+from loopwright.engine.people.served_projects import may_move
 from loopwright.engine.rows import finishes
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need

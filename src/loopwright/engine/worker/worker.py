@@ -27,16 +27,16 @@ from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.memory.slots import AgentSlots
 from loopwright.engine.people import commands
 from loopwright.engine.people.retention import Retention
-from loopwright.engine.plans.feed import Outbox
 from loopwright.engine.plans.finish import FinishLeg
-from loopwright.engine.plans.rebuild import is_restored, reconcile_backup
 from loopwright.engine.plans.rollback import carry_out
+from loopwright.engine.plans.row_rebuild import is_restored, reconcile_backup
+from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.plans.verify import VerifyLeg
-from loopwright.engine.rows import finishes, source_debts
+from loopwright.engine.rows import finishes, writeback_debts
 from loopwright.engine.rows.moves import fail_attempt, need
 from loopwright.engine.rows.world import World
-from loopwright.engine.sources.edits import Edits
-from loopwright.engine.sources.health import BEAT, beat
+from loopwright.engine.sources.loop_heartbeats import BEAT, beat
+from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.worker.advance import advance
 from loopwright.engine.worker.leases import Lease
 from loopwright.engine.worker.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
@@ -231,7 +231,7 @@ class WorkerLoop:
         world = self._world
         due = None
         (waiting, interrupted, ends), holder, told_now = await world.store.read(
-            lambda tx: (self._asked(tx), self.lease.holder(tx), source_debts.any_asked(tx))
+            lambda tx: (self._asked(tx), self.lease.holder(tx), writeback_debts.any_asked(tx))
         )
         if await self.lease.controls(holder):
             await self._obey(waiting)

@@ -8,7 +8,7 @@ from loopwright.adapters.agents.environment import agent_environment
 from loopwright.app import accounts as named_accounts
 from loopwright.config.home import shorten
 from loopwright.config.resolve import Settings
-from loopwright.core.policy.envelopes import envelope_id
+from loopwright.core.policy.quotas import envelope_id
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import BadConfig, UserError
 from loopwright.core.values.shell_hints import to_type

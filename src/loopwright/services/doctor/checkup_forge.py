@@ -9,7 +9,7 @@ from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.values.errors import LoopwrightError, Refused
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.homes.context import here
-from loopwright.services.homes.glance import glance_at
+from loopwright.services.homes.repository_glance import glance_at
 
 
 async def _address(repository: GitRepository, remote: str) -> str | None:

@@ -14,8 +14,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands, after_setup, each_once, setup_command, setup_settings
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import files_named
-from loopwright.core.plans.evaluating import Finding, Weight
-from loopwright.core.plans.on_the_base import (
+from loopwright.core.plans.base_checks import (
     CHECK,
     Condition,
     OnBase,
@@ -26,17 +25,18 @@ from loopwright.core.plans.on_the_base import (
     is_green,
     told_by_gates,
 )
+from loopwright.core.plans.evaluating import Finding, Weight
 from loopwright.core.plans.unloadable import Before
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.submit import to_do
-from loopwright.engine.processes.surroundings import below
+from loopwright.engine.processes.process_environment import below
 from loopwright.ports import PlannedWork
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
+from loopwright.services.gates.gate_trial import ran_in
 from loopwright.services.gates.kept_bases import Bases, KeptBase
 from loopwright.services.gates.tree_probe import check_tree
-from loopwright.services.gates.trial import ran_in
 from loopwright.services.homes.context import Place
 
 Tell = Callable[[str], None]

@@ -26,9 +26,9 @@ from loopwright.core.values.errors import UserError
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
-from loopwright.engine.gates.checks import denial_in
-from loopwright.engine.processes.containing import Shared, contain_gate
-from loopwright.engine.processes.surroundings import CACHES
+from loopwright.engine.gates.gate_runs import denial_in
+from loopwright.engine.processes.process_environment import CACHES
+from loopwright.engine.processes.sandboxing import Shared, contain_gate
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest, Repository, Tracked
 

@@ -26,9 +26,9 @@ from loopwright.core.gates.dependencies import READY
 from loopwright.core.gates.gates import Commands, after_setup, setup_command
 from loopwright.core.integrity.gate_files import Rules
 from loopwright.core.integrity.gate_scripts import STEPS, first_looks, run_by, scripts_in
+from loopwright.core.plans.base_checks import CHECK
 from loopwright.core.plans.evaluating import Finding, Weight
-from loopwright.core.plans.on_the_base import CHECK
-from loopwright.core.plans.plan_surroundings import programs_of
+from loopwright.core.plans.plan_context import programs_of
 from loopwright.core.plans.unloadable import (
     Before,
     Judging,
@@ -44,7 +44,7 @@ from loopwright.core.values.environments import is_kept
 from loopwright.core.values.errors import UnjudgedTree
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.wording import listed
-from loopwright.engine.processes.surroundings import below
+from loopwright.engine.processes.process_environment import below
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
 from loopwright.services.homes.context import Place
 

@@ -12,7 +12,7 @@ from cyclopts import Parameter
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
 from loopwright.core.values.errors import BadConfig, NotFound, Refused
-from loopwright.services.homes.surroundings import repository_around
+from loopwright.services.homes.repository import repository_around
 
 if TYPE_CHECKING:
     from loopwright.app import Home

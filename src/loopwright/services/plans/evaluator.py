@@ -22,7 +22,7 @@ from loopwright.engine.intake.submit import Submission
 from loopwright.ports import Base, PlannedWork
 from loopwright.prompts import packaged
 from loopwright.services.homes.context import Place
-from loopwright.services.plans.answering import Asked, ask, who
+from loopwright.services.plans.agent_answers import Asked, ask, who
 from loopwright.services.runs.preflight import check_named
 
 

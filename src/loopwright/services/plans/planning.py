@@ -14,11 +14,11 @@ from loopwright.adapters.processes.redaction import redacted
 from loopwright.adapters.sources.spec.planner_answer import as_written, planner_schema
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.app import open_home
-from loopwright.cli.commands.inspect.inspecting import project_packet
+from loopwright.cli.commands.inspect.inspect import project_packet
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
 from loopwright.config.resolve import Settings
-from loopwright.core.plans.packets import in_markdown
+from loopwright.core.plans.inspection_packets import in_markdown
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
 from loopwright.core.plans.planning import (
     CHECK,
@@ -45,15 +45,15 @@ from loopwright.ports import Tx
 from loopwright.prompts import packaged
 from loopwright.services.gates.tree_probe import check_tree
 from loopwright.services.homes.context import Place, settings_for
-from loopwright.services.homes.glance import glance_at, needed_place
+from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.homes.log import log_to
-from loopwright.services.homes.writing import write_whole
-from loopwright.services.plans.answering import Answered, Asked, ask, who
+from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.plans.agent_answers import Answered, Asked, ask, who
 from loopwright.services.plans.evaluator import check_evaluator, judged, wanted
 from loopwright.services.plans.prompt_check import check_prompts
 from loopwright.services.plans.spec_check import GATES
 from loopwright.services.runs.preflight import check_accounts, check_named, check_sandbox, who_works
-from loopwright.services.runs.starting import project_settings
+from loopwright.services.runs.run_inputs import project_settings
 
 _COMPARED = 50
 """How many earlier plans an estimate looks at."""

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.ports import Tx
-from loopwright.services.homes.looking import DATABASE, whereabouts
+from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 
 
 def is_home() -> bool:

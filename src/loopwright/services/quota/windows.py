@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from loopwright.core.rows.awaited import QuotaKind, QuotaWindow
+from loopwright.core.rows.waiting_rows import QuotaKind, QuotaWindow
 
 _KINDS = {
     QuotaKind.SUBSCRIPTION: "  (subscription)",

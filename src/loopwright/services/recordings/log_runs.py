@@ -8,7 +8,7 @@ from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import LIVE_ATTEMPT, PROCESS_OVER, SETTLED_TASK, LoopState
 from loopwright.ports import Tx
-from loopwright.services.homes.looking import find_target
+from loopwright.services.homes.read_only_home import find_target
 
 RoleName = Literal[
     "agent",

@@ -12,10 +12,10 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
 from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.submit import Submission, last_plan, to_do
-from loopwright.engine.plans.feed import is_exported
-from loopwright.engine.rows.marks import marks_of
-from loopwright.engine.rows.source_debts import DebtView, debt_view, is_asked
-from loopwright.engine.sources.booked_files import folder_of, inside
+from loopwright.engine.plans.state_export import is_exported
+from loopwright.engine.rows.source_marks import marks_of
+from loopwright.engine.rows.writeback_debts import DebtView, debt_view, is_asked
+from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
 
 

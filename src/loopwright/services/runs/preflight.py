@@ -18,14 +18,14 @@ from loopwright.core.values.errors import BadConfig, Refused, UserError
 from loopwright.core.values.permissions import KEEPING, Access
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.wording import listed, one_line
-from loopwright.engine.rows.marks import SETTLED
-from loopwright.engine.rows.naming import is_hand_branch
+from loopwright.engine.rows.ref_names import is_hand_branch
+from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import Base, PlannedWork, able
 from loopwright.services.doctor.checkup_accounts import check
 from loopwright.services.doctor.checkup_sandbox import how_to_contain
 from loopwright.services.doctor.probes import FoundAgent, find_agent, secret_option
 from loopwright.services.homes.context import Place, uncommitted_settings
-from loopwright.services.homes.surroundings import checkouts
+from loopwright.services.homes.repository import checkouts
 
 _OF_PLAN: Final = "plan "
 """How the place of a setting begins that the plan itself has set."""

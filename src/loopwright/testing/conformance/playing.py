@@ -15,8 +15,8 @@ from typing import Any
 from uuid import uuid4
 
 from loopwright.adapters.agents.environment import agent_environment
+from loopwright.adapters.processes.keeper_files import read_status
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.adapters.processes.keeping_files import read_status
 from loopwright.core.rows.model import Usage
 from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.keeper import places

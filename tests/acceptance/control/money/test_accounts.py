@@ -8,8 +8,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Envelope, Question
 from loopwright.core.rows.model import Role, Run
+from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.testing import stand_ins
 
 PREFIX = "LOOPWRIGHT_AGENTS__CLAUDE__ACCOUNTS__"

@@ -10,8 +10,8 @@ from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Loop, Plan, Project, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.ids import short_id
 
 long = partial(pytest.param, marks=pytest.mark.long)

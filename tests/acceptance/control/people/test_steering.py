@@ -5,8 +5,8 @@ from tests.acceptance.control.workshop import HALF_DONE, Workshop, kill, refused
 from tests.acceptance.sandbox import COST, task
 from tests.waiting import eventually
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Loop, Plan, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import QuestionState
 

@@ -17,8 +17,8 @@ from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.states import PlanState
-from loopwright.engine.sources.booked_files import Tracked, files_on
-from loopwright.engine.sources.books import tell
+from loopwright.engine.sources.status_writeback import tell
+from loopwright.engine.sources.writeback_files import Tracked, files_on
 from loopwright.ports import ItemProgress, Mark, MergedFile, Progress, Repository
 
 SOURCE = PlanMdSource()

@@ -4,7 +4,7 @@ import pytest
 from tests.integration.git.branches.test_taking_out import land, without
 from tests.integration.git.world import AT, BRANCH, PLAN, TASK, World, sh, trailers
 
-from loopwright.adapters.git.checkout.by_hand import Hands
+from loopwright.adapters.git.checkout.handover import Hands
 from loopwright.core.values.errors import NotFound, Refused
 
 MINE = f"loopwright/{PLAN}/{TASK}"

@@ -11,8 +11,8 @@ from tests.cases import each_case
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.claude.claude_meters import windows
-from loopwright.core.rows.awaited import QuotaKind
 from loopwright.core.rows.model import Usage
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.core.values.failures import Failure
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, OutputLine, QuotaWindow, Spent
 

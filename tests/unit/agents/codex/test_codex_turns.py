@@ -8,8 +8,8 @@ import pytest
 from tests.cases import each_case
 from tests.unit.agents.codex.codex_messages import AGENT, answered, begun, ended, message
 
-from loopwright.core.rows.awaited import QuotaKind
 from loopwright.core.rows.model import Usage
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Permissions
 from loopwright.ports import AgentEvent, AgentResult, OutputLine

@@ -7,7 +7,7 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.cli.commands.watch.metrics import _cost, _row
-from loopwright.cli.screens.table import standing, summary
+from loopwright.cli.screens.plan_table import standing, summary
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.wording import money
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from tests.cases import each_case
 
-from loopwright.core.rows.awaited import QuotaKind, QuotaWindow
+from loopwright.core.rows.waiting_rows import QuotaKind, QuotaWindow
 from loopwright.services.quota.windows import window_in_words
 
 RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -6,7 +6,7 @@ from rich.console import Console
 from rich.text import Text
 from tests.cases import each_case
 
-from loopwright.cli.screens.rows import Rows, Wrapped
+from loopwright.cli.screens.layout import Rows, Wrapped
 
 ROWS = [
     tuple(map(Text, ("x", "a-rather-long-name", "verified", "12 s", "$0.01", "what is said last of all"))),

@@ -6,8 +6,8 @@ from pathlib import Path
 from tests.doubles import FAILED, Home, planned
 
 from loopwright.cli.screens.changes import Change
-from loopwright.cli.screens.steps import plan_steps
-from loopwright.cli.screens.table import exit_code, tries
+from loopwright.cli.screens.next_steps import plan_steps
+from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import Names, task_screen, task_steps
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.integrity.gate_files import GateFiles

@@ -2,8 +2,8 @@
 
 from tests.unit.core.gates.test_witnesses import ran
 
-from loopwright.core.gates.changed_in_gates import held_to_files
 from loopwright.core.gates.flakes import suspects
+from loopwright.core.gates.tree_changes import held_to_files
 from loopwright.core.values.findings import VerdictStatus
 
 

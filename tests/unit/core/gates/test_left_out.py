@@ -3,7 +3,7 @@
 from tests.cases import each_case
 from tests.unit.core.gates.test_witnesses import objections, ran
 
-from loopwright.core.gates.left_out import (
+from loopwright.core.gates.missing_tests import (
     is_shown,
     nothing_passed,
     now_passing,

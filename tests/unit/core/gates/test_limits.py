@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loopwright.core.gates.limits import LIMITS, limits_of
+from loopwright.core.gates.gate_limits import LIMITS, limits_of
 
 
 def command(

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.gates.reuse import (
+from loopwright.core.gates.verdict_reuse import (
     is_reusable,
     is_reusable_command,
     names_all,

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.plans.auditing import Checked, Named, Proof, proof_of
+from loopwright.core.plans.audits import Checked, Named, Proof, proof_of
 
 THERE = Named(text="abc1234", sha="abc1234" + "0" * 33, contained=True)
 GONE = Named(text="abc1234")

@@ -8,8 +8,7 @@ from tests.cases import each_case
 from loopwright.core.gates.verdicts import command_checks, judge
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING
-from loopwright.core.plans.evaluating import Weight
-from loopwright.core.plans.on_the_base import (
+from loopwright.core.plans.base_checks import (
     Condition,
     OnBase,
     acceptance_findings,
@@ -20,6 +19,7 @@ from loopwright.core.plans.on_the_base import (
     missing_files,
     told_by_gates,
 )
+from loopwright.core.plans.evaluating import Weight
 from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.plans.packets import (
+from loopwright.core.plans.inspection_packets import (
     LARGEST,
     LONGEST_LINE,
     LONGEST_TEXT,

@@ -3,7 +3,7 @@
 from tests.cases import each_case
 
 from loopwright.core.plans.evaluating import Finding, Weight
-from loopwright.core.plans.plan_surroundings import Surroundings, likeness, look_around
+from loopwright.core.plans.plan_context import Surroundings, likeness, look_around
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import PlannedTask
 

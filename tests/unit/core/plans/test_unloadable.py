@@ -5,7 +5,7 @@ from tests.cases import each_case
 
 from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.integrity.gate_files import Rules
-from loopwright.core.plans.on_the_base import Condition
+from loopwright.core.plans.base_checks import Condition
 from loopwright.core.plans.unloadable import (
     MARK,
     Before,

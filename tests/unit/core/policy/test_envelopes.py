@@ -18,7 +18,7 @@ from loopwright.core.policy.decide import (
     WakeAttempt,
     decide,
 )
-from loopwright.core.policy.envelopes import (
+from loopwright.core.policy.quotas import (
     PROVEN_AFTER,
     Admission,
     Choice,
@@ -32,8 +32,8 @@ from loopwright.core.policy.envelopes import (
     standing,
     unwilling,
 )
-from loopwright.core.rows.awaited import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import EnvelopeState, LoopState, PlanState, RunState

@@ -7,10 +7,10 @@ from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.policy.decide import Front, Frontier, StartAttempt, WakeAttempt, decide
-from loopwright.core.policy.envelopes import Choice, envelope_id
 from loopwright.core.policy.fallback import after, chain, entry, handed_on, meant, named, why
-from loopwright.core.rows.awaited import Envelope
+from loopwright.core.policy.quotas import Choice, envelope_id
 from loopwright.core.rows.model import Task
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState, PlanState

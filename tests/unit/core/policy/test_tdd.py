@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 from tests.contracts.store import rows
 
-from loopwright.core.policy.tdd import (
+from loopwright.core.policy.red_first import (
     FOUND_UNSEEN,
     is_asked,
     is_check_file,

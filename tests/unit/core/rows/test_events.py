@@ -10,7 +10,7 @@ from tests.contracts.store import rows
 import loopwright
 from loopwright.core.rows.events import CATALOGUE, happened
 from loopwright.core.rows.model import Leg, Role, Run
-from loopwright.core.values.happenings import Importance
+from loopwright.core.values.event_values import Importance
 from loopwright.core.values.states import AttemptState, QuestionState, RunState
 
 PROJECT = rows.project()

@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each_case
 from tests.contracts.store import rows
 
-from loopwright.core.policy.envelopes import (
+from loopwright.core.policy.quotas import (
     UNKNOWN,
     Admission,
     Choice,
@@ -17,7 +17,7 @@ from loopwright.core.policy.envelopes import (
     noticeable,
     remaining,
 )
-from loopwright.core.rows.awaited import Envelope, QuotaKind, QuotaWindow
+from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.accounts import Account, account_named, called, usual
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import EnvelopeState

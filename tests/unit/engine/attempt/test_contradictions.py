@@ -9,8 +9,8 @@ from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Rev
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Leg, Outcome, Review, Role, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import (

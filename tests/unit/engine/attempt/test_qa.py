@@ -21,7 +21,7 @@ from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.qa import settle
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.sources.edits import Edits
+from loopwright.engine.sources.source_edits import Edits
 
 SEEN = tuple(Checked(area=one, result="fine", how="I looked.") for one in AREAS["full"])
 

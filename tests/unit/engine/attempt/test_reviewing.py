@@ -12,8 +12,8 @@ from tests.doubles import Home, planned
 
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
-from loopwright.core.rows.awaited import Envelope
 from loopwright.core.rows.model import Attempt, Leg, Review, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import FenceLost
 from loopwright.core.values.failures import Failure
@@ -21,13 +21,13 @@ from loopwright.core.values.patches import ChangedFile, Patch
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewState, RunState, TaskState
+from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.review_brief import mending
 from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
-from loopwright.engine.attempt.tidy import tidy_attempt
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.money.envelopes import account_of
+from loopwright.engine.money.quotas import account_of
 from loopwright.engine.money.spending import allowance, review_cap
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended

@@ -22,7 +22,7 @@ from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import RunState
 from loopwright.engine.attempt.collisions import by_itself
 from loopwright.engine.gates.baselines import baseline_of
-from loopwright.engine.gates.checks import judge
+from loopwright.engine.gates.gate_runs import judge
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.gate_turns import GateTurns
 from loopwright.engine.rows.world import HomePaths

@@ -19,8 +19,8 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.submit import is_known, submit
-from loopwright.engine.processes.surroundings import CACHES, attempt_values, free_port_base
-from loopwright.engine.rows.naming import attempt_ref, commit_subject, hand_branch, plan_branch, trailers
+from loopwright.engine.processes.process_environment import CACHES, attempt_values, free_port_base
+from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, hand_branch, plan_branch, trailers
 from loopwright.ports import Mark, PlannedTask, PlannedWork, Trailers
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loopwright.engine.memory.own_writes import OwnWrites
+from loopwright.engine.memory.checkout_writes import OwnWrites
 from loopwright.ports import Tripwire
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cases import each_case
 
-from loopwright.engine.memory.room import Room
+from loopwright.engine.memory.disk_limits import Room
 
 GB = 1 << 30
 

@@ -10,15 +10,15 @@ from tests.doubles import Home, planned
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.adapters.agents.environment import agent_environment
-from loopwright.core.policy.envelopes import SPREAD
-from loopwright.core.rows.awaited import Envelope, QuotaWindow
+from loopwright.core.policy.quotas import SPREAD
 from loopwright.core.rows.model import Attempt, Leg, Run
+from loopwright.core.rows.waiting_rows import Envelope, QuotaWindow
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import BadConfig
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState, RunState
-from loopwright.engine.money import accounts, envelopes
+from loopwright.engine.money import accounts, quotas
 from loopwright.ports import AgentRequest, AgentResult, Invocation
 
 HOUR = timedelta(hours=1)
@@ -105,7 +105,7 @@ async def test_the_account_with_most_left_is_drawn_from_and_each_has_its_windows
     home, [leg, *_] = await working("ab")
     run = home.get(Run, home.hand.work(leg).run_id)
     result = AgentResult(claimed=True, windows=(QuotaWindow(name="five_hour", used=0.8),))
-    home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, RunState.COMPLETE, None))
+    home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, RunState.COMPLETE, None))
     home.hand.land(leg)
     await home.ended(leg)
     await home.turn()

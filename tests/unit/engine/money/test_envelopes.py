@@ -7,13 +7,13 @@ import pytest
 from tests.cases import each_case
 from tests.doubles import Home, planned
 
-from loopwright.core.policy.envelopes import PROVEN_AFTER, SPREAD
-from loopwright.core.rows.awaited import Envelope, QuotaKind, QuotaWindow
+from loopwright.core.policy.quotas import PROVEN_AFTER, SPREAD
 from loopwright.core.rows.model import Attempt, CommandState, Leg, Run
+from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
-from loopwright.engine.money import envelopes
+from loopwright.engine.money import quotas
 from loopwright.engine.money.quota_watch import QuotaWatch
 from loopwright.ports import AgentResult
 
@@ -232,7 +232,7 @@ async def test_parked_survives_a_restart_and_a_probe_that_nobody_drives_is_none(
     [probe] = await home.turn()
     await home.ended(probe)
     home.store.transact_sync("stop", lambda tx: tx.update(Attempt, probe.subject, wait_reason="stopped"))
-    seen = again.store.read_sync(envelopes.standing)["claude/default"]
+    seen = again.store.read_sync(quotas.standing)["claude/default"]
     assert (seen.state, seen.probe) == (EnvelopeState.CLOSED, None)
     assert envelope(home).probe == probe.subject
 
@@ -246,7 +246,7 @@ async def test_an_overload_of_the_probe_tells_nothing_and_a_failed_check_tells_e
 
     def hear(state: RunState, failure: Failure | None) -> EnvelopeState:
         result = AgentResult(claimed=False, failure=failure)
-        home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, state, failure))
+        home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, state, failure))
         return envelope(home).state
 
     assert hear(RunState.ERROR, Failure.OVERLOADED) is EnvelopeState.CLOSED
@@ -261,7 +261,7 @@ async def test_the_newest_word_on_each_window_is_kept() -> None:
         windows = (QuotaWindow(name="five_hour", used=used),)
         result = AgentResult(claimed=True, windows=windows)
         home.store.transact_sync(
-            "hear", lambda tx, said=result: envelopes.hear(tx, run, said, RunState.COMPLETE, None)
+            "hear", lambda tx, said=result: quotas.hear(tx, run, said, RunState.COMPLETE, None)
         )
     assert envelope(home).windows == (QuotaWindow(name="five_hour", used=0.9),)
     assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
@@ -298,7 +298,7 @@ async def test_who_logs_in_otherwise_pays_otherwise() -> None:
 
     def hear(*windows: QuotaWindow) -> tuple[QuotaWindow, ...]:
         result = AgentResult(claimed=True, windows=windows)
-        home.store.transact_sync("hear", lambda tx: envelopes.hear(tx, run, result, RunState.COMPLETE, None))
+        home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, RunState.COMPLETE, None))
         return envelope(home).windows
 
     assert hear(key) == (key,)
@@ -311,7 +311,7 @@ async def test_one_that_was_cancelled_meanwhile_is_over() -> None:
     home.store.transact_sync("cancel", lambda tx: tx.update(Attempt, other.subject, interrupt="cancel"))
     attempt = home.get(Attempt, other.subject)
     run = home.get(Run, attempt.run_id)
-    let = home.store.transact_sync("admit", lambda tx: envelopes.admit(tx, attempt, run, fence=other.fence))
+    let = home.store.transact_sync("admit", lambda tx: quotas.admit(tx, attempt, run, fence=other.fence))
     assert not let
     assert home.get(Attempt, other.subject).state is AttemptState.CANCELLED
 

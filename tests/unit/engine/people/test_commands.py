@@ -9,8 +9,8 @@ from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
 from tests.waiting import eventually_async
 
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Command, CommandState, Leg, Outcome, Plan, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import GateCommand, Policy

@@ -13,11 +13,11 @@ from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.values.errors import CannotRun, GitFailed, LoopwrightError, Refused, StaleVersion
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.states import PlanState
-from loopwright.engine.plans.feed import Outbox, is_exported
+from loopwright.engine.plans.state_export import Outbox, is_exported
 from loopwright.engine.rows.moves import move_plan
-from loopwright.engine.rows.source_debts import any_asked, ask, debt_view, debt_views
+from loopwright.engine.rows.writeback_debts import any_asked, ask, debt_view, debt_views
 from loopwright.ports import Files, PlannedWork, Progress
 
 

@@ -9,8 +9,8 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.replies.questions import Asking
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import CommandState, Leg, Outcome, Run
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Permissions, Wish, may_run
 from loopwright.core.values.policy import GateCommand, Policy

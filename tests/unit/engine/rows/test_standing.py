@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from tests.doubles import Home, planned
 
-from loopwright.cli.screens.table import standing
+from loopwright.cli.screens.plan_table import standing
 from loopwright.core.rows.model import Finish
 from loopwright.core.values.states import FinishState
 from loopwright.engine.people.commands import refusal
 from loopwright.engine.rows.finishes import move_finish
-from loopwright.engine.rows.standing import attended, plan_word
+from loopwright.engine.rows.plan_states_text import attended, plan_word
 from loopwright.engine.views.overview import plan_summaries
 from loopwright.engine.views.views import plan_view
 

@@ -9,7 +9,7 @@ from tests.doubles import Home, planned
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.core.rows.model import Leg, Project
 from loopwright.core.values.states import AttemptState
-from loopwright.engine.sources.books import booked
+from loopwright.engine.sources.status_writeback import booked
 from loopwright.ports import Candidate
 
 PLAN = b"""\

@@ -26,12 +26,12 @@ from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.people.discoveries import note
 from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.processes.held_files import missing
-from loopwright.engine.rows.marks import SETTLED
-from loopwright.engine.rows.source_debts import SourceNews
+from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.engine.rows.world import HomePaths, World
-from loopwright.engine.sources.books import tell, writes
-from loopwright.engine.sources.edits import Edits
+from loopwright.engine.rows.writeback_debts import SourceNews
 from loopwright.engine.sources.later_edits import ended_plan, source_news
+from loopwright.engine.sources.source_edits import Edits
+from loopwright.engine.sources.status_writeback import tell, writes
 from loopwright.engine.worker.advance import advance
 from loopwright.ports import Files, Mark, PlannedWork
 from loopwright.testing import fake_bd

@@ -10,8 +10,8 @@ from tests.doubles import Home, planned
 from loopwright.adapters.sources.test_state.test_state import LoopTestsSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.core.rows.model import Loop, Plan, Project
-from loopwright.engine.sources.books import tell
-from loopwright.engine.sources.signs import show_signs
+from loopwright.engine.sources.source_heartbeats import show_signs
+from loopwright.engine.sources.status_writeback import tell
 
 CONFIG = {
     "name": "loop",

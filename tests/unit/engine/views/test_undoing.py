@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loopwright.engine.attempt.tripwire import undoing
+from loopwright.engine.attempt.checkout_watch import undoing
 from loopwright.ports import Tripwire
 
 OLD, NEW = "1" * 40, "2" * 40

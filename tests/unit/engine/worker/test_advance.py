@@ -9,8 +9,8 @@ from tests.cases import each_case
 from tests.doubles import BROKEN, FAILED, GATE, Home, planned, recount
 
 from loopwright.core.replies.questions import Asking
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Attempt, Loop, Outcome, Plan, Role, Run, Task, Worker
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import GitFailed
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import GateCommand, Policy

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from loopwright.services.homes.surroundings import checkouts, repository_around
+from loopwright.services.homes.repository import checkouts, repository_around
 
 
 def git(folder: Path, *arguments: str) -> None:

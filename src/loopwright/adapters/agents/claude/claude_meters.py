@@ -6,8 +6,8 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.adapters.agents.output import Object, object_in, readable, whole_number
-from loopwright.core.rows.awaited import QuotaKind
 from loopwright.core.rows.model import Usage
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.ports import QuotaWindow
 
 _MOST_WINDOWS: Final = 16

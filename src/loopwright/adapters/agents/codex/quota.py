@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from loopwright.adapters.agents.output import readable, whole_number
-from loopwright.core.rows.awaited import QuotaKind
+from loopwright.core.rows.waiting_rows import QuotaKind
 from loopwright.ports import QuotaWindow
 
 Windows = tuple[QuotaWindow, ...]

@@ -4,9 +4,9 @@ import os
 from collections.abc import Sequence
 from typing import Final
 
-from loopwright.adapters.git.plumbing.depot import Depot
-from loopwright.adapters.git.plumbing.line import read_line
+from loopwright.adapters.git.plumbing.first_parents import read_line
 from loopwright.adapters.git.plumbing.names import display
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.integrity.gate_reach import Line
 from loopwright.ports import Entry, Step

@@ -8,11 +8,11 @@ from datetime import UTC, datetime
 from pathlib import PurePosixPath
 from typing import Any, Final, TypeVar
 
-from loopwright.adapters.git.branches.arrived import arrived
+from loopwright.adapters.git.branches.merged_proof import arrived
 from loopwright.adapters.git.plumbing.commits import message_of, write_commit
-from loopwright.adapters.git.plumbing.depot import Depot
-from loopwright.adapters.git.plumbing.line import read_line
+from loopwright.adapters.git.plumbing.first_parents import read_line
 from loopwright.adapters.git.plumbing.names import display
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.errors import CommitGone, GitFailed, MergeConflict
 from loopwright.ports import Candidate, Trailers

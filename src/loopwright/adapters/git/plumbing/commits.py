@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.core.policy.finishing import RECEIPT_TRAILER
 from loopwright.ports import Trailers
 

@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Sequence
 from typing import Any
 
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.errors import GitFailed
 

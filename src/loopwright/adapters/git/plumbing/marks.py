@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.plumbing.depot import WORK_BRANCH
+from loopwright.adapters.git.plumbing.private_git import WORK_BRANCH
 from loopwright.adapters.machine.files import is_real_dir, regular_text
 
 _LIMIT: Final = 1000

@@ -3,7 +3,7 @@
 import tempfile
 from typing import Final
 
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.patches import Patch, read_patch
 

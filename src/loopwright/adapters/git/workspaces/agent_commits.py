@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.plumbing.depot import Depot, alternates_text
 from loopwright.adapters.git.plumbing.names import display, is_sha
+from loopwright.adapters.git.plumbing.private_git import Depot, alternates_text
 from loopwright.adapters.git.plumbing.refs import Ref, Refs
 from loopwright.adapters.machine.files import delete, is_real_dir, read_regular, regular_text
 from loopwright.core.values.errors import GitFailed

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.git.workspaces.protection import Protection
 from loopwright.adapters.machine.files import opened_below, too_long

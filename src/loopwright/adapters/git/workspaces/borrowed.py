@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 
 _DEEPEST = 5
 """Git itself follows no longer chains."""

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git.plumbing.commits import message_of, write_commit
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.records import Module, Record, Records, check_present
 from loopwright.adapters.git.plumbing.refs import Ref, Refs
 from loopwright.adapters.git.plumbing.runner import Git

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from loopwright.adapters.git.plumbing.commits import write_blob, write_commit
-from loopwright.adapters.git.plumbing.depot import Depot
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.machine.files import delete
 from loopwright.core.values.errors import GitFailed

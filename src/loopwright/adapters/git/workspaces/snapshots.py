@@ -20,8 +20,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.plumbing.depot import Depot
 from loopwright.adapters.git.plumbing.names import display, printable
+from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Done, Git
 from loopwright.adapters.git.workspaces.archives import UNOPENED
 from loopwright.adapters.git.workspaces.modules import gitlinks

@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 
 from loopwright.adapters.git.plumbing import marks
-from loopwright.adapters.git.plumbing.depot import Depot, write_private
 from loopwright.adapters.git.plumbing.environment import config_flags, own_env
 from loopwright.adapters.git.plumbing.place import Place, Source
+from loopwright.adapters.git.plumbing.private_git import Depot, write_private
 from loopwright.adapters.git.plumbing.records import Module, Record, Records
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.git.workspaces import modules

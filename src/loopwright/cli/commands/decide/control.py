@@ -12,7 +12,7 @@ from rich.markup import escape
 
 from loopwright.adapters.machine.host import host_id, new_id
 from loopwright.app import Home
-from loopwright.cli.drive import Foreground, is_worked_on
+from loopwright.cli.foreground import Foreground, is_worked_on
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
@@ -21,8 +21,8 @@ from loopwright.cli.shell.output import console, print_json, warn
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.escalations import RETRY, is_given_up, meaning
-from loopwright.core.rows.awaited import Question
 from loopwright.core.rows.model import Command, CommandState, Loop, Plan, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import Held, NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
@@ -35,7 +35,7 @@ from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing, settings_for
 from loopwright.services.homes.log import log_to
-from loopwright.services.homes.looking import find_here, nothing_named, project_here
+from loopwright.services.homes.read_only_home import find_here, nothing_named, project_here
 from loopwright.services.runs.cost_check import check_another_try, check_new_limits
 
 _PATIENCE_S = 60.0
@@ -207,7 +207,7 @@ async def _refuse_another_try(home: Home, question: Question, answer: str) -> No
     """Refuse to try a task again by an answer where `retry` would refuse it."""
     if not is_given_up(question.kind, question.key) or (meaning(answer) or ("", ""))[0] != RETRY:
         return
-    from loopwright.services.runs.followed import refuse_older_checks
+    from loopwright.services.runs.source_changes import refuse_older_checks
 
     task = await home.store.read(lambda tx: tx.get(Task, question.task_id))
     if task is not None:
@@ -238,7 +238,7 @@ async def control(
     try:
         row = await home.store.read(lambda tx: find_target(tx, target, verb))
         if verb == "retry" and isinstance(row, Task):
-            from loopwright.services.runs.followed import refuse_older_checks
+            from loopwright.services.runs.source_changes import refuse_older_checks
 
             await refuse_older_checks(home.store, row)
         if verb in _TRIES_AGAIN and isinstance(row, Task):
@@ -363,7 +363,7 @@ async def someone_works(home: Home) -> bool:
 async def let_agents_stop(home: Home, settings: Settings) -> None:
     """Agents outlive their worker: when none is there, end what was asked to end ourselves."""
     from loopwright.app import make_worker, make_world
-    from loopwright.engine.attempt.tidy import end_cancelled_gates
+    from loopwright.engine.attempt.cleanup import end_cancelled_gates
     from loopwright.engine.worker.reconcile import to_be_ended
 
     world = make_world(home, settings, os.environ, slots=settings.values.parallel)

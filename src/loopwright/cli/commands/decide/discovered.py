@@ -11,16 +11,16 @@ from rich.console import Group
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.plans.planning import FOLDER
 from loopwright.core.replies.discoveries import key_for
+from loopwright.core.values.display_text import on_one_line
 from loopwright.core.values.errors import Held, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import DiscoveryState
-from loopwright.core.values.visible import on_one_line
 from loopwright.core.values.wording import listed
 from loopwright.engine.people.discoveries import (
     NEW,
@@ -30,7 +30,7 @@ from loopwright.engine.people.discoveries import (
     find_discovered,
     list_discovered,
 )
-from loopwright.services.homes.looking import find_plan, glancing, project_here
+from loopwright.services.homes.read_only_home import find_plan, glancing, project_here
 
 if TYPE_CHECKING:
     from loopwright.app import Home
@@ -117,7 +117,7 @@ def dismiss(work: str, /, *, json: bool = False) -> int:
 
 
 async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
-    from loopwright.cli.drive import is_worked_on
+    from loopwright.cli.foreground import is_worked_on
     from loopwright.services.homes.context import look_settings, open_existing
 
     home = open_existing(look_settings())
@@ -176,7 +176,7 @@ async def _sent(home: "Home", verb: str, found: DiscoveryView, arguments: dict[s
 
 async def _as_new(home: "Home", found: DiscoveryView) -> "Command":
     """Write the files first: a decision that names none would be lost work."""
-    from loopwright.services.homes.writing import write_whole
+    from loopwright.services.homes.file_writing import write_whole
 
     name, files = _own_plan(found)
     targets = {Path(found.path) / file: text for file, text in files.items()}

@@ -11,7 +11,7 @@ from rich.markup import escape
 from loopwright.adapters.git import GitRepository
 from loopwright.app import Home, forge, make_worker, make_world
 from loopwright.cli.screens.command_effects import print_effect
-from loopwright.cli.screens.table import print_finish
+from loopwright.cli.screens.plan_table import print_finish
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.resolve import Settings
@@ -24,7 +24,7 @@ from loopwright.engine.rows.moves import need
 from loopwright.ports import Base, Tx
 from loopwright.services.homes.context import look_settings, open_existing
 from loopwright.services.homes.log import log_to
-from loopwright.services.homes.looking import find_plan
+from loopwright.services.homes.read_only_home import find_plan
 
 
 def accept(

@@ -12,7 +12,7 @@ from typing import Annotated
 from cyclopts import Parameter
 from rich.markup import escape
 
-from loopwright.adapters.git.checkout.by_hand import Hands
+from loopwright.adapters.git.checkout.handover import Hands
 from loopwright.app import Home, repositories
 from loopwright.cli.commands.decide.control import (
     ask,
@@ -22,7 +22,7 @@ from loopwright.cli.commands.decide.control import (
     someone_works,
     work_here,
 )
-from loopwright.cli.drive import is_worked_on
+from loopwright.cli.foreground import is_worked_on
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
@@ -34,7 +34,7 @@ from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
 from loopwright.core.values.wording import counted
 from loopwright.engine.branch.branch import stands
 from loopwright.engine.rows.moves import need
-from loopwright.engine.rows.naming import attempt_ref, commit_subject, hand_branch
+from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, hand_branch
 from loopwright.ports import Repository, Tx
 from loopwright.services.homes.context import look_settings, open_existing
 from loopwright.services.homes.log import log_to

@@ -9,7 +9,7 @@ from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.engine.views.question_views import list_questions
-from loopwright.services.homes.looking import glancing, project_here
+from loopwright.services.homes.read_only_home import glancing, project_here
 
 
 def questions(*, all: bool = False, json: bool = False) -> int:

@@ -11,7 +11,7 @@ from typing import Final
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.plans.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
@@ -21,10 +21,10 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, one_line
 from loopwright.engine.views.coverage import landed_facts
 from loopwright.ports import Mark, PlannedTask, Tx
-from loopwright.services.homes.glance import needed_place
-from loopwright.services.homes.looking import find_plan, glancing
+from loopwright.services.homes.read_only_home import find_plan, glancing
+from loopwright.services.homes.repository_glance import needed_place
 from loopwright.services.plans.source_plans import is_home, plans_of
-from loopwright.services.runs.starting import meant_path, named, read_plan
+from loopwright.services.runs.run_inputs import meant_path, named, read_plan
 
 _STYLES: Final = {Standing.PROVEN: "green", Standing.REVIEWED: "green", Standing.FAILED: "bold red"}
 _BY: Final = {"gate": "before it landed", "verify": "on the whole plan"}

@@ -15,9 +15,9 @@ from rich.text import Text
 
 from loopwright.adapters.gates.text import clean
 from loopwright.adapters.home.receipts import check_shape
+from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.gaps import print_each_gap
-from loopwright.cli.screens.rows import Roomy, Rows, Wrapped, one_line
-from loopwright.cli.screens.strays import print_strays
+from loopwright.cli.screens.layout import Roomy, Rows, Wrapped, one_line
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
@@ -30,14 +30,14 @@ from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.rows.standing import word_of
-from loopwright.engine.views.strays import stray_views
+from loopwright.engine.rows.plan_states_text import word_of
+from loopwright.engine.views.checkout_changes import stray_views
 from loopwright.ports import Tx
 from loopwright.services.homes.context import look_settings
-from loopwright.services.homes.looking import find_plan, glancing, looking, whereabouts
-from loopwright.services.homes.writing import write_whole
-from loopwright.services.receipts.receipt_check import look_again, present_receipt
-from loopwright.services.receipts.receipt_files import export, read_receipt
+from loopwright.services.homes.file_writing import write_whole
+from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
+from loopwright.services.receipts.check import look_again, present_receipt
+from loopwright.services.receipts.files import export, read_receipt
 
 app = App(
     name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"
@@ -375,7 +375,7 @@ def replay_(
     json
         Print the findings as JSON; needs `--yes`.
     """
-    from loopwright.services.receipts.receipt_replay import differences, judged_trees, not_run, replay
+    from loopwright.services.receipts.replay import differences, judged_trees, not_run, replay
 
     file, project = _located(receipt)
     found = read_receipt(file)

@@ -13,7 +13,7 @@ from rich.text import Text
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.branches.leftovers import Leftover
 from loopwright.app import Home
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.rows.model import Plan, Project
@@ -23,7 +23,7 @@ from loopwright.core.values.wording import counted
 from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor, look_settings, open_existing
-from loopwright.services.homes.looking import find_plan, project_here
+from loopwright.services.homes.read_only_home import find_plan, project_here
 from loopwright.services.recordings import clean_recordings
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json

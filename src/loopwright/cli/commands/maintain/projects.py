@@ -19,12 +19,12 @@ from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.errors import Held
 from loopwright.core.values.wording import counted
-from loopwright.engine.plans.rebuild import Rebuilt, import_project, reconcile_backup
+from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
 from loopwright.ports import Tx
 from loopwright.services.homes.context import called_as, look_settings
-from loopwright.services.homes.glance import glance_at, needed_place
-from loopwright.services.homes.looking import glancing
-from loopwright.services.runs.unknown_plans import note_move
+from loopwright.services.homes.read_only_home import glancing
+from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.runs.unknown_work import note_move
 
 app = App(
     name="projects",

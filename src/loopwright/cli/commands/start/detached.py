@@ -10,14 +10,14 @@ from typing import Final
 
 from loopwright.adapters.home.membership import ALL
 from loopwright.app import Home
-from loopwright.cli.drive import Foreground, is_worked_on
+from loopwright.cli.foreground import Foreground, is_worked_on
 from loopwright.cli.screens.follow import Display
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import CannotRun
 from loopwright.engine.rows.moves import need
 from loopwright.services.homes.context import actor, open_existing, settings_for
 from loopwright.services.homes.log import log_to
-from loopwright.services.runs.submitting import submitting
+from loopwright.services.runs.submitters import submitting
 
 FOLDER: Final = "detached"
 _READY: Final = b"ready"

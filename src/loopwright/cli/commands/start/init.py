@@ -17,24 +17,24 @@ from loopwright.adapters.detect import Detected, ProposedGate, detect, is_projec
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.sources.folders import sources_in
 from loopwright.adapters.sources.plan_md.plan_md import PLAN
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
-from loopwright.core.plans.on_the_base import Condition
+from loopwright.core.plans.base_checks import Condition
 from loopwright.core.plans.unloadable import Before
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import duration, listed, one_line
 from loopwright.ports import Base
 from loopwright.services.doctor.probes import FoundAgent, find_agent
+from loopwright.services.gates.gate_trial import Tried, try_gates
 from loopwright.services.gates.tree_probe import BlindGate, TreeProbe
-from loopwright.services.gates.trial import Tried, try_gates
 from loopwright.services.homes.context import Place, settings_for
-from loopwright.services.homes.glance import glance_at, needed_folder
-from loopwright.services.homes.writing import write_whole
+from loopwright.services.homes.file_writing import write_whole
+from loopwright.services.homes.repository_glance import glance_at, needed_folder
 
 _STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
 _NO_TESTS: Final = (

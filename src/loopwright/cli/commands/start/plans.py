@@ -17,7 +17,7 @@ from rich.text import Text
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.app import open_home
 from loopwright.cli.commands.decide.finishing import check_finish
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
@@ -34,7 +34,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, listed, one_line
 from loopwright.engine.intake.submit import edges_of, evaluate, to_do
-from loopwright.engine.rows.marks import SETTLED
+from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.gates.base_gates import BaseRun, checked_on_base
@@ -48,13 +48,13 @@ from loopwright.services.homes.context import (
     settings_for,
     settings_in_checkout,
 )
-from loopwright.services.homes.glance import glance_at
 from loopwright.services.homes.loop_sources import unused_loops
+from loopwright.services.homes.repository_glance import glance_at
 from loopwright.services.plans.evaluator import check_evaluator, wanted
 from loopwright.services.plans.goals import check_goal, is_goal
-from loopwright.services.plans.plan_surroundings import seen_around, with_base
+from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.prompt_check import check_prompts
-from loopwright.services.plans.unusable import print_wrong
+from loopwright.services.plans.unusable_answers import print_wrong
 from loopwright.services.runs.cost_check import check_costs
 from loopwright.services.runs.preflight import (
     check_accounts,
@@ -68,7 +68,7 @@ from loopwright.services.runs.preflight import (
     warnings,
     who_works,
 )
-from loopwright.services.runs.starting import PlanPath, meant_path, project_settings, read_plan
+from loopwright.services.runs.run_inputs import PlanPath, meant_path, project_settings, read_plan
 
 if TYPE_CHECKING:
     from loopwright.services.plans.planning import Planned

@@ -16,7 +16,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.machine.host import new_id
 from loopwright.app import Home, catch_up_state_files, make_world, open_home
 from loopwright.cli.commands.decide.finishing import check_finish
-from loopwright.cli.drive import Foreground, follows_worker, is_worked_on, tell_now, tell_stale
+from loopwright.cli.foreground import Foreground, follows_worker, is_worked_on, tell_now, tell_stale
 from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.source_news import view_with_news
@@ -44,21 +44,20 @@ from loopwright.engine.intake.submit import (
 from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.rows.world import HomePaths
-from loopwright.engine.sources.books import writes
+from loopwright.engine.sources.status_writeback import writes
 from loopwright.engine.views.views import live_workers
 from loopwright.services.gates.base_gates import known_on_base
 from loopwright.services.gates.kept_bases import Bases
 from loopwright.services.homes.context import Place, SettingsFile, actor, settings_for
-from loopwright.services.homes.glance import glance_at, needed_place
 from loopwright.services.homes.log import log_to
 from loopwright.services.homes.loop_sources import unused_loops
+from loopwright.services.homes.repository_glance import glance_at, needed_place
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.goals import is_goal
-from loopwright.services.plans.plan_surroundings import seen_around, with_base
+from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.prompt_check import check_prompts
-from loopwright.services.runs.again import for_finished, idle_flags, print_nothing_left, refuse_idle
 from loopwright.services.runs.cost_check import check_costs
-from loopwright.services.runs.followed import told_of_change
+from loopwright.services.runs.known_plans import for_finished, idle_flags, print_nothing_left, refuse_idle
 from loopwright.services.runs.last_plan import (
     is_ahead,
     opened_again,
@@ -83,9 +82,16 @@ from loopwright.services.runs.preflight import (
     warnings,
     who_works,
 )
-from loopwright.services.runs.starting import PlanPath, meant_path, project_settings, read_plan, tracked_files
-from loopwright.services.runs.submitting import submit_again, submitting, with_environment
-from loopwright.services.runs.unknown_plans import ask_or_refuse, note_move, unknown_work
+from loopwright.services.runs.run_inputs import (
+    PlanPath,
+    meant_path,
+    project_settings,
+    read_plan,
+    tracked_files,
+)
+from loopwright.services.runs.source_changes import told_of_change
+from loopwright.services.runs.submitters import submit_again, submitting, with_environment
+from loopwright.services.runs.unknown_work import ask_or_refuse, note_move, unknown_work
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 

@@ -2,14 +2,14 @@
 
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
+from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
 from loopwright.engine.gates.flaky import FlakyView, flaky_checks
 from loopwright.engine.rows.projects import recent_plans
-from loopwright.services.homes.looking import glancing, project_here
+from loopwright.services.homes.read_only_home import glancing, project_here
 
 _MOST_PLANS = 1000
 

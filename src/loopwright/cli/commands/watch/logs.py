@@ -9,7 +9,7 @@ from rich.text import Text
 
 from loopwright.adapters.machine.disk import forgotten_since
 from loopwright.adapters.machine.host import host_id
-from loopwright.adapters.processes.keeping_files import OutputReader
+from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.cli.screens.transcript import Transcript, readable_lines
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
@@ -18,7 +18,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import PROCESS_OVER
 from loopwright.core.values.wording import duration, money
 from loopwright.ports import OutputLine
-from loopwright.services.homes.looking import Look, glancing, looking, wanted
+from loopwright.services.homes.read_only_home import Look, glancing, looking, wanted
 from loopwright.services.recordings.log_runs import NAMES, Chosen, RoleName, Wish, choose, nothing
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ from typing import Any, Final, Literal
 
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Wrapped
-from loopwright.cli.screens.table import cost_in_words, standing
+from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.plan_table import cost_in_words, standing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
@@ -18,7 +18,7 @@ from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
 from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
 from loopwright.ports import Tx
-from loopwright.services.homes.looking import find_target, glancing, project_here
+from loopwright.services.homes.read_only_home import find_target, glancing, project_here
 
 Per = Literal["plan", "loop", "run"]
 _SHOWN: Final = 20

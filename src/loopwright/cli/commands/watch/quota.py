@@ -7,18 +7,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.rows import Rows, Wrapped
-from loopwright.cli.screens.table import cost_in_words
+from loopwright.cli.screens.layout import Rows, Wrapped
+from loopwright.cli.screens.plan_table import cost_in_words
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.policy.envelopes import envelope_id, label, standing
-from loopwright.core.rows.awaited import Envelope
+from loopwright.core.policy.quotas import envelope_id, label, standing
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.money.envelopes import find_named
-from loopwright.engine.views.envelope_views import Drew, drawn_from
-from loopwright.services.homes.looking import glancing
+from loopwright.engine.money.quotas import find_named
+from loopwright.engine.views.quota_views import Drew, drawn_from
+from loopwright.services.homes.read_only_home import glancing
 from loopwright.services.quota.windows import window_in_words
 
 app = App(

@@ -10,10 +10,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from loopwright.cli.screens.changes import Change, Changes, diff_command
-from loopwright.cli.screens.rows import Roomy, one_line
-from loopwright.cli.screens.steps import Step, plan_steps, print_steps
-from loopwright.cli.screens.strays import print_strays
-from loopwright.cli.screens.table import has_gaps, print_finishes, screen
+from loopwright.cli.screens.checkout_changes import print_strays
+from loopwright.cli.screens.layout import Roomy, one_line
+from loopwright.cli.screens.next_steps import Step, plan_steps, print_steps
+from loopwright.cli.screens.plan_table import has_gaps, print_finishes, screen
 from loopwright.cli.screens.task_screen import Names, print_lines, task_screen
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
@@ -31,7 +31,7 @@ from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle
 from loopwright.engine.views.views import PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
-from loopwright.services.homes.looking import Look, glancing, project_here, wanted
+from loopwright.services.homes.read_only_home import Look, glancing, project_here, wanted
 
 _FILE_LINES = 40
 _AT_REST = (LoopState.PAUSED, LoopState.STOPPED)

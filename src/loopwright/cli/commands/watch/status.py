@@ -9,26 +9,26 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters.processes import keeping_files
-from loopwright.cli.screens.rows import Rows
-from loopwright.cli.screens.steps import plan_steps, print_steps
-from loopwright.cli.screens.table import exit_code as code_of
-from loopwright.cli.screens.table import has_gaps, owed, print_finishes, screen, standing
+from loopwright.adapters.processes import keeper_files
+from loopwright.cli.screens.layout import Rows
+from loopwright.cli.screens.next_steps import plan_steps, print_steps
+from loopwright.cli.screens.plan_table import exit_code as code_of
+from loopwright.cli.screens.plan_table import has_gaps, owed, print_finishes, screen, standing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.policy.envelopes import label
-from loopwright.core.policy.envelopes import standing as standing_of
-from loopwright.core.rows.awaited import Envelope
+from loopwright.core.policy.quotas import label
+from loopwright.core.policy.quotas import standing as standing_of
 from loopwright.core.rows.documents import document, plain
-from loopwright.core.values.happenings import RecordedEvent
+from loopwright.core.rows.waiting_rows import Envelope
+from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, duration, money
-from loopwright.engine.rows.source_debts import debt_views
+from loopwright.engine.rows.writeback_debts import debt_views
 from loopwright.engine.views.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views.views import PlanView, is_busy, plan_view
 from loopwright.ports import Tx
-from loopwright.services.homes.looking import (
+from loopwright.services.homes.read_only_home import (
     Look,
     WorkerSeen,
     find_plan,
@@ -152,7 +152,7 @@ def _look_at(tx: Tx, look: Look[Any], plan_id: str) -> _Seen:
     return _Seen(
         view=look.seen(tx, plan_view(tx, plan_id, look.paths)),
         worked=look.is_worked_on(tx, plan_id),
-        alive=sum(keeping_files.is_held(look.paths.run(run.id)) for run in runs),
+        alive=sum(keeper_files.is_held(look.paths.run(run.id)) for run in runs),
         current=is_current(tx, plan_id),
     )
 

@@ -1,0 +1,321 @@
+"""Carries the rows of a project into its state directory: a durable outbox with its cursor in the database."""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.receipts.receipt_script import check_script
+from loopwright.core.receipts.receipts import render
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.documents import document
+from loopwright.core.rows.model import (
+    RESTORED,
+    Attempt,
+    Command,
+    Cursor,
+    Finish,
+    Loop,
+    Plan,
+    Project,
+    Review,
+    Run,
+    SourceDebt,
+    SourceMarks,
+    Task,
+    VerdictRecord,
+)
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable
+from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, RunState
+from loopwright.engine.branch.receipt import plan_receipt
+from loopwright.engine.rows.world import World
+from loopwright.engine.rows.writeback_debts import TOLD_OF, Untold, answer, debts, is_settled, note_outcome
+from loopwright.engine.sources.loop_heartbeats import ENDS, last_words
+from loopwright.engine.sources.status_writeback import tell
+from loopwright.ports import StateFiles, Tx
+
+log = logging.getLogger(__name__)
+
+_ENDS: Final = ("plan_verified", "plan_failed")
+_OPEN_RUN: Final = frozenset(RunState) - ENDED_RUN
+_CURSOR: Final = "state-files"
+_PAGE: Final = 5_000
+"""So many events are taken at once: for each page the plans that they tell of are written anew, as a whole."""
+_REST_S: Final = 5.0
+_LONGEST_REST_S: Final = 300.0
+"""A source that refuses is asked again after so long: twice as long each time, so that nobody asks a dead tracker
+all day, and up to this, so that one that was mended is not forgotten."""
+
+Page = tuple[int | None, list[RecordedEvent]]
+"""Where the cursor stands, None when there is none yet, and what follows."""
+
+
+class Outbox:
+    """Writes what happened since the cursor, then moves the cursor: a kill between the two repeats harmlessly."""
+
+    def __init__(self, world: World, files: StateFiles) -> None:
+        self._world = world
+        self._files = files
+        self._telling: dict[str, asyncio.Lock] = {}
+        """Held while a plan's source is told: what happened and what is owed may be told at once, but not both."""
+        self._resting: dict[str, tuple[float, float]] = {}
+        """When the source of a plan is told again that refused, by the monotonic clock, and how long it rests."""
+
+    async def catch_up(self) -> None:
+        """Bring every project's state directory up to date with what happened until now."""
+        owed, there, (done, events) = await self._world.store.read(self._left)
+        for project_id in there:
+            if await self._pay(project_id, owed[project_id]):
+                del owed[project_id]
+        if there:
+            done, events = await self._world.store.read(_next_page)
+        while events:
+            # Apart from the files, so that neither keeps the other back, and before the cursor moves: behind it every
+            # source was told or is owed. Events about the telling are no news: a tracker that refuses in other words
+            # each time would never be given a rest.
+            news = [event for event in events if event.type not in TOLD_OF]
+            for plan_id in await self._world.store.read(partial(_plans, events=news)):
+                await self._tell(plan_id)
+            for project_id in _distinct(event.project for event in events):
+                mine = [one for one in events if one.project == project_id]
+                # In order or not at all: later events in the file would hide that earlier ones are missing.
+                if project_id not in owed and not await self._export(project_id, mine):
+                    owed[project_id] = mine[0].n - 1
+            last = events[-1].n
+            await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
+            if len(events) < _PAGE:
+                return  # what happened meanwhile is for the next time: it could go on like this for ever
+            done, events = await self._world.store.read(_next_page)
+
+    async def _pay(self, project_id: str, since: int) -> bool:
+        """Write what could not be written before; one project in trouble never holds up the others."""
+        while events := await self._world.store.read(partial(_after, since=since)):
+            mine = [one for one in events if one.project == project_id]
+            if mine and not await self._export(project_id, mine):
+                return False
+            since = events[-1].n
+        await self._world.store.transact("outbox.paid", lambda tx: tx.delete(Cursor, _debt(project_id)))
+        return True
+
+    @staticmethod
+    def _left(tx: Tx) -> tuple[dict[str, int], list[str], Page]:
+        """Return all that is left to write: who is behind, whose folder is there again, and what is new."""
+        if tx.get(Cursor, RESTORED) is not None:
+            return (
+                {},
+                [],
+                (None, []),
+            )  # the files may be newer than the rows: nothing is written before both are compared
+        owed = _owed(tx)
+        return owed, [project_id for project_id in owed if _where(tx, project_id)], _next_page(tx)
+
+    async def _export(self, project_id: str, events: list[RecordedEvent]) -> bool:
+        """Write what these events changed; False when the disk or the folder did not let us."""
+        where = await self._world.store.read(lambda tx: _where(tx, project_id))
+        if where is None:
+            return False  # the repository was moved or is on another machine: the rows are the truth anyway
+        try:
+            self._files.append_events(where, events)
+            for plan_id in _distinct(event.plan for event in events):
+                await self._export_plan(where, plan_id)
+            for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
+                # Once more, since a beat is only of what goes on: else it would be running for ever.
+                if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
+                    self._files.put(where, "health", loop_id, health, durably=False)
+            runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
+            for run in runs:
+                self._files.put(where, "runs", run.id, document(run))
+            for verdict in verdicts:
+                self._files.put(where, "verdicts", verdict.id, document(verdict))
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
+            # The user's disk is full, the checkout read-only or no repository any more, or a file was damaged:
+            # work goes on, and the next time tries again.
+            log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
+            return False
+        except Exception:  # the boundary: one project's files must not take down the work of all others
+            log.exception("state files not written", extra={"project": str(where)})
+            return False
+        return True
+
+    async def pay_debts(self) -> None:
+        """Tell sources again what they could not be told; one in trouble never holds up the others."""
+        due = [one for one in await self._world.store.read(_payable) if self._is_due(one)]
+        while due:
+            for debt in due:
+                await self._pay_debt(debt)
+            # Those that somebody has asked for meanwhile.
+            due = [one for one in await self._world.store.read(_payable) if one.asked_at is not None]
+
+    def _is_due(self, debt: SourceDebt) -> bool:
+        again_at, _ = self._resting.get(debt.id, (0.0, 0.0))
+        return debt.asked_at is not None or self._world.clock.monotonic() >= again_at
+
+    async def _pay_debt(self, debt: SourceDebt) -> None:
+        try:
+            is_paid = await self._tell(debt.id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": debt.id, "why": str(trouble)})
+            is_paid = False
+        _, rest_s = self._resting.pop(debt.id, (0.0, _REST_S / 2))
+        if not is_paid:
+            rest_s = min(2 * rest_s, _LONGEST_REST_S)
+            self._resting[debt.id] = (self._world.clock.monotonic() + rest_s, rest_s)
+        if debt.asked_at is not None:
+            await self._world.store.transact(
+                "source.tried", partial(answer, plan_id=debt.id, asked_at=debt.asked_at)
+            )
+
+    async def _tell(self, plan_id: str) -> bool:
+        """Tell the plan's source how it stands; that it cannot be told is owed, and is an event for each reason."""
+        async with self._telling.setdefault(plan_id, asyncio.Lock()):
+            left = await self._left_untold(plan_id)
+            store = self._world.store
+            if not await store.read(partial(is_settled, plan_id=plan_id, left=left)):
+                await store.transact("source.debt", partial(note_outcome, plan_id=plan_id, left=left))
+            return left is None
+
+    async def _left_untold(self, plan_id: str) -> Untold | None:
+        """Tell a source; whatever goes wrong with it is a reason, unless the database itself is out of reach."""
+        try:
+            try:
+                return await tell(self._world, plan_id)
+            except StaleVersion:
+                # Somebody else changed a row at this very moment: mostly that is over by now.
+                return await tell(self._world, plan_id)
+        except StoreUnavailable:
+            raise
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
+            return Untold(reason=str(trouble))
+        except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+            log.exception("source not told", extra={"plan": plan_id})
+            return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
+
+    async def _export_plan(self, where: Path, plan_id: str) -> None:
+        loaded = await self._world.store.read(lambda tx: _whole(tx, plan_id))
+        if loaded is None:
+            return
+        plan, ends, whole = loaded
+        self._files.put(where, "plans", plan.id, whole)
+        for end in ends:
+            if end.receipt:
+                # What the commit's trailer has the hash of: anyone can check it with sha256sum.
+                self._files.put_text(where, "receipts", f"{end.id}.json", end.receipt)
+        if plan.status in ENDED_PLAN or ends:
+            receipt = await plan_receipt(self._world, plan.id)
+            text, script = render(receipt), f"{plan.id}.sh"
+            self._files.put_text(where, "receipts", f"{plan.id}.json", text)
+            self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
+
+
+def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | None:
+    """Return a plan with all that is needed to make its rows again; runs and verdicts are files of their own."""
+    plan = tx.get(Plan, plan_id)
+    if plan is None:
+        return None
+    project, loop = tx.get(Project, plan.project_id), tx.get(Loop, plan.loop_id)
+    tasks = tx.find(Task, plan_id=plan_id, order_by=("position",))
+    attempts, ends = tx.find(Attempt, plan_id=plan_id), tx.find(Finish, plan_id=plan_id)
+    questions = tx.find(Question, plan_id=plan_id)
+    current = [one.run_id for one in attempts if one.run_id and one.state in LIVE_ATTEMPT]
+    subjects = [plan_id, plan.loop_id]
+    subjects += [one.id for rows in (tasks, attempts, questions) for one in rows]
+    more: dict[str, Sequence[Any]] = {
+        "tasks": tasks,
+        "attempts": attempts,
+        # As they were at the same moment as the attempts that go on; all others are files of their own.
+        "runs": [*tx.find(Run, plan_id=plan_id, state=_OPEN_RUN), *tx.find(Run, id=current, state=ENDED_RUN)],
+        "reviews": tx.find(Review, plan_id=plan_id),
+        "questions": questions,
+        "discoveries": tx.find(Discovery, plan_id=plan_id),
+        "commands": tx.find(Command, target=subjects),
+    }
+    marks, debt = tx.get(SourceMarks, plan_id), tx.get(SourceDebt, plan_id)
+    whole = {
+        # Without the environment: it tells of this machine, and these files may be committed.
+        **{name: value for name, value in document(plan).items() if name != "environment"},
+        "event": tx.last_event(),
+        "project": document(project) if project else None,
+        "loop": document(loop) if loop else None,
+        **{name: [document(one) for one in rows] for name, rows in more.items()},
+        "source_marks": document(marks) if marks else None,
+        "source_debt": document(debt) if debt else None,
+        # Their receipts are files of their own.
+        "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
+    }
+    return plan, ends, whole
+
+
+def is_exported(tx: Tx, plan_id: str) -> bool:
+    """Say whether its source was told how a plan ended, or is owed that; so it is where it has not ended."""
+    ended = tx.events(plan=plan_id, types=(*_ENDS, "plan_cancelled"))
+    cursor = tx.get(Cursor, _CURSOR)
+    return not ended or (cursor is not None and cursor.n >= ended[-1].n)
+
+
+def _next_page(tx: Tx) -> Page:
+    cursor = tx.get(Cursor, _CURSOR)
+    return (cursor.n if cursor else None), tx.events(after=cursor.n if cursor else 0, limit=_PAGE)
+
+
+def _where(tx: Tx, project_id: str) -> Path | None:
+    project = tx.get(Project, project_id)
+    return Path(project.path) if project is not None and Path(project.path).is_dir() else None
+
+
+def _payable(tx: Tx) -> list[SourceDebt]:
+    """Return the debts whose sources' folders are there to be told: first those for which somebody waits."""
+    owed = debts(tx)
+    plans = tx.find(Plan, id=[one.id for one in owed])
+    there = {plan.id for plan in plans if _where(tx, plan.project_id)}
+    return sorted((one for one in owed if one.id in there), key=lambda one: one.asked_at is None)
+
+
+def _after(tx: Tx, *, since: int) -> list[RecordedEvent]:
+    return tx.events(after=since, limit=_PAGE)
+
+
+def _debt(project_id: str) -> str:
+    return f"{_CURSOR}:{project_id}"
+
+
+def _owed(tx: Tx) -> dict[str, int]:
+    """Return the projects whose files are behind, with the number of the last event that they have."""
+    start = _debt("")
+    return {one.id.removeprefix(start): one.n for one in tx.find(Cursor) if one.id.startswith(start)}
+
+
+def _move(tx: Tx, *, done: int | None, last: int, owed: Mapping[str, int]) -> None:
+    for project_id in owed.keys() - _owed(tx).keys():
+        tx.insert(Cursor(id=_debt(project_id), n=owed[project_id]))
+    if done is None:
+        tx.insert(Cursor(id=_CURSOR, n=last))
+    else:
+        tx.update(Cursor, _CURSOR, expect={"n": done}, n=last)
+
+
+def _runs(tx: Tx, events: list[RecordedEvent]) -> tuple[list[Run], list[VerdictRecord]]:
+    """Return the runs that events are about, with their verdicts; with a plan's end also the one that it ended with."""
+    ended = _distinct(event.plan for event in events if event.type in _ENDS)
+    plans = tx.find(Plan, id=ended) if ended else []
+    ids = _distinct([*(event.run for event in events), *(plan.verify_run_id for plan in plans)])
+    return (tx.find(Run, id=ids), tx.find(VerdictRecord, run_id=ids)) if ids else ([], [])
+
+
+def _plans(tx: Tx, events: list[RecordedEvent]) -> list[str]:
+    """Return the plans that events are about: an event of a loop alone is about the plan that it drives."""
+    ids = _distinct(event.loop for event in events if event.plan is None)
+    loops = tx.find(Loop, id=ids) if ids else []
+    return _distinct([*(event.plan for event in events), *(loop.plan_id for loop in loops)])
+
+
+def _distinct(ids: Iterable[str | None]) -> list[str]:
+    return list(dict.fromkeys(one for one in ids if one))

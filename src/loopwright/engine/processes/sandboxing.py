@@ -1,0 +1,140 @@
+"""Putting what a run starts into a sandbox. The keeper stays outside, and so does what runs and records a gate."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from loopwright.adapters.agents.asking import FILES as NOTED_BY_TOOLS
+from loopwright.core.rows.model import Plan, Project, Run
+from loopwright.core.values.containment import Containment
+from loopwright.core.values.errors import CannotRun
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.permissions import Access
+from loopwright.core.values.states import RunState
+from loopwright.engine.processes.process_environment import cache_folder
+from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.world import World
+from loopwright.ports import AgentRequest, GateRequest, NoSandbox, Reach, RunSpec, Sandbox
+
+_PERHAPS_DENIED: Final = frozenset({Failure.AGENT_ERROR, Failure.TOOL, Failure.CRASH, Failure.CANNOT_START})
+"""Failures that a refusal of the sandbox can look like."""
+_LAST_BYTES: Final = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Walls:
+    """The sandbox of one run, and what can be reached in it."""
+
+    sandbox: Sandbox
+    reach: Reach
+
+    def denial(self, output: Sequence[str]) -> str | None:
+        """Say which refusal of the sandbox these last words complain of."""
+        return self.sandbox.denial(output, self.reach)
+
+
+def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox:
+    """Return the sandbox that a run has, or is to have: one that has begun keeps its own.
+
+    `directory` is where its process is kept, unless that is the run's own.
+    """
+    now = world.sandbox()
+    begun = run.sandbox if run.state is not RunState.QUEUED else None
+    if begun is None or (begun == now.level.value and run.sandbox_made_with == now.made_with):
+        return now
+    if begun == Containment.NONE.value:
+        return NoSandbox()
+    if world.keepers.look(directory or world.paths.run(run.id)).state == "absent":
+        made = f" ({run.sandbox_made_with})" if run.sandbox_made_with else ""
+        raise CannotRun(
+            f"the run was to start in the sandbox {begun}{made}, which is not in force here any more"
+        )
+    # It runs in there, or has ended: nothing is started.
+    return NoSandbox()
+
+
+async def with_denial(world: World, walls: Walls, ended: Ended) -> Ended:
+    """Say whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
+    result = ended.result
+    if walls.sandbox.level is Containment.NONE or result is None or ended.interrupted:
+        return ended
+    if result.failure not in _PERHAPS_DENIED:
+        return ended
+    since = max(0, ended.exit.output_bytes - _LAST_BYTES)
+    lines = [line.text async for line in world.keepers.follow(walls.reach.directory, since)]
+    return replace(ended, denial=walls.denial(lines) or "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """What every run of a project may reach besides its own things."""
+
+    borrowed: tuple[Path, ...] = ()
+    caches: tuple[Path, ...] = ()
+    network: str = "on"
+    checkout: Path | None = None
+    """The user's own checkout, which gates do not see."""
+
+
+async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox) -> Shared:
+    """Return what a contained run shares with others; nothing is looked for where nothing contains it."""
+    if sandbox.level is Containment.NONE:
+        return Shared()
+    caches = (cache_folder(world, plan),) if world.caches else ()
+    for folder in caches:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return Shared(
+        borrowed=await world.borrowed(project),
+        caches=caches,
+        network=world.network,
+        checkout=Path(project.path),
+    )
+
+
+def contain_agent(
+    sandbox: Sandbox, spec: RunSpec, request: AgentRequest, shared: Shared
+) -> tuple[RunSpec, Walls]:
+    """Return how an agent is to be kept inside a sandbox: it writes its workspace, unless it may only read."""
+    only_reads = request.permissions.access is Access.READ_ONLY
+    own = () if only_reads else (request.workspace,)
+    noted = NOTED_BY_TOOLS if request.tools else ()
+    given = tuple(request.run_directory / name for name in spec.files)
+    reach = Reach(
+        directory=spec.directory,
+        cwd=spec.cwd,
+        env=spec.env,
+        argv=spec.argv,
+        writable=(
+            *own,
+            *shared.caches,
+            *(request.run_directory / name for name in noted),
+        ),
+        readable=(request.workspace, *given, *shared.borrowed),
+        home=spec.home,
+        network=shared.network != "off",
+    )
+    prefix = sandbox.prefix(reach)
+    walls = Walls(sandbox=sandbox, reach=reach)
+    if not prefix:
+        return spec, walls
+    # What it says by its tools is appended to files that have to be there to be let in.
+    files = {**spec.files, **dict.fromkeys(noted, "")}
+    return replace(spec, argv=(*prefix, *spec.argv), files=files, contained=True), walls
+
+
+def contain_gate(
+    sandbox: Sandbox, request: GateRequest, workspace: Path, shared: Shared
+) -> tuple[GateRequest, Walls]:
+    """Return how a gate's commands are to be run inside a sandbox, one after the other."""
+    reach = Reach(
+        directory=request.directory,
+        cwd=request.tree,
+        env=request.env,
+        writable=(workspace, *shared.caches),
+        readable=shared.borrowed,
+        hidden=(shared.checkout,) if shared.checkout is not None else (),
+        home=request.home,
+        network=shared.network == "on",
+    )
+    return replace(request, wrapper=sandbox.prefix(reach)), Walls(sandbox=sandbox, reach=reach)

@@ -1,0 +1,103 @@
+"""Giving a plan that is under way one more task."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from loopwright.core.plans.evaluating import Finding
+from loopwright.core.policy.complexity import complexity_of
+from loopwright.core.rows.model import Plan, Task
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import PlanState, TaskState
+from loopwright.engine.rows.blocked_reasons import held_because
+from loopwright.engine.rows.moves import move_task, need
+from loopwright.engine.rows.queue import new_attempt
+from loopwright.ports import Ids, Mark, PlannedTask, Tx
+
+
+def add_task(
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    item: PlannedTask,
+    *,
+    position: int,
+    origin: str = "",
+    against: Sequence[Finding] = (),
+) -> Task:
+    """Add a task, and let it run where the plan does.
+
+    One that is marked as blocked waits for a person, and so does one that would have been refused with a whole plan:
+    `against` is what speaks against it.
+    """
+    held = item.mark is Mark.BLOCKED or bool(against)
+    # Only what the plan started with can permit something: an agent may have written what was added since.
+    item = replace(item, may_change=())
+    row = task_row(ids(Kind.TASK), plan, item, position=position, now=tx.now())
+    task = replace(row, origin=origin)
+    if against:
+        task = replace(task, status=TaskState.ERROR, reason="; ".join(one.text for one in against))
+    tx.insert(task)
+    current = need(tx.get(Plan, plan.id), "the plan")
+    counts = {
+        "open_tasks": current.open_tasks + (not held),
+        "failed_tasks": current.failed_tasks + held,
+        "completed_at": None,
+    }
+    known = current.evaluation
+    found = [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in against]
+    evaluation = {
+        **known,
+        "tasks": int(known.get("tasks", 0)) + 1,
+        "findings": [*known.get("findings", ()), *found],
+    }
+    plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
+    if held or plan.status is not PlanState.RUNNING:
+        return task
+    attempt = new_attempt(tx, ids, plan, task, n=1)
+    return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
+
+
+FIRST = -1
+"""The priority of what its source says was under way, or next, when a plan was made of it: it goes before others."""
+
+
+def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: datetime) -> Task:
+    """Return the row of a planned task, without what it waits for; one that is marked as blocked waits for a person."""
+    held = task.mark is Mark.BLOCKED
+    most = task.max_attempts or plan.policy.max_attempts
+    before = min(task.attempts, most)
+    return Task(
+        id=id,
+        plan_id=plan.id,
+        key=task.key,
+        title=task.title,
+        description=task.description,
+        criteria=task.criteria,
+        acceptance=task.acceptance,
+        held_out=task.held_out,
+        approved=task.may_change,
+        scope=task.scope,
+        priority=FIRST if task.mark is Mark.RUNNING else task.priority,
+        position=position,
+        phase=task.phase,
+        type=task.type,
+        complexity=complexity_of(
+            title=task.title,
+            description=task.description,
+            kind=task.type,
+            dependencies=len(task.depends_on),
+            checks=len(task.acceptance) + len(task.criteria),
+            said=task.complexity,
+        ).level,
+        prove=task.prove,
+        status=TaskState.ERROR if held else TaskState.CREATED,
+        reason=held_because(task.reason) if held else "",
+        attempts=before,
+        # Whoever asks for it again wants it tried, however often that was done.
+        max_attempts=max(most, before + 1),
+        agent=task.agent,
+        model=task.model,
+        created_at=now,
+        updated_at=now,
+    )

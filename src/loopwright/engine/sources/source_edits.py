@@ -1,0 +1,348 @@
+"""What people change in a work source while its plan runs: tasks added, removed, reordered, reworded, ticked by hand.
+
+What was last seen in the file, and what was last told to it, are kept by item. A mark that is neither of these, and not
+how the task stands, was set by a person.
+"""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.plans.evaluating import alone, impossible
+from loopwright.core.replies.qa import ORIGIN
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Attempt, Loop, Outcome, Plan, Project, Task
+from loopwright.core.values.errors import BadPlan, UserError
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine.intake.progress import MARKS
+from loopwright.engine.intake.source_checks import WORDS, could_be_an_agents, followed, tell_kept
+from loopwright.engine.people import commands
+from loopwright.engine.people.served_projects import serves
+from loopwright.engine.processes.held_files import keep
+from loopwright.engine.rows.added_tasks import FIRST, add_task
+from loopwright.engine.rows.blocked_reasons import held_because
+from loopwright.engine.rows.moves import cancel_attempt, complete_task, move_plan, move_task, need
+from loopwright.engine.rows.source_marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
+from loopwright.engine.rows.world import World, no_source
+from loopwright.engine.sources.status_writeback import writes
+from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Source, Tx
+
+log = logging.getLogger(__name__)
+
+_DOUBT: Final = "an agent without a sandbox could have written that"
+
+
+class Edits:
+    """Looks at the sources of running loops and takes in what people changed there."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._seen: dict[str, str] = {}
+        """What each loop's files were when they were last taken in: only a change is."""
+        self._told: dict[str, str] = {}
+        """Why the files of each plan could not be taken in: said once, not at every look."""
+
+    async def take_in(self, plans: Collection[str] | None = None) -> bool:
+        """Look at every source that may have been changed, or at those of some plans; return whether one was."""
+        if self._world.source is no_source:
+            return False
+        changed = False
+        for project, loop, plan in await self._world.store.read(self._watched):
+            if plans is not None and plan.id not in plans:
+                continue
+            source = _readable(self._world, project, loop)
+            if source is None:
+                continue
+            try:
+                # Beside everything else: a source may have to ask a program of its own.
+                files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
+                digest = _digest(files)
+                if self._seen.get(loop.id) == digest:
+                    continue
+                work = await _parsed(self._world, source, files, loop.source_path)
+            except (UserError, OSError) as broken:
+                # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
+                await self._tell(plan, str(broken))
+                continue
+            except Exception as defect:  # the boundary: what lies in one source must not take down the worker
+                if await self._tell(plan, f"internal error: {type(defect).__name__}: {defect}"):
+                    log.exception("source not read", extra={"plan": plan.id})
+                continue
+            self._told.pop(plan.id, None)
+            await self._world.store.transact(
+                "source.edited", partial(_apply, ids=self._world.ids, plan_id=plan.id, work=work)
+            )
+            # Only now: what could not be taken in is looked at again.
+            self._seen[loop.id] = digest
+            changed = True
+        return changed
+
+    def _watched(self, tx: Tx) -> list[tuple[Project, Loop, Plan]]:
+        found = []
+        for loop in tx.find(Loop, state=LoopState.RUNNING):
+            plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+            if plan and plan.status in TAKEN_IN and serves(tx, self._world, plan.project_id):
+                found.append((need(tx.get(Project, plan.project_id), "the project"), loop, plan))
+        return found
+
+    async def _tell(self, plan: Plan, why: str) -> bool:
+        """Say why a source is not taken in; False when that was said before."""
+        if self._told.get(plan.id) == why:
+            return False
+        self._told[plan.id] = why
+        log.warning("source not read", extra={"plan": plan.id, "why": why})
+
+        def tell(tx: Tx) -> None:
+            tx.append(happened("source_unreadable", "loopwright", plan=plan, reason=why[:1000]))
+
+        await self._world.store.transact("source.unreadable", tell)
+        return True
+
+
+async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork | None:
+    """Read a plan's source once more before the plan ends; None where there is nothing to read, or it is broken.
+
+    What is broken holds up no end: what it says then counts as changed since.
+    """
+    loop: Loop = await world.store.read(lambda tx: need(tx.get(Loop, plan.loop_id), "the loop"))
+    source = _readable(world, project, loop) if world.source is not no_source else None
+    if source is None or loop.plan_id != plan.id:
+        return None
+    try:
+        files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
+        return await _parsed(world, source, files, loop.source_path)
+    except (UserError, OSError) as broken:
+        log.warning("source not read", extra={"plan": plan.id, "why": str(broken)})
+    except Exception:  # the boundary: a defect in a reader must not take down the worker
+        log.exception("source not read", extra={"plan": plan.id})
+    return None
+
+
+def follow_at_end(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> bool:
+    """Take in what a person changed since the plan had nothing left to do; return whether that gives it more to do.
+
+    It runs in the transaction that ends the plan: what was read right before is compared with what the rows know.
+    """
+    tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    states = {key: MARKS[task.status] for key, task in tasks.items()}
+    items = edited(work.tasks, marks_of(tx, plan.id), states)
+    if not items:
+        return False
+    more = any(item.key not in tasks or _is_opened(item, tasks[item.key]) for item in items)
+    if more:
+        about = {"reason": "its source was changed while gate:all ran"}
+        plan = move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason="")
+    _follow(tx, ids, plan, work)
+    return more
+
+
+def _is_opened(item: PlannedTask, task: Task) -> bool:
+    """Return whether a mark gives a settled task more to do; what landed is taken back by a command alone."""
+    return item.mark is Mark.OPEN and (
+        task.status is not TaskState.COMPLETE
+        or (task.landed_sha is None and task.outcome is Outcome.UNVERIFIED)
+    )
+
+
+def _readable(world: World, project: Project, loop: Loop) -> Source | None:
+    """Return what reads a loop's source; None where it has no place for marks, or is on another machine, perhaps."""
+    source = world.source(loop.source_kind)
+    return source if source is not None and writes(source) and Path(project.path).is_dir() else None
+
+
+async def _parsed(world: World, source: Source, files: Files, name: str) -> PlannedWork:
+    work = source.parse(files, name)
+    if problems := impossible(work.tasks):
+        raise BadPlan(name, problems)
+    # Before a row names them: a gate may ask for them at once.
+    if work.held_files:
+        await asyncio.to_thread(keep, world.paths, work.held_files)
+    return work
+
+
+def _digest(files: Files) -> str:
+    whole = hashlib.sha256()
+    for name, content in sorted(files.items()):
+        whole.update(f"{name}\0{len(content)}\0".encode() + content)
+    return whole.hexdigest()
+
+
+def marks_in(work: PlannedWork) -> dict[str, str]:
+    """Return how each item of a source is marked."""
+    return {task.key: task.mark.value for task in work.tasks}
+
+
+def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
+    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    if plan.status in TAKEN_IN:
+        _follow(tx, ids, plan, work)
+
+
+def _follow(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> None:
+    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
+    told: list[str] = []
+    decided: dict[str, str] = {}
+    for position, item in enumerate(work.tasks):
+        task = known.get(item.key)
+        if task is None:
+            if is_new(item.mark, marks.get(item.key)):
+                against = alone(item)
+                known[item.key] = add_task(tx, ids, plan, item, position=position, against=against)
+                how = "was opened again" if item.key in marks else "was added"
+                told.append("; ".join((f"{item.key} {how}", *(one.text for one in against))))
+            continue
+        told += _reworded(tx, plan, task, item, position)
+        marked = _marked(tx, ids, plan, task, item, marks.get(task.key))
+        if marked:
+            decided[item.key] = item.mark.value
+        told += marked
+    named = {item.key for item in work.tasks}
+    for key, task in known.items():
+        if key not in named and key in marks and not task.origin:
+            told += _dropped(tx, ids, task)
+    _rewire(tx, plan, work)
+    keep_marks(tx, plan.id, _merged(marks, marks_in(work), decided))
+    if told:
+        # It is followed all the same: what was ticked is unverified, what was removed is cancelled, and both are told.
+        doubt = _DOUBT if could_be_an_agents(tx, plan) else ""
+        tx.append(happened("source_edited", _person(plan), plan=plan, changes=told[:50], doubt=doubt))
+
+
+def _merged(known: Mapping[str, Any], seen: Mapping[str, str], decided: Mapping[str, str]) -> dict[str, Any]:
+    """Return the marks to keep; what was told before a person decided otherwise is not expected any more."""
+    told = {**{key: marks[1] for key, marks in known.items()}, **decided}
+    return {key: [mark, told.get(key, mark)] for key, mark in seen.items()}
+
+
+def _person(plan: Plan) -> str:
+    return f"the source of {plan.id}"
+
+
+def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) -> list[str]:
+    if task.origin:
+        return []  # the machine added it: the file has but a part of its words
+    if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+        # What was under way goes first, whatever its file says of it.
+        names = [name for name in WORDS if (name, task.priority) != ("priority", FIRST)]
+        new = followed(tx, plan, task, item, names)
+        tell_kept(tx, plan, task, item, new)
+        if new.changes:
+            tx.update(Task, task.id, **new.changes, position=position, updated_at=tx.now())
+            # How complex it is follows from its other words, where the file does not say it.
+            said = sorted(name for name in new.changes if name != "complexity" or item.complexity)
+            return [f"{task.key}: {', '.join(said)}"] if said else []
+    if task.position != position:
+        tx.update(Task, task.id, position=position)
+    return []
+
+
+def _marked(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, item: PlannedTask, known: Sequence[str] | None
+) -> list[str]:
+    task = need(tx.get(Task, task.id), "the task")
+    if not is_theirs(item.mark, known, MARKS[task.status]):
+        return []
+    match item.mark:
+        case Mark.DONE if task.status is not TaskState.COMPLETE:
+            _stop_attempt(tx, task)
+            complete_task(
+                tx,
+                task,
+                outcome=Outcome.UNVERIFIED,
+                landed_sha=None,
+                actor=_person(plan),
+                reason="ticked by hand: nothing was checked",
+            )
+            return [f"{task.key} was ticked by hand"]
+        case Mark.OPEN if task.status is TaskState.COMPLETE:
+            return _unticked(tx, ids, plan, task)
+        case Mark.OPEN if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+            if against := alone(task):
+                why = "; ".join(one.text for one in against)
+                return _not_followed(tx, plan, task, why, "name a check that can fail, then open it again")
+            return _asked(tx, ids, task, "retry", "was opened again")
+        case Mark.SKIPPED if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
+            return _asked(tx, ids, task, "cancel", "is not wanted any more")
+        case Mark.BLOCKED if task.status in (TaskState.CREATED, TaskState.QUEUED):
+            _stop_attempt(tx, task)
+            reason = held_because(item.reason)
+            move_task(tx, task, TaskState.ERROR, "task_failed", _person(plan), about={}, reason=reason)
+            return [f"{task.key} was marked as blocked"]
+    return []
+
+
+def _unticked(tx: Tx, ids: Ids, plan: Plan, task: Task) -> list[str]:
+    """Do again what only a tick had settled; landed work is taken back by a command alone.
+
+    An editor that saves what it read before the work landed unticks all of it as well: that must not undo hours.
+    """
+    ticked = task.landed_sha is None and task.outcome is Outcome.UNVERIFIED
+    later = tx.find(Task, id=list(task.dependents), status=TaskState.COMPLETE, limit=1)
+    if ticked and not later:
+        return _asked(tx, ids, task, "rollback", "was opened again")
+    hint = f"`{to_type('rollback', task.key)}` takes it back and does it again"
+    return _not_followed(tx, plan, task, "it is done, and stays so", hint)
+
+
+def _not_followed(tx: Tx, plan: Plan, task: Task, why: str, hint: str) -> list[str]:
+    reason = f"{task.key} was opened again, but {why}"
+    tx.append(happened("source_not_followed", _person(plan), plan=plan, task=task, reason=reason, hint=hint))
+    return []
+
+
+def _dropped(tx: Tx, ids: Ids, task: Task) -> list[str]:
+    if task.status in (TaskState.COMPLETE, TaskState.CANCELLED):
+        return []
+    return _asked(tx, ids, task, "cancel", "was removed")
+
+
+def _asked(tx: Tx, ids: Ids, task: Task, verb: str, what: str) -> list[str]:
+    """Ask for what an edit means, as a person would have typed it: it is carried out, or refused, like that."""
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    commands.request(tx, ids, actor=_person(plan), verb=verb, target=task.id, arguments={})
+    return [f"{task.key} {what}"]
+
+
+def _stop_attempt(tx: Tx, task: Task) -> None:
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is None or attempt.state not in LIVE_ATTEMPT:
+        return
+    if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
+        cancel_attempt(tx, attempt, fence=None)
+    else:
+        tx.update(Attempt, attempt.id, interrupt="cancel")
+
+
+def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
+    """Let every task that has not begun wait for what the source says now."""
+    tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    waits = {task.id: list(task.depends_on) for task in tasks.values()}
+    # A fix that a person does not want is waited for no more, though the file still names it.
+    mending = [task for task in tasks.values() if task.origin == ORIGIN]
+    declined = {task.id for task in mending if task.status is TaskState.CANCELLED}
+    for item in work.tasks:
+        task = tasks.get(item.key)
+        if (
+            task is not None
+            and not task.origin
+            and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
+        ):
+            said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
+            # What a look at the whole waits for may stand in no file that a person edits.
+            mends = [one.id for one in mending if one.id in task.depends_on]
+            waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
+    done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
+    waiting: dict[str, list[str]] = {}
+    for task_id, needed in waits.items():
+        for one in dict.fromkeys(needed):
+            waiting.setdefault(one, []).append(task_id)
+    for task in tasks.values():
+        needs, followers = tuple(waits[task.id]), tuple(waiting.get(task.id, ()))
+        unmet = sum(one not in done for one in needs)
+        if (task.depends_on, task.dependents, task.unmet) != (needs, followers, unmet):
+            tx.update(Task, task.id, depends_on=needs, dependents=followers, unmet=unmet)

@@ -1,0 +1,405 @@
+"""Telling a source how its plan stands, in its own format: on the plan's branch, or in place.
+
+A source that git tracks is told on the plan branch, by commits of its own: the user's copy stays as it is, and comes
+with the merge. One that git does not track is told where it is; of a source that it tracks in part, each file is told
+where it belongs. Either way the rows are the truth; the files are told again and again until they agree, so nothing is
+lost when that is interrupted.
+"""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.values.errors import (
+    BadPlan,
+    LoopwrightError,
+    NotFound,
+    NotTold,
+    Refused,
+    StaleVersion,
+    StoreUnavailable,
+)
+from loopwright.core.values.globs import any_covers
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState
+from loopwright.engine.branch.branch import tip_of
+from loopwright.engine.branch.landed_commits import foreign, landed_commits, own_commits
+from loopwright.engine.intake.progress import progress_of, progress_with
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.source_marks import edited, keep_marks, marks_of
+from loopwright.engine.rows.world import World, no_source
+from loopwright.engine.rows.writeback_debts import Untold, is_settled, note_outcome, still_owed
+from loopwright.engine.sources.source_heartbeats import show_sign
+from loopwright.engine.sources.writeback_after_end import left_at_end
+from loopwright.engine.sources.writeback_files import (
+    Tracked,
+    files_on,
+    folder_of,
+    in_checkout,
+    is_readable,
+    path_of,
+    settled,
+    untracked,
+)
+from loopwright.ports import (
+    Candidate,
+    Files,
+    Mark,
+    PlannedWork,
+    Progress,
+    Repository,
+    Source,
+    TellingSource,
+    Tx,
+    WritingSource,
+)
+
+log = logging.getLogger(__name__)
+
+_UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
+
+
+def writes(source: Source) -> bool:
+    """Say whether a source's format has a place for its status."""
+    return hasattr(source, "written")
+
+
+def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
+    """Return the files of the source that an attempt changed, though only the harness writes there."""
+    touched = [(PurePosixPath(project.subfolder) / path).as_posix() for path in attempt.touched]
+    return tuple(path for path in plan.books if any_covers(touched, path))
+
+
+async def booked(
+    world: World,
+    repository: Repository,
+    project: Project,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    candidate: Candidate,
+) -> str:
+    """Return the commit to move the branch to when a candidate lands: itself, or what is told of it on top."""
+    if not plan.books or candidate.empty:
+        return candidate.sha
+
+    def look(tx: Tx) -> tuple[Loop, Progress]:
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        return loop, progress_with(tx, plan, task, attempt, candidate.sha)
+
+    loop, progress = await world.store.read(look)
+    subject = f"docs(plan): {task.key} is done in {candidate.sha[:7]}"
+    tracked = Tracked(project, plan, loop)
+    alone = replace(progress, phases=False)
+    try:
+        top, files = await _told_on(world, repository, tracked, candidate.sha, alone, subject)
+    except BadPlan as broken:
+        await _owe(world, tracked, progress, broken)
+        return candidate.sha
+    source = world.source(loop.source_kind)
+    # The files know of those that are about to land before this one, and so whether its phase has ended with it.
+    if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
+        return top
+    ended = cast("WritingSource", source).written(files, progress)
+    return await _with_files(
+        repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at, {}
+    )
+
+
+def _has_ended(work: PlannedWork, phase: str) -> bool:
+    marks = [one.mark for one in work.tasks if phase and one.phase == phase]
+    return bool(marks) and all(mark in (Mark.DONE, Mark.SKIPPED) for mark in marks)
+
+
+async def tell(world: World, plan_id: str) -> Untold | None:
+    """Bring a source up to date with its plan; return why that could not be done, None when it could.
+
+    One that a person has broken is left alone, and git may refuse as well: whoever calls this keeps what is owed, and
+    calls again.
+    """
+    loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
+    if loaded is None:
+        return None
+    project, loop, plan, progress, rests = loaded
+    source = world.source(loop.source_kind)
+    if source is None or not writes(source):
+        return None
+    place = Path(project.path) / loop.source_path
+    if not Path(project.path).is_dir():
+        # Moved, or on another machine only.
+        reason = "the folder of its project is not there: should it come back, it is told how the plan stands"
+        return Untold(reason=reason, gone=True)
+    if not plan.books and plan.status in ENDED_PLAN and not place.exists():
+        reason = (
+            f"{loop.source_path} is not there any more: should it come back, it is told how the plan ended"
+        )
+        return Untold(reason=reason, gone=True)
+    behind: tuple[str, ...] = ()
+    left: Untold | None = None
+    try:
+        if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
+            marks = {key: item.mark.value for key, item in progress.items.items()}
+            behind = await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
+            if not await asyncio.to_thread(source.told, place, progress):
+                raise Refused("its program is not there any more")
+        elif not plan.books:
+            await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
+        else:
+            tracked, repository = Tracked(project, plan, loop), world.repository(project)
+            if rests and progress.rests:
+                await _tell_on_branch(world, repository, tracked, progress)
+            elif rests:
+                await _tell_if_ours(world, repository, tracked, progress)
+            await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
+            if plan.status in ENDED_PLAN:
+                left = await left_at_end(repository, source, tracked, progress)
+            elif not rests:
+                left = await _still_owed(world, repository, source, tracked, progress)
+    except (StoreUnavailable, StaleVersion):
+        raise
+    except (LoopwrightError, OSError) as refused:
+        log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
+        items = refused.items if isinstance(refused, NotTold) else behind
+        items = items or await world.store.read(lambda tx: _behind(tx, plan.id, progress))
+        return Untold(reason=str(refused), items=items)
+    await show_sign(world, project, loop, plan, progress)
+    return left
+
+
+async def tell_on_branch(world: World, repository: Repository, project: Project, plan: Plan) -> str:
+    """Bring a tracked source up to date while nothing lands; return the tip of the branch.
+
+    That is when the plan begins, and before the complete gate: so the gate sees the tree that stays.
+    """
+    if plan.books:
+        loop, progress = await world.store.read(
+            lambda tx: (need(tx.get(Loop, plan.loop_id), "the loop"), progress_of(tx, plan))
+        )
+        tracked = Tracked(project, plan, loop)
+        progress = replace(progress, final=plan.status is PlanState.VERIFYING)
+        try:
+            await _tell_on_branch(world, repository, tracked, progress)
+        except BadPlan as broken:
+            await _owe(world, tracked, progress, broken)
+    return await tip_of(world, repository, plan)
+
+
+def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | None:
+    plan = tx.get(Plan, plan_id)
+    if plan is None:
+        return None
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.plan_id != plan.id:
+        return None  # the source has another plan now
+    # While something is on its way, its landing tells; and what was verified stays as it is. What the complete gate
+    # refused, or could not judge, must not go on saying that all is done.
+    running = plan.status is PlanState.RUNNING
+    unverified = running and plan.completed_at is not None and loop.state is not LoopState.RUNNING
+    stuck = running and plan.failed_tasks > 0
+    rests = (stuck or unverified or plan.status is PlanState.FAILED) and not tx.find(
+        Attempt, plan_id=plan.id, state=_UNDER_WAY, limit=1
+    )
+    project = need(tx.get(Project, plan.project_id), "the project")
+    return project, loop, plan, progress_of(tx, plan, loop), rests
+
+
+async def _tell_in_place(
+    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
+) -> None:
+    seen = source.files(place)
+    told = source.written(seen, progress)
+    theirs = await _theirs(world, source, loop, plan, seen, progress) if told else frozenset()
+    if plan.status in ENDED_PLAN and theirs:
+        # What a person changed since the end is new work, and stays as they wrote it.
+        items = {key: item for key, item in progress.items.items() if key not in theirs}
+        told = source.written(seen, replace(progress, items=items))
+    await _put(world, source, place, loop, plan, seen, told, theirs)
+
+
+async def _theirs(
+    world: World, source: Source, loop: Loop, plan: Plan, seen: Files, progress: Progress
+) -> frozenset[str]:
+    """Return the items that a person added or marked, and that the plan has not followed yet."""
+    items = source.parse(seen, loop.source_path).tasks
+    states = {key: item.mark for key, item in progress.items.items()}
+    found = await world.store.read(lambda tx: edited(items, marks_of(tx, plan.id), states))
+    return frozenset(item.key for item in found)
+
+
+async def _tell_beside(
+    world: World, repository: Repository, source: WritingSource, tracked: Tracked, progress: Progress
+) -> None:
+    """Tell the files in place that git does not track, of a source of which it tracks others.
+
+    They are told beside what stands on the branch: a checkpoint counts what the plan there says.
+    """
+    plan, loop = tracked.plan, tracked.loop
+    place = Path(tracked.project.path) / loop.source_path
+    seen = in_checkout(source, tracked)
+    beside = untracked(plan, folder_of(plan, loop), seen)
+    if beside:
+        # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
+        known = plan.result_sha if plan.status in ENDED_PLAN else None
+        if plan.executed_at is None:
+            known = plan.base_sha
+        sha = known or await repository.tip(plan.branch)
+        found = await files_on(repository, source, tracked, sha, seen, progress)
+        told = source.written(found.current, progress)
+        mine = {name: content for name, content in told.items() if name in beside}
+        theirs = await _theirs(world, source, loop, plan, seen, progress)
+        await _put(world, source, place, loop, plan, seen, mine, theirs)
+
+
+async def _put(
+    world: World,
+    source: WritingSource,
+    place: Path,
+    loop: Loop,
+    plan: Plan,
+    seen: Files,
+    told: Files,
+    theirs: frozenset[str],
+) -> None:
+    if not told:
+        return
+    if theirs and plan.status not in ENDED_PLAN:
+        # What a person wrote is taken in first: told now, it would pass for our own.
+        if loop.state is LoopState.RUNNING:
+            return
+        hint = f"`loopwright resume {short_id(plan.id)}` takes it in"
+        raise Refused("you changed it, and the plan does not follow that while it rests", hint=hint)
+    # Before it is written: what stands there after a kill is then known to be ours.
+    after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
+    mine = {key: mark for key, mark in after.items() if key not in theirs}
+    await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, mine, apart=theirs))
+    folder = place if place.is_dir() else place.parent
+    if not world.put_files(folder, told, seen):
+        raise Refused("somebody saved it at this very moment", hint="it is told again by itself")
+    world.own_writes.note(folder, told)
+
+
+def _note_told(tx: Tx, plan_id: str, told: Mapping[str, str], *, apart: frozenset[str] = frozenset()) -> None:
+    """Note how items are about to be marked by us; those `apart` are a person's, and stay as they were known."""
+    known = marks_of(tx, plan_id)
+    marks = {key: [(known.get(key) or [mark])[0], mark] for key, mark in told.items()}
+    marks |= {key: known[key] for key in apart if key in known}
+    if marks != known:
+        keep_marks(tx, plan_id, marks)
+
+
+def _note_also(tx: Tx, plan_id: str, told: Mapping[str, str]) -> tuple[str, ...]:
+    """Note what a program is about to be told; return the items that stand otherwise than they were last told."""
+    before = {key: last for key, (_, last) in marks_of(tx, plan_id).items()}
+    _note_told(tx, plan_id, {**before, **told})
+    return tuple(key for key, mark in told.items() if before.get(key) != mark)
+
+
+def _behind(tx: Tx, plan_id: str, progress: Progress) -> tuple[str, ...]:
+    known = marks_of(tx, plan_id)
+    return tuple(
+        key for key, item in progress.items.items() if key in known and known[key][1] != item.mark.value
+    )
+
+
+async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPlan) -> None:
+    """Keep that a branch could not be told: what lands, lands all the same."""
+    plan = tracked.plan
+    log.warning("source not told", extra={"source": tracked.loop.source_path, "why": str(broken)})
+
+    def note(tx: Tx) -> None:
+        left = Untold(reason=str(broken), items=_behind(tx, plan.id, progress))
+        if not is_settled(tx, plan.id, left):
+            note_outcome(tx, plan.id, left)
+
+    await world.store.transact("source.debt", note)
+
+
+async def _still_owed(
+    world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
+) -> Untold | None:
+    """Return what is owed to a branch that goes on: what lands tells it again, once it can be read there."""
+    owed = await world.store.read(lambda tx: still_owed(tx, tracked.plan.id))
+    if owed is None or tracked.plan.executed_at is None:
+        return owed
+    sha = await repository.tip(tracked.plan.branch)
+    found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
+    return None if is_readable(source, found.current) else owed
+
+
+async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
+    tip = await tip_of(world, repository, tracked.plan)
+    subject = "docs(plan): how the plan stands"
+    new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
+    if new != tip and world.may_act():
+        # Somebody who moved it meanwhile is told of by the next round.
+        await repository.advance(tracked.plan.branch, new=new, old=tip)
+
+
+async def _tell_if_ours(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
+    """Tell the branch of a plan that was not verified, if it is as we left it; what a person made of it is theirs."""
+    plan = tracked.plan
+    try:
+        tip = await repository.tip(plan.branch)
+    except NotFound:
+        return
+    steps = await repository.steps(tip, since=plan.base_sha)
+    own, landed = await world.store.read(lambda tx: (own_commits(tx, plan), landed_commits(tx, plan)))
+    if not set(landed) <= {step.sha for step in steps} or await foreign(repository, plan, steps, own):
+        return
+    subject = "docs(plan): the plan is not verified"
+    new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
+    if new != tip and world.may_act():
+        await repository.advance(plan.branch, new=new, old=tip)
+
+
+async def _told_on(
+    world: World,
+    repository: Repository,
+    tracked: Tracked,
+    sha: str,
+    progress: Progress,
+    subject: str,
+    *,
+    rests: bool = False,
+) -> tuple[str, Files]:
+    """Return the commit that tells the progress on top of another, and the files as they are there.
+
+    `rests` says that the other is the tip, and that nothing lands meanwhile. Raises `BadPlan` where the source cannot
+    be read there.
+    """
+    loop = tracked.loop
+    source = world.source(loop.source_kind)
+    if source is None or not writes(source):
+        return sha, {}
+    found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
+    # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
+    current, seen = found.current, found.seen
+    if rests:
+        current, seen = await settled(world, repository, source, tracked, sha, found)
+    told = {**current, **cast("WritingSource", source).written(current, progress)}
+    changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
+    return await _with_files(repository, tracked, sha, changed, subject, progress.at, seen), told
+
+
+async def _with_files(
+    repository: Repository,
+    tracked: Tracked,
+    sha: str,
+    changed: Files,
+    subject: str,
+    at: datetime,
+    seen: Files,
+) -> str:
+    """Return a commit with these files of the source on top of another: the other itself if none is tracked."""
+    plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
+    files = {path_of(folder, name): content for name, content in changed.items()}
+    files = {path: content for path, content in files.items() if path in plan.books}
+    if not files:
+        return sha
+    copies = {path_of(folder, name): content for name, content in seen.items()}
+    return await repository.booked(sha, files, subject=subject, plan_id=plan.id, at=at, copies=copies)

@@ -1,0 +1,199 @@
+"""The files of a source that git tracks, as they are on a commit, with what people changed in their own copy."""
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import cast
+
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.values.errors import BadPlan
+from loopwright.engine.branch.landed_commits import foreign, own_commits
+from loopwright.engine.rows.moves import MACHINE
+from loopwright.engine.rows.world import World
+from loopwright.ports import Files, Progress, Repository, Source, TellingSource, Tx, WritingSource
+
+
+@dataclass(frozen=True, slots=True)
+class Tracked:
+    """A source that git tracks, and the plan that it became."""
+
+    project: Project
+    plan: Plan
+    loop: Loop
+
+
+def folder_of(plan: Plan, loop: Loop) -> str:
+    """Return the folder of a tracked source, relative to the repository; empty for its top."""
+    path = PurePosixPath(loop.source_path)
+    is_folder = any(path in PurePosixPath(book).parents for book in plan.books)
+    folder = path if is_folder else path.parent
+    return "" if folder == PurePosixPath() else folder.as_posix()
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The files of a source that git tracks, at least in part."""
+
+    committed: Files
+    current: Files
+    """With what people changed in their own copy, and with what git does not track."""
+    theirs: Files
+    """Changes of theirs that cannot be had beside those of the branch: the files as they would be with theirs alone."""
+    places: Mapping[str, int]
+    """The line of each of those at which the two meet, as their copy numbers it."""
+    seen: Files
+    """Their own copy, as far as `current` has what they changed in it."""
+    copies: Files
+    """Their own copy of those in `theirs`."""
+
+
+async def files_on(
+    repository: Repository, source: Source, tracked: Tracked, sha: str, theirs: Files, progress: Progress
+) -> Found:
+    """Return a source as it is on a commit; `theirs` is what lies in the user's own copy."""
+    folder = folder_of(tracked.plan, tracked.loop)
+    committed = inside(await repository.files_at(sha, tracked.plan.books), folder)
+    beside = untracked(tracked.plan, folder, theirs)
+    found = {**beside, **committed}
+    base_sha = tracked.plan.base_sha
+    start = inside(await repository.files_at(base_sha, tracked.plan.books), folder)
+    differing = [
+        name
+        for name, content in theirs.items()
+        if name in start and name in committed and content != committed[name]
+    ]
+    # What they take back they have changed since their copy was last seen, not since the plan began.
+    last = inside(await repository.copies(sha, since=base_sha), folder) if differing else {}
+    start = {**start, **{name: content for name, content in last.items() if name in start}}
+    edited = [name for name in differing if theirs[name] != start[name]]
+    as_it_is = Found(committed, found, {}, {}, last, {})
+    if not edited:
+        return as_it_is
+    # Each with the same status, so that what we wrote beside their lines is no change of anybody's.
+    told = _with_status(source, theirs, progress)
+    if told is None:
+        return as_it_is
+    # What cannot be read has no status of ours: it is mended by what they made of it, as far as the two go together.
+    base, ours = (_with_status(source, side, progress) or side for side in ({**beside, **start}, found))
+    merges = {name: await repository.merged_file(base[name], ours[name], told[name]) for name in edited}
+    merged = {name: one.content for name, one in merges.items() if one.content is not None}
+    left = {name: one.line for name, one in merges.items() if one.content is None}
+    current = {**found, **merged}
+    if not is_readable(source, current):
+        return as_it_is
+    places = {name: _line_in(theirs[name], told[name], line) for name, line in left.items()}
+    seen = {**last, **{name: theirs[name] for name in merged}}
+    beyond = {name: told[name] for name in left}
+    return Found(committed, current, beyond, places, seen, {name: theirs[name] for name in left})
+
+
+def _with_status(source: Source, files: Files, progress: Progress) -> Files | None:
+    try:
+        return {**files, **cast("WritingSource", source).written(files, progress)}
+    except BadPlan:
+        return None
+
+
+def _line_in(theirs: bytes, told: bytes, line: int) -> int:
+    """Return where in a file of theirs the line is that was found in it with our status."""
+    lines, words = theirs.splitlines(), told.splitlines()[line - 1 : line]
+    places = [at for at, one in enumerate(lines, start=1) if [one] == words]
+    return min(places, key=lambda at: abs(at - line), default=min(line, len(lines)))
+
+
+def in_checkout(source: Source, tracked: Tracked) -> Files:
+    """Return the files in the user's own copy.
+
+    Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
+    """
+    place = Path(tracked.project.path) / tracked.loop.source_path
+    try:
+        # What a program of its own tells is no file of the commit's.
+        return {} if isinstance(source, TellingSource) and source.speaks(place) else source.files(place)
+    except (BadPlan, OSError):
+        return {}
+
+
+def untracked(plan: Plan, folder: str, files: Files) -> Files:
+    """Return those of a source's files that git does not track."""
+    return {name: content for name, content in files.items() if path_of(folder, name) not in plan.books}
+
+
+def path_of(folder: str, name: str) -> str:
+    """Return the path in the repository of a file that a source in this folder knows by its name."""
+    return posixpath.normpath(posixpath.join(folder, name))
+
+
+async def settled(
+    world: World, repository: Repository, source: Source, tracked: Tracked, tip: str, found: Found
+) -> tuple[Files, Files]:
+    """Return the files with changes of people's that collide on the branch: their last word counts there.
+
+    Beside them what is then seen of their own copy.
+
+
+    Only the harness writes these files on the branch, so what collides is an earlier change of theirs, unless somebody
+    committed another there. Between these two a person has to decide.
+    """
+    plan = tracked.plan
+    if not found.theirs:
+        return found.current, found.seen
+    steps = await repository.steps(tip, since=plan.base_sha)
+    own = await world.store.read(lambda tx: own_commits(tx, plan))
+    others = [one.sha for one in await foreign(repository, plan, steps, own)]
+    changed = {
+        path
+        for step in steps
+        if step.sha in others
+        for path in await repository.changed(step.parent, step.sha)
+    }
+    folder = folder_of(plan, tracked.loop)
+    held = {name for name in found.theirs if path_of(folder, name) in changed}
+    await _tell_conflicts(world, tracked, {name: found.places[name] for name in held})
+    current = {**found.current, **{name: one for name, one in found.theirs.items() if name not in held}}
+    if not is_readable(source, current):
+        return found.current, found.seen
+    return current, {
+        **found.seen,
+        **{name: one for name, one in found.copies.items() if name not in held},
+    }
+
+
+async def _tell_conflicts(world: World, tracked: Tracked, conflicts: Mapping[str, int]) -> None:
+    """Say once for each place what a person has to put together when they merge."""
+    plan, folder = tracked.plan, folder_of(tracked.plan, tracked.loop)
+    places = [f"{path_of(folder, name)}:{line}" for name, line in conflicts.items()]
+
+    def unsaid(tx: Tx) -> list[str]:
+        said = {event.payload["place"] for event in tx.events(plan=plan.id, types=("source_not_merged",))}
+        return [place for place in places if place not in said]
+
+    def say(tx: Tx) -> None:
+        for place in unsaid(tx):
+            reason = (
+                f"{place} was changed beside what the plan branch changed there: your change is taken in as work, "
+                "but the branch's copy goes without it"
+            )
+            hint = f"git asks you about it when you merge {plan.branch}"
+            tx.append(
+                happened("source_not_merged", MACHINE, plan=plan, place=place, reason=reason, hint=hint)
+            )
+
+    if places and await world.store.read(unsaid):
+        await world.store.transact("source.not_merged", say)
+
+
+def is_readable(source: Source, files: Files) -> bool:
+    """Say whether a source can be read from these files."""
+    try:
+        source.parse(files, "the source")
+    except BadPlan:
+        return False
+    return True
+
+
+def inside(files: Mapping[str, bytes], folder: str) -> Files:
+    """Return files by the names that a source in that folder knows them by."""
+    return {posixpath.relpath(path, folder or "."): content for path, content in files.items()}

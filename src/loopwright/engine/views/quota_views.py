@@ -1,0 +1,91 @@
+"""What was drawn from an account: its runs, and what they cost together."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from loopwright.core.policy.quotas import concerns
+from loopwright.core.rows.model import AGENT_ROLES, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope
+from loopwright.core.values.states import PROCESS_OVER
+from loopwright.ports import Tx
+
+LISTED: Final = 20
+"""So many runs are told one by one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drew:
+    """One run that drew from an account."""
+
+    id: str
+    plan_id: str
+    task: str
+    """Its key; empty for what concerns the whole plan."""
+    role: str
+    model: str | None
+    state: str
+    failure: str | None
+    started_at: datetime | None
+    cost_micros: int | None
+    cost_estimated: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Drawn:
+    """An account, and what runs drew from it."""
+
+    envelope: Envelope
+    cost_micros: int | None
+    """Of all runs whose cost is known; None where it is known of none."""
+    cost_estimated: bool
+    cost_complete: bool
+    """Whether the cost of each run that has ended is known."""
+    today_micros: int | None
+    """What those cost that began on this day, by UTC."""
+    runs: tuple[Drew, ...]
+    """The last ones, the newest first."""
+
+
+def drawn_from(tx: Tx, envelope: Envelope, *, most: int = LISTED) -> Drawn:
+    """Return what was drawn from an account."""
+    found = tx.find(
+        Run,
+        agent=envelope.agent,
+        account=envelope.account,
+        role=AGENT_ROLES,
+        order_by=("-started_at", "-created_at"),
+    )
+    found = [one for one in found if concerns(envelope, one.model)]
+    today = [one for one in found if one.started_at and one.started_at.date() == tx.now().date()]
+    last = found[:most]
+    keys = {one.id: one.key for one in tx.find(Task, id={run.task_id for run in last if run.task_id})}
+    return Drawn(
+        envelope=envelope,
+        cost_micros=_cost(found),
+        cost_estimated=any(one.cost_estimated for one in found),
+        cost_complete=all(one.cost_micros is not None for one in found if one.state in PROCESS_OVER),
+        today_micros=_cost(today),
+        runs=tuple(_drew(one, keys) for one in last),
+    )
+
+
+def _cost(runs: Sequence[Run]) -> int | None:
+    known = [one.cost_micros for one in runs if one.cost_micros is not None]
+    return sum(known) if known or not runs else None
+
+
+def _drew(run: Run, keys: dict[str, str]) -> Drew:
+    return Drew(
+        id=run.id,
+        plan_id=run.plan_id,
+        task=keys.get(run.task_id or "", ""),
+        role=run.role.value,
+        model=run.model,
+        state=run.state.value,
+        failure=run.failure.value if run.failure else None,
+        started_at=run.started_at,
+        cost_micros=run.cost_micros,
+        cost_estimated=run.cost_estimated,
+    )

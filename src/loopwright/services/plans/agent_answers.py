@@ -1,0 +1,163 @@
+"""Asking an agent something that it answers: a plan of one task, whose agent changes nothing.
+
+So all that holds for work holds for it: it outlives a kill, waits for its account, keeps to the budget and is
+recorded, and what it says is judged by a check of the harness.
+"""
+
+import shlex
+import sys
+from dataclasses import dataclass, replace
+
+from loopwright.adapters.machine.host import new_id
+from loopwright.app import Home, repositories
+from loopwright.cli.commands.decide.control import ask as order
+from loopwright.cli.foreground import Foreground
+from loopwright.cli.screens.follow import Display
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.config.resolve import Settings
+from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.policy import Answering, GateCommand, Policy, ReviewPolicy
+from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.engine.intake.submit import Submission, submit
+from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.services.homes.context import Place, actor
+from loopwright.services.plans.unusable_answers import found_wrong
+from loopwright.services.runs.cost_check import check_costs
+from loopwright.services.runs.submitters import submit_again, submitting, with_environment
+
+TRIES = 2
+"""The first, and one more with the located errors of the first."""
+_CHECK_S = 60.0
+_OF_NO_USE = frozenset(ENDED_PLAN - {PlanState.VERIFIED})
+"""Asked once more after these, it is begun anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Who:
+    """The agent that is asked."""
+
+    agent: str
+    model: str | None
+    fallback: bool
+    """Whether another may stand in for it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """Something to be answered."""
+
+    key: str
+    title: str
+    text: str
+    """What the agent is told."""
+    answering: Answering
+    check: str
+    """The name of the check that the answer has to pass."""
+    arguments: tuple[str, ...]
+    """The module that is this check, and its arguments; the file of the answer comes last."""
+    source: str
+    """The same question again goes on with the same plan."""
+    new: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """What came of it."""
+
+    plan_id: str
+    text: str | None
+    """The answer; None when there is none that could be used."""
+    code: int
+    problems: tuple[str, ...] = ()
+    """What the check found in the last answer, where there is none that could be used."""
+
+
+def who(settings: Settings, agent: str | None, model: str | None, *, fallback: bool) -> Who:
+    """Return who is asked: who was named, else who works."""
+    works = settings.policy()
+    name = agent or works.agent
+    return Who(agent=name, model=model or (works.model if name == works.agent else None), fallback=fallback)
+
+
+async def ask(
+    home: Home, settings: Settings, place: Place, base: Base, asked: Asked, by: Who, *, quiet: bool
+) -> Answered:
+    """Have it answered, or take the answer that there is."""
+    submission = Submission(
+        root=place.root,
+        subfolder=place.subfolder,
+        source_kind=asked.source.partition(":")[0],
+        source_path=asked.source,
+        work=_work(asked),
+        base=base,
+        policy=_policy(settings.policy(), asked, by),
+        gates=(),
+        actor=actor(),
+        new=asked.new,
+    )
+    (task,) = submission.work.tasks
+    check_costs(settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))
+    with submitting(home) as submitter:
+        plan_id, code = await _worked_on(
+            home, settings, with_environment(home, submission, submitter), submitter, quiet=quiet
+        )
+    plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))
+    if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
+        wrong = await home.store.read(lambda tx: found_wrong(tx, plan_id))
+        ended = int(code) or int(ExitCode.NOT_VERIFIED)
+        return Answered(plan_id=plan_id, text=None, code=ended, problems=wrong)
+    project = await home.store.read(lambda tx: tx.get(Project, plan.project_id))
+    assert project is not None, "a plan has a project"
+    file = f"{place.subfolder}/{asked.answering.file}".lstrip("/")
+    text = await repositories(home)(project).file_at(plan.result_sha, file)
+    return Answered(plan_id=plan_id, text=text, code=int(ExitCode.VERIFIED))
+
+
+async def _worked_on(
+    home: Home, settings: Settings, submission: Submission, submitter: str, *, quiet: bool
+) -> tuple[str, ExitCode]:
+    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
+    if not submitted.created and submitted.plan.status in _OF_NO_USE:
+        anew = replace(submission, new=True)
+        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, anew))
+    elif submitted.plan.status not in ENDED_PLAN:
+        await submit_again(home, submitted.plan, submission)
+        if submitted.loop.state is not LoopState.RUNNING:
+            await order(home, "resume", submitted.plan.id, {})
+    display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
+    foreground = Foreground(
+        home, settings, submitted.plan, actor=submission.actor, display=display, submitter=submitter
+    )
+    return submitted.plan.id, await foreground.run()
+
+
+def _work(asked: Asked) -> PlannedWork:
+    # Not from the folder in which it runs: that is the project's, whose modules may have names of ours.
+    words = (sys.executable, "-P", "-m", *asked.arguments, asked.answering.file)
+    task = PlannedTask(
+        key=asked.key,
+        title=asked.title[:200],
+        description=asked.text,
+        acceptance=(GateCommand(name=asked.check, command=shlex.join(words), timeout_s=_CHECK_S),),
+        scope=(asked.answering.file,),
+    )
+    return PlannedWork(title=task.title, tasks=(task,), sha256=asked.source)
+
+
+def _policy(policy: Policy, asked: Asked, by: Who) -> Policy:
+    return replace(
+        policy,
+        agent=by.agent,
+        model=by.model,
+        answer=asked.answering,
+        max_attempts=TRIES,
+        fix_cycles=0,
+        on_task_error="fail",
+        finish="leave",
+        allow_unverified=False,
+        review=ReviewPolicy(),
+        fallback=policy.fallback if by.fallback else (),
+        # It runs nothing of the project and needs nobody's secrets.
+        setup=None,
+        copy_files=(),
+    )

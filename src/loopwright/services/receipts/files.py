@@ -1,0 +1,87 @@
+"""A receipt as files: read with distrust, written whole, and exported with its script and its evidence."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.adapters.gates.records import evidence_file
+from loopwright.adapters.home.receipts import read_evidence
+from loopwright.core.receipts.receipt_script import check_script
+from loopwright.core.receipts.receipts import recorded, render
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.ids import Kind, is_id
+from loopwright.services.homes.file_writing import write_whole
+
+EVIDENCE: Final = "evidence"
+_ELSEWHERE: Final = "give another folder"
+_LARGEST: Final = 256 * 1024 * 1024
+
+
+def read_receipt(path: Path) -> Any:
+    """Return the JSON in a file that somebody gave us."""
+    hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
+    try:
+        with path.open("rb") as file:
+            data = file.read(_LARGEST + 1)
+    except OSError as error:
+        raise UserError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
+    if len(data) > _LARGEST:
+        raise UserError(f"{path} is too large for a receipt", hint=hint)
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
+
+
+def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
+    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had.
+
+    `ends` are the receipts that the commits of the plan's ends name, by their ids.
+    """
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError as error:
+        raise UserError(
+            f"{folder} is there already", hint="give a folder that does not exist yet: nothing is overwritten"
+        ) from error
+    except OSError as error:
+        raise UserError(f"{folder} cannot be made: {error.strerror}", hint=_ELSEWHERE) from error
+    missing = []
+    for one in recorded(receipt):
+        if not one.of_gate:
+            continue  # what agents were told and said stays at home
+        directory, _, part = one.key.rpartition("/")
+        kept = read_evidence(runs, one)
+        if isinstance(kept, str):
+            missing.append(f"{one.what} ({one.key}): {kept}")
+            continue
+        target = evidence_file(folder / EVIDENCE / directory, part)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(kept)
+    for end, frozen in ends.items():
+        write_whole(folder / f"{end}.json", frozen, hint=_ELSEWHERE)
+    text = render(receipt)
+    write_whole(folder / "receipt.sh", check_script(receipt, text, name="receipt.sh"), hint=_ELSEWHERE)
+    write_whole(folder / "receipt.json", text, hint=_ELSEWHERE)
+    return missing
+
+
+def frozen_beside(receipt: Any, path: Path) -> dict[str, str]:
+    """Return the receipts beside this one that the commits of the plan's ends name, by their ids."""
+    found = {}
+    for one in receipt.get("finishes", ()) if isinstance(receipt, dict) else ():
+        name = one.get("id") if isinstance(one, dict) else None
+        if (
+            isinstance(name, str)
+            and is_id(name, Kind.FINISH)
+            and (kept := path.with_name(f"{name}.json")).is_file()
+        ):
+            found[name] = kept.read_text(encoding="utf-8", errors="replace")
+    return found
+
+
+def script_beside(path: Path) -> str | None:
+    """Return the script that lies beside a receipt; None when there is none."""
+    script = path.with_suffix(".sh")
+    return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else None

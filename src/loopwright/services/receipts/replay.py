@@ -1,0 +1,427 @@
+"""`receipt replay`: the recorded gates once more, on the recorded trees, in a clean workspace.
+
+They are judged as they were then: test runners are watched from inside, what was there before the work is no fault of
+its, and what may have failed by chance is run again.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.config.resolve import Settings
+from loopwright.core.gates.gates import Commands
+from loopwright.core.gates.held_out import veiled
+from loopwright.core.gates.verdicts import gate_key
+from loopwright.core.gates.witnessed import Baseline
+from loopwright.core.gates.witnesses import baseline, held_against, is_compared
+from loopwright.core.receipts.receipt_facts import (
+    acceptance_of,
+    gate_files_of,
+    gates_asked,
+    held_asked,
+    pinned_asked,
+    plan_asked,
+    setup_of,
+    task_asked,
+    unseen_asked,
+)
+from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
+from loopwright.core.receipts.receipt_verdicts import red_verdict
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.policy import GateCommand, HeldFile
+from loopwright.engine.gates.baselines import id_prefixes
+from loopwright.engine.gates.reruns import Ran, settle
+from loopwright.engine.processes.held_files import lay, missing
+from loopwright.engine.rows.world import HomePaths
+from loopwright.ports import Repository
+from loopwright.services.gates.clean_tree import CleanTree, FindCommit, Trial, clean_tree
+from loopwright.services.receipts.rebuild import Laid, built, pinned, why_not, without_work
+
+_JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """One tree that the receipt says was judged, and how."""
+
+    what: str
+    """In plain words."""
+    sha: str
+    """The commit; for a tree that is in none, the tree's own hash."""
+    commands: Commands
+    recorded: Mapping[str, Any]
+    """The verdict in the receipt."""
+    before: str | None
+    """The commit that the work started from; None where the work changed nothing."""
+    gates: Commands
+    """What was run there."""
+    setup: GateCommand | None
+    exempt: tuple[str, ...] = ()
+    rewritten: tuple[str, ...] = ()
+    unseen: bool = False
+    """Whether these are held-out checks."""
+    files: tuple[HeldFile, ...] = ()
+    """Laid over the tree for them."""
+    laid: Laid | None = None
+    """How to build the tree again, where it is in no commit."""
+    bare: bool = False
+    """Whether it says how something was without the work: then it was held against nothing, and nothing excused it."""
+
+
+def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list[Judged]:
+    """Return the tree of the result, or those on which the named tasks were judged; each with its recorded verdict."""
+    plan = receipt["plan"]
+    latest = verdicts_of(receipt)
+    if not wanted:
+        found = latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
+        if plan["result_sha"] is None or found is None:
+            raise UserError(
+                "this receipt has no verdict on a result: there is nothing to run again",
+                hint="name a task that landed: --task KEY",
+            )
+        return [
+            _judged(
+                receipt,
+                "the result",
+                plan["result_sha"],
+                plan_asked(receipt),
+                found,
+                before=plan["base_sha"],
+                tasks=receipt["tasks"],
+            ),
+            *(
+                one
+                for task, _ in unseen_asked(receipt)
+                for one in _unseen(receipt, task, plan["result_sha"], plan["result_tree"], latest)
+            ),
+        ]
+    judged: list[Judged] = []
+    for key in wanted:
+        task, landed = _task(receipt, key), _landed(receipt, key, latest)
+        judged += [landed, *_pinned(receipt, task, landed, latest), *_red(receipt, task)]
+        laid = pinned(receipt, task)
+        # With the gate's files as they were, where the work changed them: so it was when it landed.
+        sha, tree = (laid.tree, laid.tree) if laid else (landed.sha, task["tree"])
+        judged += [replace(one, laid=laid) for one in _unseen(receipt, task, sha, tree, latest)]
+    return judged
+
+
+def _unseen(
+    receipt: Mapping[str, Any],
+    task: Mapping[str, Any],
+    sha: str,
+    tree: str,
+    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[Judged]:
+    """Return what was held out from a task, with the verdict on exactly this tree."""
+    plan = receipt["plan"]
+    commands = held_asked(plan, task)
+    recorded = latest.get((tree, gate_key(commands)))
+    if not task["held_out"] or recorded is None:
+        return []  # `not_run` says so
+    return [
+        Judged(
+            what=_held(task),
+            sha=sha,
+            commands=commands,
+            recorded=recorded,
+            before=None,
+            gates=gates_asked(plan),
+            setup=setup_of(plan),
+            unseen=True,
+            files=tuple(HeldFile(**file) for one in task["held_out"] for file in one["files"]),
+        )
+    ]
+
+
+def _pinned(
+    receipt: Mapping[str, Any],
+    task: Mapping[str, Any],
+    landed: Judged,
+    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+) -> list[Judged]:
+    """Return the same with the gate's files as they were before, where the work changed them."""
+    laid = pinned(receipt, task)
+    commands = pinned_asked(receipt["plan"], task)
+    recorded = latest.get((laid.tree, gate_key(commands))) if laid else None
+    if laid is None or recorded is None:
+        return []  # verifying says so
+    return [
+        replace(landed, what=_steered(task), sha=laid.tree, commands=commands, recorded=recorded, laid=laid)
+    ]
+
+
+def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
+    """Return what had to fail without the work of a task, on the tree without it."""
+    tree, plan = gate_files_of(task)["red_tree"], receipt["plan"]
+    commands = acceptance_of(plan, task) or gates_asked(plan)
+    recorded = red_verdict(receipt, tree, gate_key(commands)) if tree else None
+    if recorded is None:
+        return []  # `not_run` says so
+    laid = without_work(receipt, task)
+    return [
+        Judged(
+            what=_bare(task),
+            sha=laid.tree if laid else task["parent_sha"],
+            commands=commands,
+            recorded=recorded,
+            before=None,
+            gates=gates_asked(plan),
+            setup=setup_of(plan),
+            laid=laid,
+            bare=True,
+        )
+    ]
+
+
+def not_run(
+    receipt: Mapping[str, Any],
+    wanted: Sequence[str],
+    judged: Sequence[Judged],
+    *,
+    home: Path,
+    repository: Path,
+) -> dict[str, str]:
+    """Say what was judged and cannot be run again, and why.
+
+    Files of held-out checks stay in the home where the plan ran. A tree that landed nowhere is built again, which may
+    fail where the rules of another version made it.
+    """
+    named = [_task(receipt, key) for key in wanted]
+    known = {one.what for one in judged}
+    told = {}
+    for task in named or [task for task, _ in unseen_asked(receipt)]:
+        if task["held_out"] and _held(task) not in known:
+            told[_held(task)] = _NO_VERDICT
+    for task in named:
+        facts = gate_files_of(task)
+        steered = facts["pinned_tree"] and pinned_asked(receipt["plan"], task)
+        if steered and _steered(task) not in known:
+            told[_steered(task)] = _NO_VERDICT
+        if facts["red_tree"] and _bare(task) not in known:
+            told[_bare(task)] = _NO_VERDICT
+    for one in judged:
+        if paths := missing(HomePaths(root=home), one.files):
+            told[one.what] = f"not in this home as they were submitted: {', '.join(paths[:10])}"
+        elif one.laid is not None and (why := asyncio.run(why_not(one.laid, repository))):
+            told[one.what] = why
+    return told
+
+
+_NO_VERDICT: Final = "the receipt has no verdict on exactly this tree"
+
+
+def _held(task: Mapping[str, Any]) -> str:
+    return f"held out from task {task['key']}"
+
+
+def _steered(task: Mapping[str, Any]) -> str:
+    return f"task {task['key']} with the gate's files as they were before its work"
+
+
+def _bare(task: Mapping[str, Any]) -> str:
+    return f"what checks task {task['key']}, without its work"
+
+
+def _landed(
+    receipt: Mapping[str, Any], key: str, latest: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Judged:
+    task = _task(receipt, key)
+    commands = task_asked(receipt["plan"], task)
+    found = latest.get((task["tree"], gate_key(commands)))
+    if task["landed_sha"] is None or found is None:
+        raise UserError(
+            f"task {key!r} has no verdict on a tree that landed",
+            hint="name a task that landed, or leave --task out",
+        )
+    return _judged(
+        receipt,
+        f"task {key}",
+        task["landed_sha"],
+        commands,
+        found,
+        before=task["parent_sha"],
+        tasks=[task],
+    )
+
+
+def _task(receipt: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    task: Mapping[str, Any] | None = next((one for one in receipt["tasks"] if one["key"] == key), None)
+    if task is None:
+        known = ", ".join(one["key"] for one in receipt["tasks"])
+        raise UserError(f"the receipt has no task {key!r}", hint=f"it has: {known}")
+    return task
+
+
+def _judged(
+    receipt: Mapping[str, Any],
+    what: str,
+    sha: str,
+    commands: Commands,
+    recorded: Mapping[str, Any],
+    *,
+    before: str | None,
+    tasks: Sequence[Mapping[str, Any]],
+) -> Judged:
+    changed = [gate_files_of(task) for task in tasks]
+    exempt = tuple(path for facts in changed for path in facts["exempt"])
+    return Judged(
+        what=what,
+        sha=sha,
+        commands=commands,
+        recorded=recorded,
+        before=before if before != sha else None,
+        gates=gates_asked(receipt["plan"]),
+        setup=setup_of(receipt["plan"]),
+        exempt=exempt,
+        rewritten=(*exempt, *(path for facts in changed for path in facts["pinned"])),
+    )
+
+
+def replay(
+    judged: Sequence[Judged],
+    *,
+    repository: Path,
+    subfolder: str,
+    settings: Settings,
+    plan: Plan | None = None,
+) -> Iterator[tuple[Judged, Verdict, str | None]]:
+    """Run each tree's commands again, as a gate runs them; the text says what kept them from being run as then.
+
+    They have the environment of the plan, where this home has it.
+    """
+    for one in judged:
+        place = _Place(repository=repository, subfolder=subfolder, settings=settings, plan=plan)
+        verdict, denial = asyncio.run(_judge(one, place))
+        yield one, veiled(verdict) if one.unseen else verdict, denial
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Place:
+    repository: Path
+    subfolder: str
+    settings: Settings
+    plan: Plan | None
+
+    def clone(self, commit: str | FindCommit) -> AbstractAsyncContextManager[CleanTree]:
+        """Make a clean clone of a commit."""
+        copied = self.settings.policy().copy_files
+        return clean_tree(
+            self.repository,
+            commit,
+            self.settings,
+            subfolder=self.subfolder,
+            copy_files=copied,
+            plan=self.plan,
+        )
+
+    @asynccontextmanager
+    async def tree(self, one: Judged) -> AsyncIterator[CleanTree]:
+        """Make a clean clone with the tree that was judged, and what was held out laid over it."""
+
+        async def find(repository: Repository) -> str:
+            sha = await built(one.laid, repository) if one.laid else one.sha
+            assert sha is not None, "it was built before"
+            return sha
+
+        async with self.clone(find) as tree:
+            lay(HomePaths(root=self.settings.home), tree.tree / self.subfolder, one.files)
+            yield tree
+
+
+async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
+    async with place.tree(one) as tree:
+        tried = await tree.judge(one.commands)
+        if tried.denial is not None or tried.verdict.status not in _JUDGED:
+            return tried.verdict, tried.denial
+        before, trouble = await _before(one, tried, place)
+        verdict = tried.verdict
+        if before is not None or any(tried.seen):
+            verdict = held_against(verdict, tried.seen, before)
+        if verdict.status is VerdictStatus.FAILED and not one.bare:
+            settled = await settle(
+                verdict,
+                tried.seen,
+                before,
+                _Again(tree=tree, place=place, one=one),
+                setup=one.setup,
+                commands=one.commands,
+                green_here=_green_then(one.recorded),
+                rewritten=id_prefixes(one.rewritten),
+            )
+            verdict = settled.verdict
+        return verdict, trouble
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Again:
+    """Runs commands once more: alone in the tree where they failed, or whole in another one."""
+
+    tree: CleanTree
+    place: _Place
+    one: Judged
+
+    async def __call__(
+        self, _folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
+    ) -> Ran:
+        if fresh:
+            async with self.place.tree(self.one) as tree:
+                tried = await tree.judge(commands)
+        else:
+            tried = await self.tree.judge(commands, only=only)
+        return Ran(verdict=tried.verdict, seen=tried.seen, exit=tried.exit)
+
+
+async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | None, str | None]:
+    """Return what the gates see on the tree that the work started from, and why they could not be run there."""
+    if one.before is None or not is_compared(one.gates, one.commands, tried.seen):
+        return None, None
+    async with place.clone(one.before) as tree:
+        found = await tree.judge(one.gates)
+    if found.verdict.status not in _JUDGED:
+        return None, f"how it was before could not be found out: {found.verdict.reason}"
+    return baseline(found.verdict.commands, found.seen, exempt=id_prefixes(one.exempt)), found.denial
+
+
+def _green_then(recorded: Mapping[str, Any]) -> frozenset[str]:
+    """Return the commands that passed on this very tree, as the receipt has it."""
+    commands = recorded["commands"] if recorded["status"] == VerdictStatus.PASSED.value else ()
+    return frozenset(one["command"] for one in commands if not one["flaky"])
+
+
+def differences(recorded: Mapping[str, Any], found: Verdict) -> list[str]:
+    """Say where a verdict differs from the recorded one in what it says.
+
+    Outputs and times may differ, and so may what is flaky: that is what the word means.
+    """
+    said: list[str] = []
+    if found.status.value != recorded["status"]:
+        said.append(f"it was {recorded['status']} and is {found.status.value} now: {found.reason}")
+    for then, now in zip(recorded["commands"], found.commands, strict=False):
+        if then["flaky"] or now.flaky:
+            continue
+        if (then["exit_code"], then["timed_out"]) != (now.exit_code, now.timed_out):
+            said.append(f"{then['command']}: exit code {then['exit_code']} then, {now.exit_code} now")
+        if then["known_failures"] != now.known_failures:
+            known = f"{then['known_failures']} tests had failed before the work, {now.known_failures} now"
+            said.append(f"{then['command']}: {known}")
+        if then["tests"] != now.tests:
+            said.append(
+                f"{then['command']}: {_tests(then['tests'])} seen to run then, {_tests(now.tests)} now"
+            )
+    counts = {
+        status: sum(check.status.value == status for check in found.checks) for status in recorded["checks"]
+    }
+    for status, then_count in recorded["checks"].items():
+        if counts[status] != then_count:
+            said.append(f"{then_count} checks {status} then, {counts[status]} now")
+    return said
+
+
+def _tests(count: int | None) -> str:
+    return "no tests" if count is None else f"{count} tests"

@@ -1,0 +1,133 @@
+"""`run` on a plan that was here before: what its flags would have to change is said, never ignored in silence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Final
+
+from rich.markup import escape
+
+from loopwright.cli.screens.plan_table import news_lines
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.output import console, print_json
+from loopwright.config.groups import ROUND_FLAGS
+from loopwright.core.policy.budget import CAPS
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.errors import Refused
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.policy import Policy
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import counted, listed, money
+from loopwright.engine.intake.submit import Submission
+from loopwright.engine.rows.writeback_debts import SourceNews
+from loopwright.ports import Mark
+
+_STORED: Final[Mapping[str, str]] = {
+    **CAPS,
+    "rounds.sleep": "rounds.sleep_s",
+    "rounds.stop_after": "rounds.stop_after_s",
+}
+"""Where a policy keeps the value of a flag under another name."""
+
+_TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait", **ROUND_FLAGS}
+"""Flags that are typed under another name than their setting's."""
+
+_HARMLESS: Final = frozenset({"parallel"})
+"""Flags that change neither what is spent nor what the result is worth."""
+
+
+_SETTLED: Final = "every item is done or skipped: what you set open again in the source is done again"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Idle:
+    """A flag that would change nothing: the plan keeps the value that it began with."""
+
+    flag: str
+    kept: str
+    harmless: bool
+
+
+def flag_of(key: str) -> str:
+    """Return a flag as it is typed."""
+    return _TYPED.get(key, "--" + key.replace("_", "-"))
+
+
+def idle_flags(
+    flags: Mapping[str, Any], wanted: Policy, plan: Plan, *, base_sha: str | None
+) -> tuple[Idle, ...]:
+    """Return the flags that were given but differ from what an unfinished plan began with."""
+    found: list[Idle] = []
+    for key, value in flags.items():
+        name = _STORED.get(key, key)
+        kept = attrgetter(name)(plan.policy)
+        if value is not None and attrgetter(name)(wanted) != kept:
+            found.append(Idle(flag=flag_of(key), kept=_words(key, kept), harmless=key in _HARMLESS))
+    if base_sha is not None and base_sha != plan.base_sha:
+        kept = f"{plan.base_ref} ({plan.base_sha[:7]})"
+        found.append(Idle(flag="--base", kept=kept, harmless=False))
+    return tuple(found)
+
+
+def _words(key: str, kept: Any) -> str:
+    if key in CAPS:
+        return "no limit" if kept is None else money(kept)
+    return "none" if kept is None else str(kept).lower() if isinstance(kept, bool) else str(kept)
+
+
+def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
+    """Refuse to carry a plan on with flags that would mislead about it; return what to say about the others."""
+    wrong = [one for one in idle if not one.harmless]
+    if wrong:
+        kept = ", ".join(f"{one.flag} (it began with {one.kept})" for one in wrong)
+        ways = [f"leave {'it' if len(wrong) == 1 else 'them'} out to carry the plan on"]
+        limits = [one.flag for one in wrong if one.flag in map(flag_of, CAPS)]
+        if limits:
+            another = to_type("resume", short_id(plan.id), **{limits[0].removeprefix("--"): "…"})
+            ways.append(f"`{another}` sets another limit")
+        ways.append(f"`loopwright cancel {short_id(plan.id)}`, then run it with --new")
+        raise Refused(
+            f"this plan is unfinished and keeps its settings, so {counted(len(wrong), 'flag')} would change "
+            f"nothing: {kept}",
+            hint="; or ".join(ways),
+        )
+    return tuple(f"{one.flag} changes nothing now: the plan began with {one.kept}" for one in idle)
+
+
+def for_finished(
+    flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False, left: int | None = None
+) -> str:
+    """Say of a plan that is over how to run it once more, with the flags that were given.
+
+    `left` is how many items the source has open where others are done or skipped: those are not done again.
+    """
+    given = [flag_of(key) for key, value in {**flags, "base": base}.items() if value is not None]
+    was = "was cancelled" if cancelled else "was already run"
+    over = "--new starts it over"
+    if left is not None:
+        over = f"--new starts over with the {counted(left, 'item')} still open" if left else _SETTLED
+    if not given:
+        return f"This plan {was}; {over}."
+    verb = "changes" if len(given) == 1 else "change"
+    told = f"This plan {was}, so {listed(given)} {verb} nothing; {over}{'' if left == 0 else ' with that'}."
+    if flags.get("finish") and not cancelled:
+        told += f" `{to_type('accept', finish=flags['finish'])}` takes its work over."
+    return told
+
+
+def print_nothing_left(asked: Submission, *, as_json: bool) -> ExitCode:
+    """Say that every item of a source is settled, so that no plan is made of it."""
+    marks = [task.mark for task in asked.work.tasks]
+    done, skipped = marks.count(Mark.DONE), marks.count(Mark.SKIPPED)
+    code = ExitCode.UNFINISHED if asked.work.open_ends else ExitCode.VERIFIED
+    if as_json:
+        found = {"nothing_to_do": True, "done": done, "skipped": skipped, "open_ends": asked.work.open_ends}
+        print_json({"plan": None, **found, "exit_code": int(code)})
+        return code
+    told = f"{counted(done, 'item')} done" + (f", {skipped} skipped" if skipped else "")
+    console().print(
+        f"Nothing is left to do in {escape(asked.source_path)}: {told}. What you set open again there is done again."
+    )
+    for line in news_lines(SourceNews(source=asked.source_path, open_ends=asked.work.open_ends)):
+        console().print(escape(line))
+    return code

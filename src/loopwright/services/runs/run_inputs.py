@@ -1,0 +1,84 @@
+"""What `run` and `plan check` look at in the same way: the plan file, and the project's settings at its base."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+from cyclopts import Parameter, Token
+
+from loopwright.adapters import registry
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.sources.folders import meant
+from loopwright.adapters.sources.text.reading import check_there, folder_of, read, recognise
+from loopwright.core.values.errors import BadPlan, UserError
+from loopwright.engine.sources.status_writeback import writes
+from loopwright.ports import PartlyToldSource, PlannedWork, Source, TellingSource
+from loopwright.services.homes.context import (
+    Place,
+    ProjectSettings,
+    given_settings,
+    project_file,
+    settings_in_checkout,
+)
+
+
+def _named(_: type, tokens: Sequence[Token]) -> Path:
+    return named(tokens[0].value)
+
+
+def named(text: str) -> Path:
+    """Return the path that somebody typed; an empty one, such as of a variable that is not set, means nothing."""
+    if not text.strip():
+        raise UserError("the name of the plan is empty", hint="name a file with tasks, such as plan.yaml")
+    return Path(text)
+
+
+PlanPath = Annotated[Path, Parameter(converter=_named)]
+"""Where work is, as it is typed: empty is not the current folder."""
+
+
+def meant_path(path: Path, kind: str | None = None) -> Path:
+    """Return where the work is that a path means: a folder means the one source in it."""
+    return meant(path, registry.sources(), kind)
+
+
+def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:
+    """Return what reads a source, and what the source asks for, or raise `BadPlan`."""
+    check_there(path)
+    source = registry.source(kind) if kind else recognise(path, registry.sources())
+    try:
+        return source, read(source, path)
+    except BadPlan as wrong:
+        wrong.kind = source.kind
+        raise
+
+
+async def tracked_files(
+    repository: GitRepository, sha: str, source: Source, path: Path, root: Path
+) -> tuple[str, ...]:
+    """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
+    if not writes(source) or (isinstance(source, TellingSource) and source.speaks(path)):
+        return ()
+    folder = os.path.relpath(folder_of(path.resolve()), root)
+    files = source.files(path)
+    told = source.carries(files) if isinstance(source, PartlyToldSource) else tuple(files)
+    names = {os.path.normpath(f"{folder}/{name}"): name for name in files}
+    found = await repository.files_at(sha, [path for path in names if not path.startswith("..")])
+    if not any(names[path] in told for path in found):
+        return ()  # what git tracks of it has no place for status
+    more = [os.path.normpath(f"{folder}/{name}") for name in getattr(source, "creates", ())]
+    return tuple(dict.fromkeys((*found, *more)))
+
+
+async def project_settings(
+    repository: GitRepository, sha: str, place: Place, given: Path | None = None
+) -> ProjectSettings:
+    """Return the project's settings: of the file that the user names, else of the commit, else of the checkout."""
+    if given is not None:
+        return given_settings(given)
+    file = project_file(place)
+    text = await repository.file_at(sha, file)
+    if text is not None:
+        return ProjectSettings(text=text, file=file, committed=True)
+    return settings_in_checkout(place)
