@@ -24,7 +24,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.attempt import afterwards, agent_runs, attempt, cleanup, land, reviewing
-from loopwright.engine.gates import gate_runs
+from loopwright.engine.gates import gate_runs, held_out
 from loopwright.engine.memory import slots
 from loopwright.engine.money import quotas as accounts
 from loopwright.engine.money import spending
