@@ -131,7 +131,7 @@ async def _work(world: World, store: SqlStore, plan_id: str, size: int, costs: C
 
 
 def _open(tx: Tx, plan_id: str) -> int:
-    return int(need(tx.get(Plan, plan_id), "the plan").open_tasks)
+    return need(tx.get(Plan, plan_id), "the plan").open_tasks
 
 
 def _land(tx: Tx, plan_id: str, batch: int) -> None:

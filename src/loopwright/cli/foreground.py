@@ -136,7 +136,7 @@ class Foreground:
         return code
 
     def _lacks_programs(self, tx: Tx) -> bool:
-        plan: Plan = need(tx.get(Plan, self._plan_id), "the plan")
+        plan = need(tx.get(Plan, self._plan_id), "the plan")
         return bool(gone(plan.environment, host_id(self._home.root)))
 
     async def _work(self) -> None:

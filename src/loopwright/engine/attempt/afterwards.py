@@ -311,8 +311,7 @@ class Afterwards:
     # --- what several of them do ---------------------------------------------------------------------
 
     def _current(self, tx: Tx) -> Attempt:
-        current: Attempt = need(tx.get(Attempt, self.rows.attempt.id), "the attempt")
-        return current
+        return need(tx.get(Attempt, self.rows.attempt.id), "the attempt")
 
     def _is_cancelled(self, tx: Tx) -> bool:
         """End the attempt if a person asked for that meanwhile."""

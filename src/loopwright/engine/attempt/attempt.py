@@ -355,9 +355,7 @@ class AttemptLeg:
 
     async def _work(self, rows: Rows, interrupt: asyncio.Event) -> bool:
         world, attempt = self._world, rows.attempt
-        run: Run = need(
-            await world.store.read(lambda tx: tx.get(Run, need(attempt.run_id, "a run"))), "the run"
-        )
+        run = need(await world.store.read(lambda tx: tx.get(Run, need(attempt.run_id, "a run"))), "the run")
         if run.state in ENDED_RUN:
             run = await self._next_run(rows)
         self._run_id = run.id

@@ -222,7 +222,7 @@ def is_decided(tx: Tx, attempt: Attempt) -> bool:
 
 def judge_again(tx: Tx, attempt: Attempt) -> Leg:
     """Send an attempt back to its judgement after a person decided about the checks that it contradicts."""
-    task: Task = need(tx.get(Task, attempt.task_id), "the task")
+    task = need(tx.get(Task, attempt.task_id), "the task")
     if task.status is TaskState.AWAITING_RESPONSE:
         move_task(tx, task, TaskState.RUNNING, "task_resumed")
     moved = move_attempt(tx, attempt, AttemptState.CHECKING, wake_at=None, wait_reason="", envelope_id=None)

@@ -27,8 +27,7 @@ async def review_of(world: World, run: Run) -> Review | None:
     """Return the review that a run belongs to; None for any but a reviewer's."""
     if run.role is not Role.REVIEWER:
         return None
-    review: Review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
-    return review
+    return need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
 
 
 def place_of(world: World, attempt: Attempt, review: Review | None) -> Path:

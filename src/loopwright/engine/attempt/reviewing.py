@@ -205,8 +205,7 @@ def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judg
 def author_of(tx: Tx, attempt: Attempt) -> Run:
     """Return the last run that worked on an attempt, whoever looked at it since."""
     runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
-    run: Run = need(runs[0] if runs else None, "the author's run")
-    return run
+    return need(runs[0] if runs else None, "the author's run")
 
 
 def lands_capped(tx: Tx, attempt: Attempt) -> bool:
@@ -234,7 +233,7 @@ async def take_in(
 ) -> None:
     """Take in what a reviewer came to. Whatever it claims or changed counts for nothing: only its findings do."""
     repository = world.repository(rows.project)
-    review: Review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
+    review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
     answer: Answer | Unreadable
     if failed is not None or ended.result is None:
         said = f"{failed.failure.value}: {failed.detail}" if failed else "it was lost"

@@ -34,7 +34,7 @@ async def is_over(world: World, rows: Rows, *, fence: int) -> bool:
     await _read_anew(world, rows)
 
     def late(tx: Tx) -> bool:
-        plan: Plan = need(tx.get(Plan, rows.plan.id), "the plan")
+        plan = need(tx.get(Plan, rows.plan.id), "the plan")
         # The first try at a task is decided on in the very moment in which it may begin.
         if rows.attempt.n == 1 or not is_late(plan, tx.now(), asked=rows.attempt.created_at):
             return False
@@ -82,7 +82,7 @@ async def _read_anew(world: World, rows: Rows) -> None:
 
 
 def _reword(tx: Tx, plan: Plan, task_id: str, item: PlannedTask) -> None:
-    task: Task = need(tx.get(Task, task_id), "the task")
+    task = need(tx.get(Task, task_id), "the task")
     new = followed(tx, plan, task, item, _WORDS)
     tell_kept(tx, plan, task, item, new)
     if new.changes:

@@ -100,7 +100,7 @@ def _is_told(tx: Tx, plan: Plan, standing: Standing) -> bool:
 
 
 def _runs(tx: Tx, plan: Plan) -> bool:
-    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
     return loop.state is LoopState.RUNNING
 
 

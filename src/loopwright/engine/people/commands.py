@@ -462,8 +462,8 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         return _decided(tx, ids, command, question)
     if question.kind != caps_reached.ASKED:
         told = questions.answer(tx, ids, command)
-        loop: Loop = need(tx.get(Loop, question.loop_id), "the loop")
-        plan: Plan = need(tx.get(Plan, question.plan_id), "the plan")
+        loop = need(tx.get(Loop, question.loop_id), "the loop")
+        plan = need(tx.get(Plan, question.plan_id), "the plan")
         held = loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING
         if question.kind == KIND and held:
             reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it

@@ -370,7 +370,7 @@ class FinishLeg:
         about = {"commit": facts["commit_sha"], "tree": facts["tree"], "base": facts["target_sha"]}
 
         def landing(tx: Tx) -> Finish:
-            plan: Plan = need(tx.get(Plan, work.plan.id), "the plan")
+            plan = need(tx.get(Plan, work.plan.id), "the plan")
             if work.whole and (plan.status, plan.result_sha) != (PlanState.VERIFIED, work.plan.result_sha):
                 raise Refused("the plan has more to do by now", hint="wait until it is verified again")
             return move_finish(

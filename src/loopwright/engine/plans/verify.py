@@ -79,7 +79,7 @@ class VerifyLeg:
         return project, plan, tx.find(Task, plan_id=plan.id, order_by=("position",))
 
     def _mine(self, tx: Tx) -> Plan:
-        plan: Plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        plan = need(tx.get(Plan, self._leg.subject), "the plan")
         # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
         if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
             raise FenceLost(f"the verification of {plan.id} was taken over, or is over")

@@ -39,11 +39,6 @@ def add_task(
         task = replace(task, status=TaskState.ERROR, reason="; ".join(one.text for one in against))
     tx.insert(task)
     current = need(tx.get(Plan, plan.id), "the plan")
-    counts = {
-        "open_tasks": current.open_tasks + (not held),
-        "failed_tasks": current.failed_tasks + held,
-        "completed_at": None,
-    }
     known = current.evaluation
     found = [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in against]
     evaluation = {
@@ -51,7 +46,14 @@ def add_task(
         "tasks": int(known.get("tasks", 0)) + 1,
         "findings": [*known.get("findings", ()), *found],
     }
-    plan = tx.update(Plan, plan.id, **counts, evaluation=evaluation)
+    plan = tx.update(
+        Plan,
+        plan.id,
+        open_tasks=current.open_tasks + (not held),
+        failed_tasks=current.failed_tasks + held,
+        completed_at=None,
+        evaluation=evaluation,
+    )
     if held or plan.status is not PlanState.RUNNING:
         return task
     attempt = new_attempt(tx, ids, plan, task, n=1)

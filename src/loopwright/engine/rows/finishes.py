@@ -173,7 +173,7 @@ def move_finish(
 
 def mine(tx: Tx, finish_id: str, fence: int) -> Finish:
     """Return an end that is still open and carried out by the leg with this fence, or raise."""
-    current: Finish = need(tx.get(Finish, finish_id), "the finish")
+    current = need(tx.get(Finish, finish_id), "the finish")
     if current.fence != fence or current.state not in OPEN_FINISH:
         raise FenceLost(f"{finish_id} was taken over, or is over")
     return current

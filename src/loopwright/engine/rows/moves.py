@@ -1,7 +1,7 @@
 """Every change of state, each in one place: the row moves by its table and the event is written with it."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from loopwright.core.policy import caps_reached, fallback, rounds
 from loopwright.core.policy.budget import spent_today
@@ -54,17 +54,19 @@ MACHINE = "loopwright"
 """The actor of everything that no person asked for."""
 
 
-def need(row: Any, what: str) -> Any:
-    """Return the row, or raise: a reference between rows never dangles."""
-    if row is None:
+T = TypeVar("T")
+
+
+def need(value: T | None, what: str) -> T:
+    """Return the value, or raise: a reference between rows never dangles."""
+    if value is None:
         raise StaleVersion(f"{what} is gone")
-    return row
+    return value
 
 
 def _plan(tx: Tx, row: Task | Attempt | Run) -> Plan:
     """Return the plan of a row: every event names it, and through it the loop and the project."""
-    plan: Plan = need(tx.get(Plan, row.plan_id), "the plan")
-    return plan
+    return need(tx.get(Plan, row.plan_id), "the plan")
 
 
 def move_loop(
@@ -339,7 +341,7 @@ def fail_attempt(
     **changes: Any,
 ) -> Task:
     """End an attempt that did not land, and decide what follows for its task."""
-    task: Task = need(tx.get(Task, attempt.task_id), "the task")
+    task = need(tx.get(Task, attempt.task_id), "the task")
     asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
     if task.status is TaskState.CANCELLED or asked == "cancel":
         # It was cancelled, or is to be begun anew, while it failed by itself: nothing follows from that.

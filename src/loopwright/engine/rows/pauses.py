@@ -31,7 +31,7 @@ def pause_and_ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None = No
 
     One that goes on by itself later does so unless the plan is not to wait for limits.
     """
-    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.state is not LoopState.RUNNING:
         return loop
     if over.until is not None and not _waits(tx, plan, over):

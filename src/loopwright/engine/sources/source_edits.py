@@ -178,7 +178,7 @@ def marks_in(work: PlannedWork) -> dict[str, str]:
 
 
 def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
-    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status in TAKEN_IN:
         _follow(tx, ids, plan, work)
 

@@ -270,7 +270,7 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             if over is None:
                 move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, reason)
             else:
-                plan = need(tx.get(Plan, loop.plan_id), "the plan")
+                plan = need(tx.get(Plan, loop.plan_id or ""), "the plan")
                 pauses.pause_and_ask(tx, world.ids, plan, over)
         case policy.ResumeLoop(loop_id=loop_id):
             pauses.go_on_by_itself(tx, need(tx.get(Loop, loop_id), "the loop"))
@@ -410,8 +410,7 @@ def _plan_and_project(tx: Tx, plan_id: str) -> tuple[Plan, Project]:
 
 
 def _current(tx: Tx, plan_id: str) -> Plan:
-    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
-    return plan
+    return need(tx.get(Plan, plan_id), "the plan")
 
 
 def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:

@@ -181,8 +181,7 @@ def _is_at_work(tx: Tx, row: Attempt | Plan | Finish) -> bool:
 
 def _loop_of(tx: Tx, plan_id: str) -> Loop:
     plan = need(tx.get(Plan, plan_id), "the plan")
-    loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    return loop
+    return need(tx.get(Loop, plan.loop_id), "the loop")
 
 
 def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:

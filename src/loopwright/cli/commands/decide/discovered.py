@@ -142,7 +142,7 @@ def _project_of(tx: "Tx", plan_id: str) -> str:
     from loopwright.core.rows.model import Plan
     from loopwright.engine.rows.moves import need
 
-    plan: Plan = need(tx.get(Plan, plan_id), "the plan")
+    plan = need(tx.get(Plan, plan_id), "the plan")
     return plan.project_id
 
 

@@ -93,8 +93,7 @@ async def _until_over(home: Home, settings: Settings, finish_id: str) -> Finish:
     """Carry an end of a plan out, or wait for the worker that does."""
 
     async def row() -> Finish:
-        found: Finish = need(await home.store.read(lambda tx: tx.get(Finish, finish_id)), "the finish")
-        return found
+        return need(await home.store.read(lambda tx: tx.get(Finish, finish_id)), "the finish")
 
     async def finished() -> bool:
         return (await row()).state not in OPEN_FINISH
