@@ -65,12 +65,13 @@ coverage: $(DEV) ## Show what the tests of the core leave out: anything at all f
 	@$(BIN)/coverage combine -q
 	@$(BIN)/coverage report --include='src/loopwright/core/*' --show-missing --skip-covered --fail-under=100
 
-check: $(DEV) ## Check format, lint, types, layers and generated pages
+check: $(DEV) ## Check format, lint, types, layers, generated pages and migrations
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python scripts/render_docs.py --check
+	@$(BIN)/pytest -q -n 0 tests/migrations/test_migrations.py::test_the_migrations_lead_to_the_tables_of_this_program
 
 format: $(DEV) ## Format the code and mend what can be mended
 	@$(BIN)/ruff format .

@@ -2,9 +2,8 @@
 
     python tests/migrations/render.py 0002 "What changed." > v0002_what.py
 
-Then read it, put it into the store's `migrations/versions`, run `ruff format` on it, and add the revision to
-`tables.REVISIONS`. For revision 0001, which may be
-rendered anew until the first release, everything is new.
+Then read it, put it into the store's `migrations/versions`, run `ruff format` on it, add the revision to
+`tables.REVISIONS`, and run `python -m tests.migrations.release`. Never change an older migration.
 """
 
 import re
@@ -18,7 +17,7 @@ from alembic.migration import MigrationContext
 
 from loopwright.adapters.store.schema import TEXT, Moment, metadata
 from loopwright.adapters.store.sqlite import SqliteBackend
-from loopwright.adapters.store.tables import REVISIONS, VERSION_TABLE
+from loopwright.adapters.store.tables import VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, migrate
 
 
@@ -30,25 +29,20 @@ def _render_type(kind: str, item: Any, _context: Any) -> str | bool:
 
 def render(revision: str, summary: str) -> str:
     """Return the text of a migration from the newest one to the tables as they are."""
-    first = revision == REVISIONS[0]
     with TemporaryDirectory() as directory:
         backend = SqliteBackend(Path(directory) / "home.db", patience=1, create=True)
-        if not first:
-            with backend.upgrading() as connection:
-                migrate(connection, HISTORY)
+        with backend.upgrading() as connection:
+            migrate(connection, HISTORY)
         with backend.engine.connect() as connection:
             context = MigrationContext.configure(
                 connection, opts={"version_table": VERSION_TABLE, "render_item": _render_type}
             )
             operations = produce_migrations(context, metadata).upgrade_ops
             assert operations is not None
-            body = render_python_code(operations, render_as_batch=not first, render_item=_render_type)
+            body = render_python_code(operations, render_as_batch=True, render_item=_render_type)
         backend.engine.dispose()
-    if first:
-        body += "\n    op.execute(\"INSERT INTO counters (id, n) VALUES ('events', 0)\")"
     lines = [line for line in body.splitlines() if not line.strip().startswith("#")]
     steps = re.sub(r"^(?=op\.|with )", "    ", "\n".join(lines), flags=re.MULTILINE)
-    before = "None" if first else f'"{HISTORY.head}"'
     return f'''"""{summary}"""
 
 import sqlalchemy as sa
@@ -57,7 +51,7 @@ from alembic import op
 from loopwright.adapters.store.schema import MOMENT, TEXT
 
 revision = "{revision}"
-down_revision = {before}
+down_revision = "{HISTORY.head}"
 
 
 def upgrade() -> None:

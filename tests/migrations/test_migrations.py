@@ -73,12 +73,7 @@ def test_a_database_made_at_once_equals_one_that_was_migrated(address: str) -> N
 
 
 def test_the_migrations_lead_to_the_tables_of_this_program(address: str) -> None:
-    from loopwright.adapters.store.sql import _backend
-
-    backend = _backend(address, create=True, patience=5)
-    with backend.upgrading() as connection:
-        migrate(connection, HISTORY)
-    backend.engine.dispose()
+    _migrated(address)
     store = SqlStore.open(address)
     assert differences(store) == [], "render the difference with tests/migrations/render.py"
     store.transact_sync("put", put)
@@ -87,15 +82,29 @@ def test_the_migrations_lead_to_the_tables_of_this_program(address: str) -> None
 
 
 def test_both_ways_of_making_a_database_give_the_same_sql(tmp_path: Path) -> None:
-    from loopwright.adapters.store.sqlite import SqliteBackend
-
-    backend = SqliteBackend(tmp_path / "migrated.db", patience=5, create=True)
-    with backend.upgrading() as connection:
-        migrate(connection, HISTORY)
-    backend.engine.dispose()
+    _migrated(str(tmp_path / "migrated.db"))
     SqlStore.open(tmp_path / "made.db").close_sync()
     made, migrated = (_description(tmp_path / name) for name in ("made.db", "migrated.db"))
     assert made == migrated
+
+
+def test_both_ways_give_the_same_columns_and_keys_in_postgres(postgres_url: str) -> None:
+    _migrated(postgres_url)
+    store = SqlStore.open(postgres_url)
+    migrated = _postgres_description(store)
+    with store._backend.engine.begin() as connection:
+        metadata.drop_all(connection)
+        metadata.create_all(connection, checkfirst=False)
+    assert _postgres_description(store) == migrated
+    store.close_sync()
+
+
+def test_the_first_schema_is_upgraded_without_what_was_dropped_since(address: str) -> None:
+    _migrated(address, History(location=HISTORY.location, revisions=REVISIONS[:1]))
+    store = SqlStore.open(address)
+    assert differences(store) == []
+    store.transact_sync("put", put)
+    store.close_sync()
 
 
 def test_every_released_schema_is_listed_and_has_a_database_to_upgrade_from() -> None:
@@ -174,6 +183,29 @@ def test_many_processes_may_find_the_same_database_missing_or_old(tmp_path: Path
             one.result().close_sync()
     if "://" not in address:
         assert len(list(Path(address).parent.glob("*.backup-*"))) == 1
+
+
+def _migrated(address: str, history: History = HISTORY) -> None:
+    """Make a database by migrations alone."""
+    from loopwright.adapters.store.sql import _backend
+
+    backend = _backend(address, create=True, patience=5)
+    with backend.upgrading() as connection:
+        migrate(connection, history)
+    backend.engine.dispose()
+
+
+def _postgres_description(store: SqlStore) -> dict[str, list[Any]]:
+    asked = {
+        "columns": "SELECT table_name, column_name, data_type, is_nullable, collation_name "
+        "FROM information_schema.columns WHERE table_schema = current_schema() "
+        "ORDER BY table_name, ordinal_position",
+        "indexes": "SELECT indexdef FROM pg_indexes WHERE schemaname = current_schema() ORDER BY 1",
+        "keys": "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint "
+        "WHERE connamespace = current_schema()::regnamespace AND contype IN ('p', 'f') ORDER BY 1, 2",
+    }
+    with store._backend.engine.connect() as connection:
+        return {what: [tuple(row) for row in connection.exec_driver_sql(sql)] for what, sql in asked.items()}
 
 
 def _description(path: Path) -> dict[str, Any]:

@@ -14,10 +14,9 @@ from operator import attrgetter
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from loopwright.adapters.store import schema
 from loopwright.adapters.store.chain import chain_of
 from loopwright.adapters.store.codec import Field, decode, encode, field_of, fields_of, storable
-from loopwright.adapters.store.tables import NAMES, UNIQUE
+from loopwright.adapters.store.tables import OWNERS, STORED, stored_as
 from loopwright.adapters.store.tx import again, number, storable_event
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.adapters.store.wake import Signal
@@ -50,7 +49,7 @@ class MemoryStore:
         self._clock = clock
         self._failpoint = failpoint
         self._upcasters = upcasters
-        self._rows = {kind: Table(kind) for kind in schema.TABLES}
+        self._rows = {kind: Table(kind) for kind in STORED}
         self._events: list[RecordedEvent] = []
         self._heads: dict[str, str] = {}
         self._signal = Signal()
@@ -143,7 +142,7 @@ class MemoryTx:
     def get(self, kind: type[R], id: str) -> R | None:
         """Return one row by id."""
         if kind not in self._rows:
-            schema.table_of(kind)  # says what is wrong
+            stored_as(kind)  # says what is wrong
         place = storable(id)
         changed = self.changed.get(kind, _UNCHANGED)
         row: R | None = changed[place] if place in changed else self._rows[kind].get(place)
@@ -175,7 +174,7 @@ class MemoryTx:
     def insert(self, row: Any) -> None:
         """Add a row."""
         kind = type(row)
-        schema.table_of(kind)
+        stored_as(kind)
         self._write()
         row = decode(kind, encode(row))
         if self.get(kind, row.id) is not None or self._taken(row, _KEYS[kind]):
@@ -186,7 +185,7 @@ class MemoryTx:
         self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
     ) -> R:
         """Change a row, provided that it is as expected."""
-        schema.table_of(kind)
+        stored_as(kind)
         if "id" in changes:
             raise TypeError("an id never changes")
         stored = {name: _one_as_stored(field_of(kind, name), value) for name, value in changes.items()}
@@ -267,7 +266,7 @@ class MemoryTx:
     def _matching(self, kind: type[R], wanted: Mapping[str, Any]) -> list[R]:
         """Return the rows that have these values, in no order."""
         if kind not in self._rows:
-            schema.table_of(kind)  # says what is wrong
+            stored_as(kind)  # says what is wrong
         changed = self.changed.get(kind, _UNCHANGED)
         near = self._rows[kind].near(wanted)
         if not changed:
@@ -290,20 +289,10 @@ class MemoryTx:
         self.dirty = True
 
 
-_FIELDS: Final = {kind: {field.name: field for field in fields_of(kind)} for kind in schema.TABLES}
-_NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in schema.TABLES}
-_KEYS: Final = {kind: [UNIQUE[name]] if name in UNIQUE else [] for kind, name in NAMES.items()}
-
-
-def _owners() -> dict[type[Any], list[tuple[str, type[Any]]]]:
-    kinds = {table: kind for kind, table in schema.TABLES.items()}
-    return {
-        kind: [(key.parent.name, kinds[key.column.table]) for key in table.foreign_keys]
-        for kind, table in schema.TABLES.items()
-    }
-
-
-_OWNERS: Final = _owners()
+_FIELDS: Final = {kind: {field.name: field for field in fields_of(kind)} for kind in STORED}
+_NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in STORED}
+_KEYS: Final = {kind: [how.unique] if how.unique else [] for kind, how in STORED.items()}
+_OWNERS: Final = {kind: [(column, OWNERS[column]) for column in how.owners] for kind, how in STORED.items()}
 _OWNED: Final = {
     kind: [(child, column) for child, owners in _OWNERS.items() for column, owner in owners if owner is kind]
     for kind in _OWNERS

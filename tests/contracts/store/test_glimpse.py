@@ -10,9 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from tests.contracts.store.rows import AT, attempt, event, family, filled, task
 
 from loopwright.adapters.store.glimpse import Glimpse
-from loopwright.adapters.store.schema import table_of
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.adapters.store.tables import VERSION_TABLE
+from loopwright.adapters.store.tables import VERSION_TABLE, stored_as
 from loopwright.core.rows.model import ROW_TYPES, Attempt, Plan, Project, Task
 from loopwright.core.values.states import AttemptState, TaskState
 
@@ -85,11 +84,13 @@ def test_it_reads_every_row_type_with_every_field_filled(store: SqlStore, glimps
         planned = family(tx)
         made = task(planned)
         tx.insert(made)
-        owners.update(projects=planned.project_id, loops=planned.loop_id, plans=planned.id, tasks=made.id)
+        owners.update(
+            project_id=planned.project_id, loop_id=planned.loop_id, plan_id=planned.id, task_id=made.id
+        )
 
     store.transact_sync("owners", make_owners)
     for kind in ROW_TYPES:
-        given_owners = {key.parent.name: owners[key.column.table.name] for key in table_of(kind).foreign_keys}
+        given_owners = {column: owners[column] for column in stored_as(kind).owners}
         _reads_the_same(store, glimpse, kind, given_owners)
 
 

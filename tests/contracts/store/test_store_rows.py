@@ -14,7 +14,7 @@ from tests.contracts.store import rows
 from tests.contracts.store.rows import AT, attempt, family, filled, loop, plan, project, task
 
 from loopwright.adapters.store.codec import from_document
-from loopwright.adapters.store.schema import table_of
+from loopwright.adapters.store.tables import stored_as
 from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import ROW_TYPES, Attempt, Command, Cursor, Loop, Plan, Project, Task
 from loopwright.core.values.errors import StaleVersion
@@ -41,12 +41,12 @@ async def test_every_row_type_survives_with_every_field_filled(store: Any) -> No
         done = task(planned)
         tx.insert(done)
         family_rows.update(
-            projects=planned.project_id, loops=planned.loop_id, plans=planned.id, tasks=done.id
+            project_id=planned.project_id, loop_id=planned.loop_id, plan_id=planned.id, task_id=done.id
         )
 
     store.transact_sync("owners", make_owners)
     for kind in ROW_TYPES:
-        owners = {key.parent.name: family_rows[key.column.table.name] for key in table_of(kind).foreign_keys}
+        owners = {column: family_rows[column] for column in stored_as(kind).owners}
         _survives(store, kind, owners)
 
 

@@ -7,32 +7,40 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.cases import each_case
 
 from loopwright.adapters.store import schema
 from loopwright.adapters.store.codec import fields_of
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.store.tables import ALL, EVENT_COLUMNS, STORED
 from loopwright.core.rows.model import ROW_TYPES
 from loopwright.core.values.event_values import RecordedEvent
 from loopwright.testing.memory_store import MemoryStore
 
-STORAGE = {
-    "text": schema.TEXT,
-    "integer": schema.INTEGER,
-    "boolean": schema.BOOLEAN,
-    "json": schema.JSON,
-    "moment": schema.MOMENT,
-}
+
+def test_every_row_type_has_a_table_and_every_table_a_name() -> None:
+    assert set(STORED) == set(ROW_TYPES)
+    assert set(schema.metadata.tables) == ALL
 
 
-@each_case("kind", [*ROW_TYPES, RecordedEvent], ids=lambda kind: kind.__name__)
-def test_the_columns_of_a_table_are_the_fields_of_its_dataclass(kind: type[Any]) -> None:
-    table = schema.events if kind is RecordedEvent else schema.table_of(kind)
-    columns = {column.name: (column.type, column.nullable) for column in table.columns}
-    assert columns == {field.name: (STORAGE[field.storage], field.nullable) for field in fields_of(kind)}
-    if kind is not RecordedEvent:
-        assert [column.name for column in table.columns] == [field.name for field in fields_of(kind)]
-        assert [column.name for column in table.primary_key] == ["id"]
+def test_every_field_of_an_event_has_a_column() -> None:
+    assert sorted(EVENT_COLUMNS) == sorted(field.name for field in fields_of(RecordedEvent))
+    assert [column.name for column in schema.events.primary_key] == ["n"]
+
+
+def test_a_field_becomes_a_column_of_its_own_kind() -> None:
+    columns = schema.metadata.tables["runs"].c
+    assert columns.id.primary_key
+    kinds = {
+        "role": (schema.TEXT, False),
+        "agent": (schema.TEXT, True),
+        "exit_code": (schema.INTEGER, True),
+        "cost_estimated": (schema.BOOLEAN, False),
+        "argv": (schema.JSON, False),
+        "usage": (schema.JSON, True),
+        "created_at": (schema.MOMENT, False),
+        "ended_at": (schema.MOMENT, True),
+    }
+    assert {name: (columns[name].type, columns[name].nullable) for name in kinds} == kinds
 
 
 def test_both_stores_have_the_same_methods() -> None:
@@ -48,6 +56,7 @@ def test_looking_at_a_home_imports_neither_alembic_nor_pydantic_nor_psycopg(tmp_
     script = """
 import json, sys
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.store.tables import ALL, EVENT_COLUMNS, STORED
 store = SqlStore.open(sys.argv[1], create=sys.argv[2] == "create")
 store.read_sync(lambda tx: tx.last_event())
 print(json.dumps(sorted(m for m in ("alembic", "pydantic", "psycopg", "dbos") if m in sys.modules)))

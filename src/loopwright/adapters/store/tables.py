@@ -1,13 +1,17 @@
-"""The names of a home's tables and the history of their shape: all that can be known without a database library."""
+"""The tables of a home and the history of their shape: all that can be known without a database library.
+
+The columns of a table are the fields of its row type (see `codec`); only what a dataclass cannot say is here.
+"""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import model, waiting_rows
 
-REVISIONS: Final = ("0001",)
+REVISIONS: Final = ("0001", "0002")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -16,40 +20,100 @@ VERSION_TABLE: Final = "schema_version"
 
 EVENTS: Final = "events"
 
-NAMES: Final[Mapping[type[Any], str]] = MappingProxyType(
+EVENT_COLUMNS: Final = (
+    *("n", "id", "project", "loop", "plan", "task", "attempt", "run", "type", "version"),
+    *("at", "actor", "importance", "payload", "prev_hash", "hash"),
+)
+"""The fields of an event in the order of its table, which is not that of the dataclass."""
+
+OWNERS: Final[Mapping[str, type[Any]]] = MappingProxyType(
+    {"project_id": model.Project, "loop_id": model.Loop, "plan_id": model.Plan, "task_id": model.Task}
+)
+"""The type of the row that an owner's column refers to."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """How the rows of one type are stored."""
+
+    table: str
+    owners: tuple[str, ...] = ()
+    """Columns with the id of another row, which must exist when the transaction commits."""
+    unique: tuple[str, ...] = ()
+    """The columns, besides the id, that no two rows may share."""
+    indexes: tuple[tuple[str, ...], ...] = ()
+
+
+STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
     {
-        model.Project: "projects",
-        model.Loop: "loops",
-        model.Plan: "plans",
-        model.Task: "tasks",
-        model.Attempt: "attempts",
-        model.Run: "runs",
-        model.VerdictRecord: "verdicts",
-        model.Review: "reviews",
-        model.Command: "commands",
-        waiting_rows.Question: "questions",
-        discoveries.Discovery: "discoveries",
-        model.Finish: "finishes",
-        waiting_rows.Envelope: "envelopes",
-        model.Worker: "workers",
-        model.SourceMarks: "source_marks",
-        model.SourceDebt: "source_debts",
-        model.Cursor: "cursors",
+        model.Project: Stored(table="projects"),
+        model.Loop: Stored(
+            table="loops",
+            owners=("project_id",),
+            unique=("project_id", "source_path"),
+            indexes=(("state",),),
+        ),
+        model.Plan: Stored(
+            table="plans",
+            owners=("project_id", "loop_id"),
+            indexes=(("status",), ("project_id", "status"), ("loop_id",)),
+        ),
+        model.Task: Stored(
+            table="tasks",
+            owners=("plan_id",),
+            indexes=(("plan_id", "status", "unmet", "priority", "position"), ("plan_id", "key")),
+        ),
+        model.Attempt: Stored(
+            table="attempts",
+            owners=("plan_id", "task_id"),
+            unique=("task_id", "n"),
+            indexes=(("plan_id", "state"), ("state",), ("cleaned_at", "state")),
+        ),
+        model.Run: Stored(
+            table="runs",
+            owners=("plan_id",),
+            indexes=(("attempt_id",), ("plan_id",), ("task_id",), ("state",)),
+        ),
+        model.VerdictRecord: Stored(
+            table="verdicts", owners=("plan_id",), indexes=(("plan_id", "tree", "gate_key"),)
+        ),
+        model.Review: Stored(
+            table="reviews",
+            owners=("plan_id", "task_id"),
+            indexes=(("plan_id",), ("task_id", "patch_sha256"), ("attempt_id",)),
+        ),
+        model.Command: Stored(table="commands", indexes=(("state",),)),
+        waiting_rows.Question: Stored(
+            table="questions",
+            owners=("project_id", "loop_id", "plan_id"),
+            indexes=(("project_id", "kind", "state"), ("state",), ("plan_id",)),
+        ),
+        discoveries.Discovery: Stored(
+            table="discoveries",
+            owners=("project_id", "plan_id"),
+            indexes=(("project_id", "state"), ("plan_id",)),
+        ),
+        model.Finish: Stored(table="finishes", owners=("plan_id",), indexes=(("plan_id",), ("state",))),
+        waiting_rows.Envelope: Stored(table="envelopes"),
+        model.Worker: Stored(table="workers"),
+        model.SourceMarks: Stored(table="source_marks"),
+        model.SourceDebt: Stored(table="source_debts"),
+        model.Cursor: Stored(table="cursors"),
     }
 )
 
-ALL: Final = frozenset({*NAMES.values(), EVENTS, "counters", "chains"})
+ALL: Final = frozenset({*(each.table for each in STORED.values()), EVENTS, "counters", "chains"})
 """Every table but the one with the version."""
 
-UNIQUE: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {"loops": ("project_id", "source_path"), "attempts": ("task_id", "n")}
-)
-"""The columns, besides the id, that no two rows of a table may share."""
+
+def stored_as(kind: type[Any]) -> Stored:
+    """Return how a row type is stored; any other type is a defect."""
+    try:
+        return STORED[kind]
+    except KeyError:
+        raise TypeError(f"{kind!r} is not a row of a home") from None
 
 
 def name_of(kind: type[Any]) -> str:
-    """Return the table of a row type; anything else is a defect."""
-    try:
-        return NAMES[kind]
-    except KeyError:
-        raise TypeError(f"{kind!r} is not a row of a home") from None
+    """Return the table of a row type; any other type is a defect."""
+    return stored_as(kind).table

@@ -1,4 +1,4 @@
--- Made by `make docs` from adapters/store/schema.py. Edit that, not this.
+-- Made by `make docs` from core/rows/model.py and adapters/store/tables.py. Edit those, not this.
 CREATE TABLE attempts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -198,7 +198,6 @@ CREATE TABLE plans (
     verify_n BIGINT NOT NULL,
     verify_leg BIGINT NOT NULL,
     verify_fence BIGINT NOT NULL,
-    verify_worker_id TEXT,
     verify_run_id TEXT,
     call_failures BIGINT NOT NULL,
     not_before VARCHAR(27),

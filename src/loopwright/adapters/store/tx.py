@@ -17,7 +17,7 @@ from loopwright.adapters.store.codec import (
     storable,
 )
 from loopwright.adapters.store.link import Link
-from loopwright.adapters.store.tables import UNIQUE, name_of
+from loopwright.adapters.store.tables import name_of, stored_as
 from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
 from loopwright.core.values.errors import StaleVersion
 from loopwright.core.values.event_values import Event, RecordedEvent
@@ -98,19 +98,19 @@ class SqlTx:
         self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
     ) -> R:
         """Change a row, provided that it is as expected."""
-        table = name_of(kind)
+        stored = stored_as(kind)
         if "id" in changes:
             raise TypeError("an id never changes")
         self._write()
         expected = expect or {}
         values = [*encode_some(kind, changes).values(), storable(id), *statements.values_of(kind, expected)]
         query = statements.change(kind, expected, tuple(changes))
-        if changes.keys().isdisjoint(UNIQUE.get(table, ())):
+        if changes.keys().isdisjoint(stored.unique):
             rows = self._link.rows(query, values)
         else:
-            rows = self._update_place(query, values, table, id)
+            rows = self._update_place(query, values, stored.table, id)
         if not rows:
-            raise StaleVersion(f"{table}: {id} is gone or no longer as expected")
+            raise StaleVersion(f"{stored.table}: {id} is gone or no longer as expected")
         changed = self._known[kind, id] = decode_again(kind, rows[0])
         return changed
 

@@ -4,9 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
@@ -156,7 +157,6 @@ class Plan:
     """Which verification this is; a person's `reverify` starts the next."""
     verify_leg: int = 0
     verify_fence: int = 0
-    verify_worker_id: str | None = None
     verify_run_id: str | None = None
     call_failures: int = 0
     not_before: datetime | None = None
@@ -542,6 +542,7 @@ Row = (
     | Review
     | Command
     | Question
+    | Discovery
     | Finish
     | Envelope
     | Worker
@@ -549,24 +550,8 @@ Row = (
     | SourceDebt
     | Cursor
 )
-ROW_TYPES: Final = (
-    Project,
-    Loop,
-    Plan,
-    Task,
-    Attempt,
-    Run,
-    VerdictRecord,
-    Review,
-    Command,
-    Question,
-    Finish,
-    Envelope,
-    Worker,
-    SourceMarks,
-    SourceDebt,
-    Cursor,
-)
+ROW_TYPES: Final = get_args(Row)
+"""The type of every row: each has a table of its own, with its fields as columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
