@@ -413,7 +413,9 @@ def sqlite_tables() -> str:
     # Tables before their indexes; within these the order is by chance.
     made.sort(key=lambda one: ("CREATE TABLE" not in one, one))
     statements = (*made, CREATE_VERSIONS, "INSERT INTO counters (id, n) VALUES ('events', 0)")
-    lines = ["-- Made by `make docs` from core/rows/model.py and adapters/store/tables.py. Edit those, not this."]
+    lines = [
+        "-- Made by `make docs` from core/rows/model.py and adapters/store/tables.py. Edit those, not this."
+    ]
     for one in statements:
         lines += [line.rstrip() for line in f"{one.strip()};".expandtabs(4).splitlines()]
     return "\n".join(lines) + "\n"

@@ -42,7 +42,7 @@ class DiscoveryView:
     title: str
     reason: str
     recommendation: str
-    state: str
+    state: DiscoveryState
     became: str
     decided_by: str
     project: str
@@ -235,7 +235,7 @@ def discovery_view(tx: Tx, found: Discovery) -> DiscoveryView:
         title=found.title,
         reason=found.reason,
         recommendation=found.recommendation,
-        state=found.state.value,
+        state=found.state,
         became=found.became,
         decided_by=found.decided_by,
         project=project.name if project else "",
@@ -266,10 +266,10 @@ def list_discovered(
     found: dict[tuple[str, ...], DiscoveryView] = {}
     for row in tx.find(Discovery, order_by=("created_at", "id"), **where):
         view = discovery_view(tx, row)
-        first = found.setdefault((row.plan_id, same_work(row.title), row.state.value), view)
+        first = found.setdefault((row.plan_id, same_work(row.title), row.state), view)
         if first is not view:
             tasks = (*first.tasks, *view.tasks)
-            found[row.plan_id, same_work(row.title), row.state.value] = replace(first, tasks=tasks)
+            found[row.plan_id, same_work(row.title), row.state] = replace(first, tasks=tasks)
     return list(found.values())
 
 

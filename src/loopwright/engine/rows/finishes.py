@@ -185,7 +185,7 @@ class FinishView:
 
     id: str
     how: str
-    state: str
+    state: FinishState
     actor: str
     tasks: tuple[str, ...]
     """The names of the tasks; empty for the whole plan."""
@@ -204,7 +204,7 @@ def finish_views(tx: Tx, plan_id: str, keys: dict[str, str]) -> tuple[FinishView
         FinishView(
             id=one.id,
             how=one.how,
-            state=one.state.value,
+            state=one.state,
             actor=one.actor,
             tasks=tuple(keys[task] for task in one.tasks if task in keys),
             target_sha=one.target_sha,

@@ -1,11 +1,11 @@
 """The words for how a plan stands: made here from its rows, the same for every reader and every message."""
 
-from typing import Final
+from typing import Final, Literal
 
 from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.rows.model import Finish, Loop, Plan, Task
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
+from loopwright.core.values.states import ENDED_PLAN, FinishState, LoopState, PlanState, TaskState
 from loopwright.engine.rows.blocked_reasons import is_held
 from loopwright.ports import Tx
 
@@ -34,8 +34,12 @@ def attended(word: str, *, worked: bool) -> str:
 def plan_word(tx: Tx, plan: Plan) -> str:
     """Return the word for a plan, for a sentence about it."""
     loop = tx.get(Loop, plan.loop_id)
-    driven = loop.state.value if loop is not None and loop.plan_id == plan.id else ""
-    return word_of(plan.status.value, plan.outcome.value if plan.outcome else None, driven).replace("_", " ")
+    return word_of(plan.status, plan.outcome, driven_by(loop, plan)).replace("_", " ")
+
+
+def driven_by(loop: Loop | None, plan: Plan) -> LoopState | Literal[""]:
+    """Return the state of the loop that drives a plan; empty when its loop drives another one by now."""
+    return loop.state if loop is not None and loop.plan_id == plan.id else ""
 
 
 def taken_by(tx: Tx, plan_id: str) -> str:

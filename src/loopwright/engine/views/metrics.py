@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Literal
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Outcome, Plan, Run, Task
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.rows.plan_states_text import word_of
+from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine.rows.plan_states_text import driven_by, word_of
 from loopwright.ports import Tx
 
 FLAKY_ABOVE = 2
@@ -63,11 +64,11 @@ class PlanFigures:
     loop_id: str
     loop: str
     title: str
-    status: str
+    status: PlanState
     state: str
     """How it stands, in one word: see `engine.rows.standing`."""
-    outcome: str | None
-    loop_state: str
+    outcome: Outcome | None
+    loop_state: LoopState | Literal[""]
     """Empty when its loop drives another plan by now."""
     started_at: datetime | None
     ended_at: datetime | None
@@ -79,8 +80,7 @@ class PlanFigures:
 def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
     """Return what a plan took."""
     loop = tx.get(Loop, plan.loop_id)
-    outcome = plan.outcome.value if plan.outcome is not None else None
-    driven = loop.state.value if loop is not None and loop.plan_id == plan.id else ""
+    driven = driven_by(loop, plan)
     ended = plan.verified_at or plan.completed_at
     started = plan.executed_at
     return PlanFigures(
@@ -88,9 +88,9 @@ def plan_figures(tx: Tx, plan: Plan) -> PlanFigures:
         loop_id=plan.loop_id,
         loop=loop.name if loop is not None else "",
         title=plan.title,
-        status=plan.status.value,
-        state=word_of(plan.status.value, outcome, driven),
-        outcome=outcome,
+        status=plan.status,
+        state=word_of(plan.status, plan.outcome, driven),
+        outcome=plan.outcome,
         loop_state=driven,
         started_at=started,
         ended_at=ended,

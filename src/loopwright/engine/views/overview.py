@@ -3,13 +3,25 @@
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Usage
+from loopwright.core.rows.model import (
+    AGENT_ROLES,
+    Attempt,
+    Loop,
+    Outcome,
+    Plan,
+    Project,
+    Role,
+    Run,
+    Task,
+    Usage,
+)
+from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
-from loopwright.core.values.states import ENDED_PLAN, PROCESS_OVER, RunState, TaskState
+from loopwright.core.values.states import ENDED_PLAN, PROCESS_OVER, LoopState, PlanState, RunState, TaskState
 from loopwright.core.values.templates import UsedTemplate
-from loopwright.engine.rows.plan_states_text import taken_by, word_of
+from loopwright.engine.rows.plan_states_text import driven_by, taken_by, word_of
 from loopwright.engine.rows.projects import Checkouts, project_ids, recent_plans
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import lasted_s
@@ -22,13 +34,13 @@ class PlanSummary:
 
     id: str
     title: str
-    status: str
+    status: PlanState
     state: str
     """How it stands, in one word: see `engine.rows.standing`."""
-    loop_state: str
+    loop_state: LoopState | Literal[""]
     taken: str
     """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
-    outcome: str | None
+    outcome: Outcome | None
     reason: str
     project: str
     path: str
@@ -47,8 +59,8 @@ class RunView:
     """The facts of one run, for `show`."""
 
     id: str
-    role: str
-    state: str
+    role: Role
+    state: RunState
     plan_id: str
     task_id: str | None
     task_key: str | None
@@ -63,7 +75,7 @@ class RunView:
     exit_code: int | None
     ended_by: str
     summary: str
-    failure: str | None
+    failure: Failure | None
     cost_micros: int | None
     cost_estimated: bool
     usage: Usage | None
@@ -92,16 +104,15 @@ def plan_summaries(tx: Tx, *, project_path: Checkouts | None = None, limit: int 
 def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
     loop, project = tx.get(Loop, plan.loop_id), tx.get(Project, plan.project_id)
     total = tx.count(Task, plan_id=plan.id)
-    driven = loop.state.value if loop and loop.plan_id == plan.id else ""
-    outcome = plan.outcome.value if plan.outcome else None
+    driven = driven_by(loop, plan)
     return PlanSummary(
         id=plan.id,
         title=plan.title,
-        status=plan.status.value,
-        state=word_of(plan.status.value, outcome, driven),
+        status=plan.status,
+        state=word_of(plan.status, plan.outcome, driven),
         loop_state=driven,
         taken=taken_by(tx, plan.id),
-        outcome=outcome,
+        outcome=plan.outcome,
         reason=plan.reason,
         project=project.name if project else "",
         path=project.path if project else "",
@@ -154,8 +165,8 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
     attempt = tx.get(Attempt, run.attempt_id) if run.attempt_id else None
     return RunView(
         id=run.id,
-        role=run.role.value,
-        state=run.state.value,
+        role=run.role,
+        state=run.state,
         plan_id=run.plan_id,
         task_id=run.task_id,
         task_key=task.key if task else None,
@@ -170,7 +181,7 @@ def run_view(tx: Tx, run: Run, paths: HomePaths) -> RunView:
         exit_code=run.exit_code,
         ended_by=run.ended_by,
         summary=run.summary,
-        failure=run.failure.value if run.failure else None,
+        failure=run.failure,
         cost_micros=run.cost_micros,
         cost_estimated=run.cost_estimated,
         usage=run.usage,

@@ -25,7 +25,7 @@ class QuestionView:
     text: str
     options: tuple[str, ...]
     default: str | None
-    state: str
+    state: QuestionState
     answer: str | None
     holds_for: str
     answered_by: str
@@ -50,7 +50,7 @@ def question_view(tx: Tx, question: Question) -> QuestionView:
         text=question.text,
         options=question.options,
         default=question.default,
-        state=question.state.value,
+        state=question.state,
         answer=question.answer,
         holds_for=question.holds_for,
         answered_by=question.answered_by,

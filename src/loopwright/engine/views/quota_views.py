@@ -6,9 +6,10 @@ from datetime import datetime
 from typing import Final
 
 from loopwright.core.policy.quotas import concerns
-from loopwright.core.rows.model import AGENT_ROLES, Run, Task
+from loopwright.core.rows.model import AGENT_ROLES, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
-from loopwright.core.values.states import PROCESS_OVER
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import PROCESS_OVER, RunState
 from loopwright.ports import Tx
 
 LISTED: Final = 20
@@ -23,10 +24,10 @@ class Drew:
     plan_id: str
     task: str
     """Its key; empty for what concerns the whole plan."""
-    role: str
+    role: Role
     model: str | None
-    state: str
-    failure: str | None
+    state: RunState
+    failure: Failure | None
     started_at: datetime | None
     cost_micros: int | None
     cost_estimated: bool
@@ -81,10 +82,10 @@ def _drew(run: Run, keys: dict[str, str]) -> Drew:
         id=run.id,
         plan_id=run.plan_id,
         task=keys.get(run.task_id or "", ""),
-        role=run.role.value,
+        role=run.role,
         model=run.model,
-        state=run.state.value,
-        failure=run.failure.value if run.failure else None,
+        state=run.state,
+        failure=run.failure,
         started_at=run.started_at,
         cost_micros=run.cost_micros,
         cost_estimated=run.cost_estimated,

@@ -14,7 +14,7 @@ class ReviewView:
 
     id: str
     n: int
-    state: str
+    state: ReviewState
     agent: str
     model: str | None
     run_id: str
@@ -52,7 +52,7 @@ def reviews_of(tx: Tx, attempt: Attempt) -> tuple[ReviewView, ...]:
         ReviewView(
             id=one.id,
             n=one.n,
-            state=one.state.value,
+            state=one.state,
             agent=one.agent,
             model=one.model,
             run_id=one.run_id,
@@ -66,13 +66,11 @@ def reviews_of(tx: Tx, attempt: Attempt) -> tuple[ReviewView, ...]:
     )
 
 
-def newest_reviews(tx: Tx, plan: Plan) -> dict[str, str]:
+def newest_reviews(tx: Tx, plan: Plan) -> dict[str, ReviewState]:
     """Return how the newest review of each attempt stands that has one."""
     if plan.policy.review.mode == "off":
         return {}
-    return {
-        one.attempt_id: one.state.value for one in tx.find(Review, plan_id=plan.id, order_by=("created_at",))
-    }
+    return {one.attempt_id: one.state for one in tx.find(Review, plan_id=plan.id, order_by=("created_at",))}
 
 
 def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:

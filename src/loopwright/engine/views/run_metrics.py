@@ -4,7 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Run, Task, Usage
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Role, Run, Task, Usage
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.states import PlanState, RunState
 from loopwright.engine.views.metrics import Figures, PlanFigures, together
 from loopwright.ports import Tx
 
@@ -35,11 +37,11 @@ class RunFigures:
     task: str
     """Its key; empty for what concerns the whole plan."""
     attempt: int | None
-    role: str
+    role: Role
     agent: str | None
     model: str | None
-    state: str
-    failure: str | None
+    state: RunState
+    failure: Failure | None
     started_at: datetime
     ended_at: datetime | None
     wall_seconds: float | None
@@ -60,7 +62,7 @@ def loop_figures(plans: Sequence[PlanFigures]) -> list[LoopFigures]:
             loop_id=loop_id,
             loop=found[0].loop,
             plans=len(found),
-            verified=sum(one.status == "VERIFIED" for one in found),
+            verified=sum(one.status is PlanState.VERIFIED for one in found),
             started_at=min((one.started_at for one in found if one.started_at), default=None),
             ended_at=found[0].ended_at,
             wall_seconds=sum(one.wall_seconds or 0.0 for one in found),
@@ -86,11 +88,11 @@ def run_figures(tx: Tx, plan: Plan) -> list[RunFigures]:
             loop_id=plan.loop_id,
             task=keys.get(run.task_id or "", ""),
             attempt=numbers.get(run.attempt_id or ""),
-            role=run.role.value,
+            role=run.role,
             agent=run.agent,
             model=run.model,
-            state=run.state.value,
-            failure=run.failure.value if run.failure is not None else None,
+            state=run.state,
+            failure=run.failure,
             started_at=started,
             ended_at=run.ended_at,
             wall_seconds=(run.ended_at - started).total_seconds() if run.ended_at else None,

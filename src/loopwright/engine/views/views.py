@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from itertools import groupby
-from typing import Any
+from typing import Any, Literal
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.graph import scopes_overlap
@@ -15,6 +15,7 @@ from loopwright.core.rows.model import (
     Attempt,
     Finish,
     Loop,
+    Outcome,
     Plan,
     Project,
     Role,
@@ -25,7 +26,7 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import NotFound
-from loopwright.core.values.failures import RULES
+from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import GateCommand, Policy
@@ -37,11 +38,12 @@ from loopwright.core.values.states import (
     AttemptState,
     LoopState,
     PlanState,
+    ReviewState,
     RunState,
     TaskState,
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
-from loopwright.engine.rows.plan_states_text import is_blocked, taken_by, word_of
+from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
 from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_view
@@ -63,14 +65,14 @@ class TaskView:
     id: str
     key: str
     title: str
-    status: str
+    status: TaskState
     origin: str
     """Empty for a task of the source, `fix` for one that mends what the complete gate found, `qa` what a look at the
     whole did, `docs` for one that brings business documents up to date, `discovered` for work that an agent came upon
     and a person accepted."""
-    stage: str
+    stage: TaskState | AttemptState
     """The living attempt's state, or the task's own status."""
-    outcome: str | None
+    outcome: Outcome | None
     agent: str | None
     attempt: int
     attempts_used: int
@@ -86,8 +88,8 @@ class TaskView:
     """What the agent is doing, or what the task waits for."""
     reason: str
     depends_on: tuple[str, ...] = ()
-    failure: str | None = None
-    review: str | None = None
+    failure: Failure | None = None
+    review: ReviewState | None = None
     """How the review of its newest attempt stands; None when there is none."""
     taken_by: str = ""
     """The person who does it by hand."""
@@ -107,12 +109,12 @@ class PlanView:
 
     id: str
     title: str
-    status: str
+    status: PlanState
     state: str
     """How it stands, in one word: see `engine.rows.standing`."""
     loop_id: str
     loop_name: str
-    loop_state: str
+    loop_state: LoopState | Literal[""]
     taken: str
     """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""
     project: str
@@ -121,7 +123,7 @@ class PlanView:
     base_ref: str
     base_sha: str
     result_sha: str | None
-    outcome: str | None
+    outcome: Outcome | None
     reason: str
     tasks: tuple[TaskView, ...]
     done: int
@@ -170,14 +172,14 @@ class AttemptView:
 
     id: str
     n: int
-    state: str
+    state: AttemptState
     agent: str
     model: str | None
     drew: tuple[str, ...]
     """Who worked on it, run by run: agent, account and model, each change once."""
     stands_in: str
     """Why its agent works instead of the one that was meant to; empty when it is that one."""
-    failure: str | None
+    failure: Failure | None
     advice: str
     detail: str
     ref: str
@@ -282,15 +284,11 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     return PlanView(
         id=plan.id,
         title=plan.title,
-        status=plan.status.value,
-        state=word_of(
-            plan.status.value,
-            plan.outcome.value if plan.outcome else None,
-            loop.state.value if loop and loop.plan_id == plan.id else "",
-        ),
+        status=plan.status,
+        state=word_of(plan.status, plan.outcome, driven_by(loop, plan)),
         loop_id=plan.loop_id,
         loop_name=loop.name if loop else "",
-        loop_state=loop.state.value if loop else "",
+        loop_state=loop.state if loop else "",
         taken=taken_by(tx, plan.id),
         project=project.name if project else "",
         path=project.path if project else "",
@@ -298,7 +296,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         base_ref=plan.base_ref,
         base_sha=plan.base_sha,
         result_sha=plan.result_sha,
-        outcome=plan.outcome.value if plan.outcome else None,
+        outcome=plan.outcome,
         reason=plan.reason or (loop.reason if loop else ""),
         tasks=views,
         done=sum(task.status is TaskState.COMPLETE for task in tasks),
@@ -376,9 +374,9 @@ def _task_view(
         key=task.key,
         title=task.title,
         origin=task.origin,
-        status=task.status.value,
-        stage=attempt.state.value if live and attempt else task.status.value,
-        outcome=task.outcome.value if task.outcome else None,
+        status=task.status,
+        stage=attempt.state if live and attempt else task.status,
+        outcome=task.outcome,
         agent=attempt.agent if attempt else task.agent,
         attempt=attempt.n if attempt else 0,
         attempts_used=task.attempts,
@@ -401,7 +399,7 @@ def _task_view(
         ),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
-        failure=task.failure.value if task.failure else None,
+        failure=task.failure,
         taken_by=task.taken_by,
         reviewed_by=task.reviewed_by,
         blocked=is_blocked(task),
@@ -508,12 +506,12 @@ def _attempt_view(
     return AttemptView(
         id=attempt.id,
         n=attempt.n,
-        state=attempt.state.value,
+        state=attempt.state,
         agent=attempt.agent,
         model=attempt.model,
         drew=tuple(name for name, _ in groupby(_who(run, agents) for run in agents)),
         stands_in=attempt.stands_in,
-        failure=attempt.failure.value if attempt.failure else None,
+        failure=attempt.failure,
         advice=RULES[attempt.failure].advice if attempt.failure else "",
         detail=attempt.detail,
         ref=attempt_ref(attempt),

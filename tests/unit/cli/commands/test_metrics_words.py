@@ -9,6 +9,7 @@ from tests.doubles import Home, planned
 from loopwright.cli.commands.watch.metrics import _cost, _row
 from loopwright.cli.screens.plan_table import standing, summary
 from loopwright.core.rows.model import Plan
+from loopwright.core.values.states import PlanState
 from loopwright.core.values.wording import money
 from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures
 from loopwright.engine.views.overview import plan_summaries
@@ -91,7 +92,7 @@ def test_a_loop_is_all_of_its_plans() -> None:
         loop_id="loop_1",
         loop="shop/plan",
         title="t",
-        status="VERIFIED",
+        status=PlanState.VERIFIED,
         state="VERIFIED",
         outcome="verified",
         loop_state="",
@@ -103,7 +104,7 @@ def test_a_loop_is_all_of_its_plans() -> None:
     going = replace(
         plan,
         plan_id="plan_2",
-        status="RUNNING",
+        status=PlanState.RUNNING,
         started_at=EPOCH + timedelta(seconds=20),
         ended_at=None,
         wall_seconds=None,
