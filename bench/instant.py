@@ -411,7 +411,7 @@ def submission(root: Path, name: str, count: int, *, slots: int = 2, needs_befor
         policy=Policy(
             agent="command",
             parallel=slots,
-            agent_options={"command": {"command": "true"}},
+            agents={"command": {"command": "true"}},
             red_proof="off",
         ),
         gates=(GATE,),

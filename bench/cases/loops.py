@@ -95,7 +95,7 @@ def register(yard: Yard, store: SqlStore, numbers: range, *, active: int, second
             asked,
             base=Base(ref="trunk", sha=sha),
             work=replace(asked.work, tasks=(task,)),
-            policy=Policy(agent="command", parallel=1, agent_options=options),
+            policy=Policy(agent="command", parallel=1, agents=options),
         )
         made = submit(tx, new_id, asked)
         if n - numbers.start >= active:

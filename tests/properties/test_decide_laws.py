@@ -34,7 +34,7 @@ POLICIES = st.builds(
     Policy,
     parallel=st.integers(1, 4),
     on_task_error=st.sampled_from(["hold", "fail"]),
-    max_cost_micros=st.sampled_from([None, None, None, 100]),
+    max_cost=st.sampled_from([None, None, None, 100]),
 )
 
 
@@ -224,7 +224,7 @@ def test_tasks_that_are_started_together_do_not_write_to_the_same_paths(frontier
 def test_a_plan_over_its_budget_starts_nothing(frontier: Frontier) -> None:
     decided = decide(frontier, NOW)
     for front in frontier.fronts:
-        limit = front.plan.policy.max_cost_micros
+        limit = front.plan.policy.max_cost
         if limit is not None and (front.plan.spent_micros >= limit or front.plan.unknown_costs):
             assert not [one for one in of(decided, front) if isinstance(one, StartAttempt | WakeAttempt)]
 

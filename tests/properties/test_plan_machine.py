@@ -94,7 +94,7 @@ POLICIES = st.builds(
     max_attempts=st.integers(1, 2),
     max_call_retries=st.integers(0, 2),
     on_task_error=st.sampled_from(["hold", "hold", "fail"]),
-    max_cost_micros=st.sampled_from([None, None, None, 15]),
+    max_cost=st.sampled_from([None, None, None, 15]),
 )
 
 
@@ -318,7 +318,7 @@ class PlanMachine(RuleBasedStateMachine):
                 answer = self.do(home.command("resume", plan.id))
                 if answer.state is CommandState.REFUSED:
                     # Only a person who names another limit gets it further.
-                    assert plan.policy.max_cost_micros is not None
+                    assert plan.policy.max_cost is not None
                     assert "--max-cost" in answer.result
                     return
                 moved = True

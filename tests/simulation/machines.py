@@ -137,8 +137,8 @@ class Machine:
         self._watch("process", {"machine": self, "kept": kept})
         self.kept[spec.directory] = kept
         seconds = self._gate(kept) if kept.is_gate else self._agent(kept)
-        if spec.limits.hard_s is not None and seconds > spec.limits.hard_s:
-            self._later(spec.limits.hard_s, lambda: self._exit(kept, None, "deadline"))
+        if spec.limits.hard is not None and seconds > spec.limits.hard:
+            self._later(spec.limits.hard, lambda: self._exit(kept, None, "deadline"))
         else:
             self._later(seconds, lambda: self._finish(kept))
         if not kept.is_gate and self._trouble.strikes("agent_dies", 0.05, spec.run_id):

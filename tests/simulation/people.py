@@ -35,7 +35,7 @@ _PATIENCE = 4
 """How often a person resumes or retries the same thing in the end, before leaving it."""
 
 
-_ENOUGH: Final = {**dict.fromkeys(CAPS.values(), 10**12), "max_run_cost_micros": 10**6}
+_ENOUGH: Final = {**dict.fromkeys(CAPS.values(), 10**12), "max_cost_per_run": 10**6}
 """Caps that nothing reaches any more."""
 
 

@@ -325,13 +325,13 @@ class Universe:
             max_attempts=chance.choice((1, 3)),
             max_call_retries=chance.choice((1, 5)),
             on_task_error=chance.choice(("hold", "hold", "fail")),
-            limits=Limits(hard_s=200.0),
-            host_lost_after_s=HOST_LOST_S,
+            limits=Limits(hard=200.0),
+            host_lost_after=HOST_LOST_S,
             permission_mode=chance.choice(("edit",) * 6 + ("read-only", "sandboxed-all")),
             allowed_commands=chance.choice(((), (), COMMANDS[:1])),
-            answer_within_s=chance.choice((None, 20.0, 90.0, 400.0)),
+            answer_within=chance.choice((None, 20.0, 90.0, 400.0)),
             wait_for_limits=chance.random() < 0.8,
-            longest_wait_s=chance.choice((None, 604_800.0, 60.0)),
+            longest_wait=chance.choice((None, 604_800.0, 60.0)),
             fallback=chance.choice(((), (), (OTHER,), (f"{OTHER}:big",))),
             prices=PRICES,
             # Of a stream of its own: what else follows from a seed stays what it was.
@@ -343,11 +343,11 @@ class Universe:
             return policy
         return replace(
             policy,
-            max_cost_micros=chance.choice((None, chance.randint(20_000, 400_000))),
-            max_run_cost_micros=chance.choice((None, chance.randint(5_000, 120_000))),
-            max_task_cost_micros=chance.choice((None, chance.randint(50_000, 200_000))),
-            max_day_cost_micros=chance.choice((None, chance.randint(50_000, 600_000))),
-            reserve_run_cost_micros=self.trouble.chance("reserve").choice((None, 10_000, 60_000)),
+            max_cost=chance.choice((None, chance.randint(20_000, 400_000))),
+            max_cost_per_run=chance.choice((None, chance.randint(5_000, 120_000))),
+            max_cost_per_task=chance.choice((None, chance.randint(50_000, 200_000))),
+            max_cost_per_day=chance.choice((None, chance.randint(50_000, 600_000))),
+            reserve_per_run=self.trouble.chance("reserve").choice((None, 10_000, 60_000)),
         )
 
     def edited(self, plan: Plan) -> Submission:

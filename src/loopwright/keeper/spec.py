@@ -37,11 +37,11 @@ class Spec:
             self.contained = bool(raw["contained"])
             self.secrets = [str(secret) for secret in raw["secrets"]]
             self.home = None if raw["home"] is None else Home(raw["home"])
-            self.hard_s = _seconds(limits["hard_s"])
-            self.idle_s = _seconds(limits["idle_s"])
-            self.done_grace_s = _seconds(limits["done_grace_s"])
-            self.term_grace_s = float(limits["term_grace_s"])
-            self.output_bytes = int(limits["output_bytes"])
+            self.hard_s = _seconds(limits["hard"])
+            self.idle_s = _seconds(limits["idle"])
+            self.done_grace_s = _seconds(limits["done_grace"])
+            self.term_grace_s = float(limits["term_grace"])
+            self.output_bytes = int(limits["output"])
             if self.done_pattern is not None:
                 re.compile(self.done_pattern.encode())
         except (ValueError, KeyError, TypeError, AttributeError, re.error) as problem:
@@ -72,11 +72,11 @@ class Spec:
             "activity_paths": self.activity_paths,
             "home": None if self.home is None else self.home.shape(),
             "limits": {
-                "hard_s": self.hard_s,
-                "idle_s": self.idle_s,
-                "done_grace_s": self.done_grace_s,
-                "term_grace_s": self.term_grace_s,
-                "output_bytes": self.output_bytes,
+                "hard": self.hard_s,
+                "idle": self.idle_s,
+                "done_grace": self.done_grace_s,
+                "term_grace": self.term_grace_s,
+                "output": self.output_bytes,
             },
         }
 

@@ -199,4 +199,4 @@ def test_a_cap_that_is_reached_is_a_question_and_its_answer_goes_on(program: Pro
         said = shop("answer", shop.row(Question).id, "raise it to $20")
         assert said.code == 0, said.out + said.err
         eventually(lambda: shop.row(Plan).outcome == "verified", timeout=60)
-    assert shop.row(Plan).policy.max_cost_micros == 20_000_000
+    assert shop.row(Plan).policy.max_cost == 20_000_000

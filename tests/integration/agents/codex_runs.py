@@ -100,7 +100,7 @@ class Codex:
                 options={"binary": str(PROGRAM), **options, "config": config},
                 **request,
             )
-            spec = self._spec(asked, env or {}, limits or Limits(hard_s=60, done_grace_s=20))
+            spec = self._spec(asked, env or {}, limits or Limits(hard=60, done_grace=20))
             events: list[AgentEvent] = []
             interrupt = asyncio.Event()
 

@@ -93,7 +93,7 @@ def run_agent(tmp_path: Path, workspace: Path, user_home: Path, keepers: Process
             # A keeper ends whatever carries its run's id: two tests at once must not share one.
             run_id=f"run_{uuid4().hex}",
             env=env,
-            limits=Limits(hard_s=60.0),
+            limits=Limits(hard=60.0),
             secrets=secret_values(env),
         )
         events: list[AgentEvent] = []

@@ -46,7 +46,7 @@ from loopwright.testing.model_server import (
 pytestmark = [pytest.mark.agents, pytest.mark.timeout(600)]
 
 AGENTS = ("goose", "gemini", "opencode")
-LIMITS = Limits(hard_s=500.0, idle_s=400.0, done_grace_s=100.0, term_grace_s=100.0)
+LIMITS = Limits(hard=500.0, idle=400.0, done_grace=100.0, term_grace=100.0)
 """Far above what any of them takes: some need many seconds to start and to leave where the machine is busy."""
 ASIDE = Reply(text="A title")
 

@@ -416,7 +416,7 @@ async def test_a_service_that_is_not_there_is_waited_for_and_is_no_fault_of_the_
     ran = await codex(
         scenarios.answer(),
         options={"config": [nobody, "model_providers.local.stream_max_retries=100"]},
-        limits=Limits(hard_s=4, term_grace_s=0.5),
+        limits=Limits(hard=4, term_grace=0.5),
     )
     assert ran.exit.ended_by == "deadline"
     assert ran.result.failure is Failure.ENVIRONMENT

@@ -372,8 +372,8 @@ def test_the_spec_gives_the_keeper_a_limit_above_all_commands_and_can_be_made_ag
     request = desk.request(command("a", timeout_s=10), command("b", timeout_s=20), TOKEN="s3cret-value")
     spec = gate.spec(request)
     assert spec == gate.spec(request)
-    assert 30 + 2 * 3 < spec.limits.hard_s < 100
-    assert (spec.limits.idle_s, spec.limits.done_grace_s) == (None, None)
+    assert 30 + 2 * 3 < spec.limits.hard < 100
+    assert (spec.limits.idle, spec.limits.done_grace) == (None, None)
     assert spec.cwd == desk.tree
     assert spec.env == request.env
     assert spec.secrets == ("s3cret-value",)

@@ -45,7 +45,7 @@ def make_spec(tmp_path: Path) -> Iterator[MakeSpec]:
             "argv": argv,
             "cwd": tmp_path,
             "env": {"PATH": PATH},
-            "limits": Limits(**{"term_grace_s": 0.3, **(limits or {})}),
+            "limits": Limits(**{"term_grace": 0.3, **(limits or {})}),
         }
         spec = RunSpec(**{**values, **more})
         made.append(spec)

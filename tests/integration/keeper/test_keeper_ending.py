@@ -83,7 +83,7 @@ async def test_asking_politely_lets_the_program_say_goodbye(
         sh='echo up; while read x; do [ "$x" = stop ] && { echo bye; exit 5; }; done',
         stdin="pipe",
         interrupt="stop",
-        limits={"term_grace_s": 8.0},
+        limits={"term_grace": 8.0},
     )
     await keepers.start(spec)
     await first_line(keepers, spec)
@@ -98,7 +98,7 @@ async def test_a_polite_interrupt_may_be_a_signal(keepers: ProcessKeepers, make_
         py="import signal, sys\nsignal.signal(signal.SIGINT, lambda *_: sys.exit(6))\n"
         "print('up', flush=True)\nsignal.pause()",
         interrupt="SIGINT",
-        limits={"term_grace_s": 8.0},
+        limits={"term_grace": 8.0},
     )
     await keepers.start(spec)
     await first_line(keepers, spec)
@@ -118,7 +118,7 @@ async def test_the_polite_signal_reaches_the_program_behind_a_wrapper(
         "signal.signal(signal.SIGTERM, lambda *_: print('too late', flush=True))\n"
         f"sys.exit(subprocess.run([sys.executable, '-S', '-c', {program!r}]).returncode)",
         interrupt="SIGINT",
-        limits={"term_grace_s": 8.0},
+        limits={"term_grace": 8.0},
     )
     await keepers.start(spec)
     await first_line(keepers, spec)
@@ -144,9 +144,7 @@ async def test_a_program_that_ignores_every_polite_word_is_killed(
 
 
 async def test_ending_now_is_not_polite(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec(
-        sh="trap 'echo bye' TERM; echo up; sleep 300 & wait; wait", limits={"term_grace_s": 60.0}
-    )
+    spec = make_spec(sh="trap 'echo bye' TERM; echo up; sleep 300 & wait; wait", limits={"term_grace": 60.0})
     await keepers.start(spec)
     await first_line(keepers, spec)
     assert (await keepers.end(spec.directory, polite=False)).code == -signal.SIGKILL
@@ -154,7 +152,7 @@ async def test_ending_now_is_not_polite(keepers: ProcessKeepers, make_spec: Make
 
 
 async def test_ending_now_cuts_a_polite_end_short(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec(sh="trap '' TERM; echo up; sleep 300; sleep 300", limits={"term_grace_s": 60.0})
+    spec = make_spec(sh="trap '' TERM; echo up; sleep 300; sleep 300", limits={"term_grace": 60.0})
     await keepers.start(spec)
     await first_line(keepers, spec)
     with anyio.fail_after(10):
@@ -179,7 +177,7 @@ async def test_a_terminated_keeper_ends_its_run_in_order(
 
 
 async def test_the_deadline_holds_when_nobody_watches(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec(sh="while :; do echo busy; sleep 0.05; done", limits={"hard_s": 0.6})
+    spec = make_spec(sh="while :; do echo busy; sleep 0.05; done", limits={"hard": 0.6})
     await keepers.start(spec)
     # Only the file is looked for: no call, no connection.
     await eventually_async((spec.directory / "exit.json").exists)
@@ -192,7 +190,7 @@ async def test_the_deadline_holds_when_nobody_watches(keepers: ProcessKeepers, m
 async def test_a_silent_idle_run_is_ended(
     keepers: ProcessKeepers, make_spec: MakeSpec, tmp_path: Path
 ) -> None:
-    spec = make_spec(sh="sleep 300", limits={"idle_s": 0.6}, activity_paths=(tmp_path / "work",))
+    spec = make_spec(sh="sleep 300", limits={"idle": 0.6}, activity_paths=(tmp_path / "work",))
     (tmp_path / "work").mkdir()
     await keepers.start(spec)
     ended = await keepers.wait(spec.directory)
@@ -210,7 +208,7 @@ SIGNS = {
 async def test_a_healthy_run_that_shows_only_one_sign_of_life_is_left_alone(
     keepers: ProcessKeepers, make_spec: MakeSpec, sign: str
 ) -> None:
-    spec = make_spec(sh=f"i=0; {SIGNS[sign]}; exit 9", limits={"idle_s": 0.8})
+    spec = make_spec(sh=f"i=0; {SIGNS[sign]}; exit 9", limits={"idle": 0.8})
     await keepers.start(spec)
     ended = await keepers.wait(spec.directory)
     assert (ended.code, ended.ended_by) == (9, "itself")
@@ -224,7 +222,7 @@ async def test_changes_of_files_alone_are_a_sign_of_life(
     deep = tmp_path / "work" / "deep" / "er"
     deep.mkdir(parents=True)
     paths = (tmp_path / "work", tmp_path / "not-there")
-    spec = make_spec("/bin/sleep", "300", limits={"idle_s": 3.0}, activity_paths=paths)
+    spec = make_spec("/bin/sleep", "300", limits={"idle": 3.0}, activity_paths=paths)
     await keepers.start(spec)
     # Written from here, so that the run itself uses no CPU time for it.
     begun = time.monotonic()
@@ -236,7 +234,7 @@ async def test_changes_of_files_alone_are_a_sign_of_life(
 
 
 async def test_input_counts_as_a_sign_of_life(keepers: ProcessKeepers, make_spec: MakeSpec) -> None:
-    spec = make_spec("/bin/sleep", "300", stdin="pipe", limits={"idle_s": 3.0})
+    spec = make_spec("/bin/sleep", "300", stdin="pipe", limits={"idle": 3.0})
     await keepers.start(spec)
     begun, n = time.monotonic(), 0
     while time.monotonic() < begun + 4.5:
@@ -250,7 +248,7 @@ async def test_limits_that_are_off_end_nothing(keepers: ProcessKeepers, make_spe
     spec = make_spec(
         sh="echo done; sleep 0.7; exit 2",
         done_pattern="^done$",
-        limits={"hard_s": None, "idle_s": None, "done_grace_s": None},
+        limits={"hard": None, "idle": None, "done_grace": None},
     )
     await keepers.start(spec)
     ended = await keepers.wait(spec.directory)
@@ -261,7 +259,7 @@ async def test_saying_done_and_not_going_is_ended(keepers: ProcessKeepers, make_
     spec = make_spec(
         sh='echo "not done yet"; printf \'{"type":"result"}\\n\'; while :; do echo noise; sleep 0.05; done',
         done_pattern=r'^\{"type":"result"',
-        limits={"done_grace_s": 0.4},
+        limits={"done_grace": 0.4},
     )
     await keepers.start(spec)
     ended = await keepers.wait(spec.directory)
@@ -276,7 +274,7 @@ async def test_being_told_to_stop_and_not_going_is_ended(
     spec = make_spec(
         sh="trap '' INT TERM; echo here; while :; do echo noise; sleep 0.05; done",
         stdin="pipe",
-        limits={"term_grace_s": 0.3, "done_grace_s": None},
+        limits={"term_grace": 0.3, "done_grace": None},
     )
     await keepers.start(spec)
     await first_line(keepers, spec)
@@ -288,7 +286,7 @@ async def test_being_told_to_stop_and_not_going_is_ended(
 async def test_who_leaves_when_told_to_stop_leaves_by_itself(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
-    spec = make_spec(sh="read x; exit 3", stdin="pipe", limits={"term_grace_s": 30})
+    spec = make_spec(sh="read x; exit 3", stdin="pipe", limits={"term_grace": 30})
     await keepers.start(spec)
     await keepers.write(spec.directory, 1, "stop\n", stops=True)
     ended = await keepers.wait(spec.directory)
@@ -300,7 +298,7 @@ async def test_new_input_after_done_asks_for_more_work(keepers: ProcessKeepers, 
         sh="echo done; read x; sleep 1; echo $x; exit 7",
         done_pattern="^done$",
         stdin="pipe",
-        limits={"done_grace_s": 0.8},
+        limits={"done_grace": 0.8},
     )
     await keepers.start(spec)
     await first_line(keepers, spec)
@@ -356,7 +354,7 @@ async def test_a_program_that_closed_its_stdin_lives_on(keepers: ProcessKeepers,
 async def test_a_keeper_that_slept_itself_does_not_blame_the_run(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
-    spec = make_spec(sh="echo up; read x; exit 3", stdin="pipe", limits={"idle_s": 2.0})
+    spec = make_spec(sh="echo up; read x; exit 3", stdin="pipe", limits={"idle": 2.0})
     await keepers.start(spec)
     await first_line(keepers, spec)
     keeper = keeper_of(spec)

@@ -39,7 +39,7 @@ async def test_sixty_megabytes_neither_fill_memory_nor_lose_the_result(
         "os.write(1, b'{\"type\": \"result\"}\\n')\nopen('all-said', 'w').close()\ninput()"
     )
     spec = make_spec(
-        py=flood, stdin="pipe", limits={"output_bytes": 8 * MIB}, secrets=("not-in-there", "neither-this")
+        py=flood, stdin="pipe", limits={"output": 8 * MIB}, secrets=("not-in-there", "neither-this")
     )
     await keepers.start(spec)
     keeper, memory, used = keeper_of(spec), 0, 0.0
@@ -63,7 +63,7 @@ async def test_a_reader_that_is_overtaken_sees_one_line_about_what_is_missing(
     keepers: ProcessKeepers, make_spec: MakeSpec
 ) -> None:
     spec = make_spec(
-        sh="seq 1 5000; read x; seq 5001 40000; echo the end", stdin="pipe", limits={"output_bytes": 40_000}
+        sh="seq 1 5000; read x; seq 5001 40000; echo the end", stdin="pipe", limits={"output": 40_000}
     )
     await keepers.start(spec)
     lines = []
@@ -92,7 +92,7 @@ async def test_the_line_that_said_done_survives_any_noise_after_it(
     spec = make_spec(
         sh="seq 1 9999; echo RESULT first; seq 1 9999; echo RESULT last; seq 1 9999",
         done_pattern="^RESULT",
-        limits={"output_bytes": 20_000},
+        limits={"output": 20_000},
     )
     await keepers.start(spec)
     texts = await text_of(keepers, spec)

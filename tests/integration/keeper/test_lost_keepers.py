@@ -58,7 +58,7 @@ def _request(tmp_path: Path, agent: Agent, **options: object) -> tuple[AgentRequ
         agent.invocation(request),
         run_id=f"run_{uuid4().hex}",
         env={"PATH": "/usr/bin:/bin"},
-        limits=replace(Limits(), hard_s=60.0, done_grace_s=60.0, term_grace_s=60.0),
+        limits=replace(Limits(), hard=60.0, done_grace=60.0, term_grace=60.0),
     )
     return request, spec
 

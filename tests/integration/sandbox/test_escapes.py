@@ -198,7 +198,7 @@ async def test_ending_it_takes_its_own_time_to_clean_up_and_nothing_stays(
 ) -> None:
     spec = contained(
         sh="trap 'echo asked > asked; exit 7' TERM; (setsid sleep 300 &) ; echo up; while :; do sleep 0.05; done",
-        limits={"term_grace_s": 20.0},
+        limits={"term_grace": 20.0},
     )
     await keepers.start(spec)
     async for line in keepers.follow(spec.directory):
@@ -219,7 +219,7 @@ async def test_a_signal_that_asks_politely_reaches_the_program(
         "print('up', flush=True)\n"
         "while True: time.sleep(0.05)\n",
         interrupt="SIGINT",
-        limits={"term_grace_s": 20.0},
+        limits={"term_grace": 20.0},
     )
     await keepers.start(spec)
     async for _ in keepers.follow(spec.directory):

@@ -35,7 +35,7 @@ def the_budget_is_never_exceeded(watch: Watch, name: str, changes: tuple[Change,
         agent = change.kind is Run and change.after.role in AGENT_ROLES
         if agent and change.before.state is RunState.QUEUED and change.after.state is RunState.RUNNING:
             plan = watch.all(Plan)[change.after.plan_id]
-            limit = plan.policy.max_cost_micros
+            limit = plan.policy.max_cost
             if limit is not None and (plan.spent_micros >= limit or plan.unknown_costs):
                 yield f"{name} starts {change.id} with {plan.spent_micros} of {limit} spent"
 
@@ -173,7 +173,7 @@ def _expected(watch: Watch, run: Run) -> int:
     same = [one for one in ended if run.model and one.model == run.model]
     newest = sorted(same or ended, key=lambda one: (one.ended_at, one.id))[-20:]
     costs = [one.cost_micros for one in newest if one.cost_micros]
-    return max(math.ceil(sum(costs) / max(len(costs), 1)), plan.policy.reserve_run_cost_micros or 0)
+    return max(math.ceil(sum(costs) / max(len(costs), 1)), plan.policy.reserve_per_run or 0)
 
 
 @on_effect("cost")
@@ -188,7 +188,7 @@ def all_of_them_stop_at_the_cap(watch: Watch, about: Mapping[str, Any]) -> Probl
         for one in watch.all(Run).values()
         if (one.plan_id, one.host_id) == where and one.state is RunState.RUNNING
     ]
-    limit, caps = plan.policy.max_cost_micros, _caps(plan)
+    limit, caps = plan.policy.max_cost, _caps(plan)
     total = plan.spent_micros + sum(watch.told.get(one.id, 0) for one in beside)
     if limit is None or total < limit or watch.full.get(where, (now, caps))[1] != caps:
         watch.full.pop(where, None)

@@ -33,10 +33,10 @@ def as_prompt(trouble: Trouble, asked: Submission) -> Submission:
         task = replace(task, acceptance=())
     rounds = RoundsPolicy(
         max=chance.choice((1, 2, 3, 5)),
-        sleep_s=chance.choice((0.0, 5.0, 20.0)),
+        sleep=chance.choice((0.0, 5.0, 20.0)),
         until=chance.choice(("auto", "green", "quiet")),
         unchanged=chance.choice((1, 2)),
-        stop_after_s=chance.choice((None, None, 40.0, 150.0)),
+        stop_after=chance.choice((None, None, 40.0, 150.0)),
     )
     return replace(
         asked,

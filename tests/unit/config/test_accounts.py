@@ -33,7 +33,7 @@ def problems(text: str, level: Level = Level.USER) -> str:
 
 def test_accounts_are_read_in_their_order_apart_from_the_options() -> None:
     settled = resolve([from_toml(TWO, "config.toml", Level.USER)])
-    assert settled.policy().agent_options == {"claude": {"max_turns": 9}}
+    assert settled.policy().agents == {"claude": {"max_turns": 9}}
     assert accounts(settled.values.accounts, ENV, settled.origins) == {
         "claude": (
             Account(name="work", home="/home/me/.claude-work"),

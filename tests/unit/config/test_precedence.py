@@ -203,7 +203,7 @@ def test_what_a_sandbox_lets_through_is_a_whole_path(path: str) -> None:
 def test_without_any_layer_the_defaults_are_those_of_the_model() -> None:
     settled = resolve([])
     assert settled.policy() == Policy()
-    assert settled.values.limits.output == Limits().output_bytes
+    assert settled.values.limits.output == Limits().output
     assert settled.gates == ()
     assert {settled.origin(key) for key in settings()} == {"default"}
 
@@ -220,7 +220,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         fix_cycles=0,
         parallel_gates=1,
         wait_for_limits=False,
-        longest_wait_s=60.0,
+        longest_wait=60.0,
         latest_resume="01:00",
         fallback=("a",),
         allow_unverified=True,
@@ -232,7 +232,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         dependencies="d1",
         dependency_files=("a",),
         setup="s1",
-        setup_timeout_s=60,
+        setup_timeout=60,
         copy_files=("a",),
         gate_files=("a",),
         installed_gates=("a",),
@@ -246,22 +246,22 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         review=ReviewPolicy(
             mode="risky", agent="a1", model="m1", max_turns=1, max_share=10, lines=1, paths=("a",)
         ),
-        rounds=RoundsPolicy(max=1, sleep_s=1, until="green", unchanged=1, stop_after_s=3600),
+        rounds=RoundsPolicy(max=1, sleep=1, until="green", unchanged=1, stop_after=3600),
         allowed_commands=("a *",),
-        answer_within_s=60.0,
+        answer_within=60.0,
         environment=("A",),
         environment_plain=("A",),
-        limits=Limits(hard_s=60, idle_s=60, done_grace_s=1, output_bytes=1024 * 1024, term_grace_s=1),
-        max_cost_micros=1_500_000,
-        max_run_cost_micros=1_500_000,
-        max_task_cost_micros=2_500_000,
-        max_loop_cost_micros=2_500_000,
-        max_project_cost_micros=4_500_000,
-        max_day_cost_micros=3_500_000,
-        reserve_run_cost_micros=1_500_000,
+        limits=Limits(hard=60, idle=60, done_grace=1, output=1024 * 1024, term_grace=1),
+        max_cost=1_500_000,
+        max_cost_per_run=1_500_000,
+        max_cost_per_task=2_500_000,
+        max_cost_per_loop=2_500_000,
+        max_cost_per_project=4_500_000,
+        max_cost_per_day=3_500_000,
+        reserve_per_run=1_500_000,
         prices=("m 1 2",),
-        host_lost_after_s=11,
-        agent_options={"claude": {"binary": "b1"}},
+        host_lost_after=11,
+        agents={"claude": {"binary": "b1"}},
     )
 
 
@@ -272,7 +272,7 @@ def test_the_options_of_an_agent_are_combined_one_by_one() -> None:
             from_environment({"LOOPWRIGHT_AGENTS__CLAUDE__MAX_TURNS": "9"}),
         ]
     )
-    assert settled.policy().agent_options == {"claude": {"binary": "x", "max_turns": 9}}
+    assert settled.policy().agents == {"claude": {"binary": "x", "max_turns": 9}}
 
 
 def test_the_gates_of_a_plan_replace_those_of_the_project() -> None:

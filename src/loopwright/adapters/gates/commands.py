@@ -109,15 +109,13 @@ class CommandGate:
             env=dict(request.env),
             home=request.home,
             limits=Limits(
-                hard_s=sum(
-                    _runs(request, command) * (command.timeout_s + each) for command in request.commands
-                )
+                hard=sum(_runs(request, command) * (command.timeout_s + each) for command in request.commands)
                 + _GRACE_S,
                 # Each command has its own limit, and a long silent build is no sign of death.
-                idle_s=None,
-                done_grace_s=None,
-                output_bytes=max(Limits().output_bytes, (kept + 64 * 1024) * count),
-                term_grace_s=self._term_grace_s + 2.0,
+                idle=None,
+                done_grace=None,
+                output=max(Limits().output, (kept + 64 * 1024) * count),
+                term_grace=self._term_grace_s + 2.0,
             ),
             stdin="pipe" if secrets else "null",
             stdin_data=f"{json.dumps(secrets)}\n" if secrets else "",

@@ -33,7 +33,7 @@ def setup_command(policy: Policy) -> GateCommand | None:
     own = policy.setup or ""
     if install := install_step(policy):
         own = f"{install} && {{\n{own}\n}}" if own else install
-    return GateCommand(name="setup", command=own, timeout_s=policy.setup_timeout_s) if own else None
+    return GateCommand(name="setup", command=own, timeout_s=policy.setup_timeout) if own else None
 
 
 def setup_settings(policy: Policy) -> tuple[str, ...]:

@@ -12,12 +12,12 @@ from loopwright.core.values.policy import Policy
 
 CAPS: Final[Mapping[str, str]] = MappingProxyType(
     {
-        "max_cost_per_run": "max_run_cost_micros",
-        "max_cost_per_task": "max_task_cost_micros",
-        "max_cost": "max_cost_micros",
-        "max_cost_per_loop": "max_loop_cost_micros",
-        "max_cost_per_project": "max_project_cost_micros",
-        "max_cost_per_day": "max_day_cost_micros",
+        "max_cost_per_run": "max_cost_per_run",
+        "max_cost_per_task": "max_cost_per_task",
+        "max_cost": "max_cost",
+        "max_cost_per_loop": "max_cost_per_loop",
+        "max_cost_per_project": "max_cost_per_project",
+        "max_cost_per_day": "max_cost_per_day",
     }
 )
 """Each setting with the name that a policy has for it. The first one that is reached is named: a day ends by itself."""
@@ -176,7 +176,7 @@ def allowance(these: Caps, *, expected: int = 0) -> int | None:
 
 def over_budget(plan: Plan) -> Over | None:
     """Say why a plan may spend no more, as far as the plan alone tells."""
-    limit = plan.policy.max_cost_micros
+    limit = plan.policy.max_cost
     if limit is not None and plan.spent_micros >= limit:
         return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
     if has_caps(plan.policy) and plan.unknown_costs:

@@ -60,7 +60,7 @@ def tries(plan: Plan, task: Task) -> int:
 
 def deadline(plan: Plan) -> datetime | None:
     """Return when the time of a loop is over."""
-    seconds = plan.policy.rounds.stop_after_s
+    seconds = plan.policy.rounds.stop_after
     if not plan.policy.rounds.on or seconds is None or plan.executed_at is None:
         return None
     return plan.executed_at + timedelta(seconds=seconds)
@@ -126,7 +126,7 @@ def after_red(
         return stop(Stop.ROUNDS)
     if isinstance(after, GiveUp):
         return after, None
-    at = now + timedelta(seconds=rounds.sleep_s) if judged else after.at
+    at = now + timedelta(seconds=rounds.sleep) if judged else after.at
     if is_late(plan, at):
         return stop(Stop.TIME)
     following = Again(at=at, attempts=after.attempts, call_failures=after.call_failures, races=after.races)
@@ -143,7 +143,7 @@ def following(plan: Plan, last: Last) -> datetime | Stop:
         return Stop.GREEN
     if last.left < 1:
         return Stop.ROUNDS
-    at = last.at + timedelta(seconds=rounds.sleep_s)
+    at = last.at + timedelta(seconds=rounds.sleep)
     return Stop.TIME if is_late(plan, at) else at
 
 
@@ -161,5 +161,5 @@ def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
         Stop.SETTLED: "The gate is green, and there was nothing more to change." if green else f"{there}.",
         Stop.UNCHANGED: f"Nothing changed in the last {last} (rounds.unchanged).",
         Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}){end}.",
-        Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after_s or 0:g} s).",
+        Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after or 0:g} s).",
     }[stop]

@@ -53,11 +53,11 @@ class ConfiguredRunner:
 class Limits:
     """When a run is ended by the keeper even if nobody watches. None switches a limit off."""
 
-    hard_s: float | None = 3600.0
-    idle_s: float | None = 1800.0
-    done_grace_s: float | None = 60.0
-    output_bytes: int = 64 * 1024 * 1024
-    term_grace_s: float = 5.0
+    hard: float | None = 3600.0
+    idle: float | None = 1800.0
+    done_grace: float | None = 60.0
+    output: int = 64 * 1024 * 1024
+    term_grace: float = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,13 +86,13 @@ class RoundsPolicy:
     on: bool = False
     """Whether the plan is such a loop."""
     max: int = 10
-    sleep_s: float = 10.0
+    sleep: float = 10.0
     """How long it sleeps after a round."""
     until: str = "auto"
     """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""
     unchanged: int = 2
     """After so many rounds in a row that changed nothing it stops."""
-    stop_after_s: float | None = None
+    stop_after: float | None = None
     """No round begins later than this after the first one."""
 
 
@@ -120,7 +120,7 @@ class Policy:
     permission_mode: str = "auto"
     allowed_commands: tuple[str, ...] = ()
     """Commands that agents may run without asking."""
-    answer_within_s: float | None = 86400.0
+    answer_within: float | None = 86400.0
     """How long a question waits for its answer."""
     parallel: int = 2
     max_attempts: int = 3
@@ -144,7 +144,7 @@ class Policy:
     dependency_files: tuple[str, ...] = ()
     """More files that decide what it installs."""
     setup: str | None = None
-    setup_timeout_s: float = 900.0
+    setup_timeout: float = 900.0
     copy_files: tuple[str, ...] = ()
     gate_files: tuple[str, ...] = ()
     """More files that steer the gate; a pattern that begins with `!` takes files out."""
@@ -172,25 +172,25 @@ class Policy:
     environment_plain: tuple[str, ...] = ()
     """Those whose values are no secrets: they are stored with the plan."""
     limits: Limits = field(default_factory=Limits)
-    max_cost_micros: int | None = None
+    max_cost: int | None = None
     """What the plan may cost."""
-    max_run_cost_micros: int | None = None
-    max_task_cost_micros: int | None = None
-    max_loop_cost_micros: int | None = None
+    max_cost_per_run: int | None = None
+    max_cost_per_task: int | None = None
+    max_cost_per_loop: int | None = None
     """What all plans of the loop may cost together."""
-    max_project_cost_micros: int | None = None
+    max_cost_per_project: int | None = None
     """What all plans of the project may cost together."""
-    max_day_cost_micros: int | None = None
+    max_cost_per_day: int | None = None
     """What all plans of the project may cost on one day, by UTC."""
-    reserve_run_cost_micros: int | None = 500_000
+    reserve_per_run: int | None = 500_000
     """What is kept free of these at least for an agent that runs without a limit of its own."""
     prices: tuple[str, ...] = ()
     """More prices of models, as `core.policy.prices.read_price` takes them."""
-    host_lost_after_s: float = 120.0
-    agent_options: Mapping[str, Any] = field(default_factory=dict)
+    host_lost_after: float = 120.0
+    agents: Mapping[str, Any] = field(default_factory=dict)
     wait_for_limits: bool = True
     """Off: the loop pauses where it would have to wait for an account."""
-    longest_wait_s: float | None = 604800.0
+    longest_wait: float | None = 604800.0
     latest_resume: str | None = None
     """An hour of the day, by UTC: what could go on only after the next one pauses."""
     fallback: tuple[str, ...] = ()

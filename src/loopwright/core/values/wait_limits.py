@@ -12,8 +12,8 @@ HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
 def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: datetime) -> str:
     """Say by which setting a wait that began at `since` takes too long; empty when it does not."""
     last = max(until or now, now)
-    if policy.longest_wait_s is not None:
-        longest = timedelta(seconds=policy.longest_wait_s)
+    if policy.longest_wait is not None:
+        longest = timedelta(seconds=policy.longest_wait)
         if max(last - now, now - since) > longest:
             return "longer than `longest_wait`"
     if policy.latest_resume is not None and last > _next(policy.latest_resume, since):

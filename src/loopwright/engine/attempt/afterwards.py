@@ -110,7 +110,7 @@ class Afterwards:
 
     def _can(self) -> frozenset[str]:
         agent = self.world.agent(self.run.agent or self.rows.attempt.agent)
-        return able(agent, self.rows.plan.policy.agent_options.get(agent.name, {}))
+        return able(agent, self.rows.plan.policy.agents.get(agent.name, {}))
 
     def _speaks_for_itself(self) -> bool:
         """Say whether there is work that is judged although its agent does not claim it.

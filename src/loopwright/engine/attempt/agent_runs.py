@@ -116,7 +116,7 @@ async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started |
     earlier = [one for one in runs if one.id != run.id and one.started_at]
     before = earlier[0] if earlier else None
     agent = world.agent(run.agent or attempt.agent)
-    options = plan.policy.agent_options.get(agent.name, {})
+    options = plan.policy.agents.get(agent.name, {})
     can = able(agent, options)
     # Another agent's conversation is none that this one could go on with, nor one that another account's home has.
     same = before is not None and (before.agent, before.account) == (run.agent, drawn)

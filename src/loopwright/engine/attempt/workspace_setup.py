@@ -40,7 +40,7 @@ async def set_up(
     sha, path = need(rows.attempt.base_sha, "a base"), Path(need(rows.attempt.workspace, "a workspace"))
     label, named, ready = f"setup_{sha}", f"dependencies_{sha}", False
     if text := rows.plan.policy.dependencies:
-        command = GateCommand(name="dependencies", command=text, timeout_s=rows.plan.policy.setup_timeout_s)
+        command = GateCommand(name="dependencies", command=text, timeout_s=rows.plan.policy.setup_timeout)
 
         async def install() -> Failed | None:
             return await _command(world, rows, command, interrupt, named, fence=fence, again=again)

@@ -53,7 +53,7 @@ def caps(
             "max_cost": theirs.id == plan.id,
         }
         held = so_far = world.ledger.so_far(other.id)
-        if reserve and theirs.policy.max_run_cost_micros is not None:
+        if reserve and theirs.policy.max_cost_per_run is not None:
             held = max(other.max_cost_micros or 0, so_far)
         elif reserve:
             rest = max(0, reservations.of(theirs, other) - so_far)
@@ -97,7 +97,7 @@ def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
 
     What ends one of them wakes it, and so does a person who sets other limits; a new day does without either.
     """
-    daily = plan.policy.max_day_cost_micros is not None
+    daily = plan.policy.max_cost_per_day is not None
     return {"wait_reason": budget.WAITS, "wake_at": budget.next_day(tx.now()) if daily else None}
 
 
@@ -120,7 +120,7 @@ def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
 
 
 def _spent_on_task(tx: Tx, plan: Plan, run: Run) -> Counter[str]:
-    if plan.policy.max_task_cost_micros is None or run.task_id is None:
+    if plan.policy.max_cost_per_task is None or run.task_id is None:
         return Counter()
     ended = tx.find(Run, task_id=run.task_id, role=AGENT_ROLES)
     return Counter({"max_cost_per_task": sum(one.cost_micros or 0 for one in ended)})
@@ -129,9 +129,9 @@ def _spent_on_task(tx: Tx, plan: Plan, run: Run) -> Counter[str]:
 def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
     """Return the plans whose costs count together, for the caps that are set."""
     found: dict[str, list[Plan]] = {}
-    if plan.policy.max_loop_cost_micros is not None:
+    if plan.policy.max_cost_per_loop is not None:
         found["max_cost_per_loop"] = tx.find(Plan, loop_id=plan.loop_id)
-    if plan.policy.max_project_cost_micros is not None:
+    if plan.policy.max_cost_per_project is not None:
         found["max_cost_per_project"] = tx.find(Plan, project_id=plan.project_id)
     return found
 
@@ -141,7 +141,7 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
     for setting, plans in _together(tx, plan).items():
         if any(one.unknown_costs for one in plans):
             return nobody_knows(setting)
-    if plan.policy.max_day_cost_micros is not None:
+    if plan.policy.max_cost_per_day is not None:
         project = need(tx.get(Project, plan.project_id), "the project")
         if budget.spent_today(project, tx.now())[1]:
             return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
@@ -165,7 +165,7 @@ def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
 def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
     """Return what the dearest of the tasks that are being worked on has cost."""
     going = {one.id for one in tx.find(Task, plan_id=plan.id, status=TaskState.RUNNING)}
-    if plan.policy.max_task_cost_micros is None or not going:
+    if plan.policy.max_cost_per_task is None or not going:
         return Counter()
     costs: Counter[str] = Counter()
     for run in tx.find(Run, plan_id=plan.id, task_id=going, role=AGENT_ROLES):

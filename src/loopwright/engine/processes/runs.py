@@ -80,7 +80,7 @@ def agent_spec(
     home: HomeView | None = None,
 ) -> RunSpec:
     """Return how the process of an agent is to be kept."""
-    grace = [one for one in (invocation.done_grace_s, limits.done_grace_s) if one is not None]
+    grace = [one for one in (invocation.done_grace_s, limits.done_grace) if one is not None]
     return RunSpec(
         run_id=run_id,
         directory=request.run_directory,
@@ -89,7 +89,7 @@ def agent_spec(
         env=env,
         stdin=invocation.stdin,
         stdin_data=invocation.stdin_data,
-        limits=replace(limits, done_grace_s=min(grace, default=None)),
+        limits=replace(limits, done_grace=min(grace, default=None)),
         done_pattern=invocation.done_pattern,
         interrupt=invocation.interrupt,
         activity_paths=(request.workspace,),
@@ -155,7 +155,7 @@ async def drive_agent(
                 await keepers.write(spec.directory, n, text)
         if words:
             with suppress(TimeoutError):
-                async with asyncio.timeout(spec.limits.term_grace_s):
+                async with asyncio.timeout(spec.limits.term_grace):
                     await keepers.wait(spec.directory)
         await keepers.end(spec.directory)
 

@@ -87,9 +87,9 @@ def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> Non
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
     tx.update(Project, plan.project_id, unknown_costs=0)
     told = {plan.id}
-    if "max_loop_cost_micros" in limits:
+    if "max_cost_per_loop" in limits:
         told |= {one.id for one in tx.find(Plan, loop_id=plan.loop_id)}
-    if "max_project_cost_micros" in limits:
+    if "max_cost_per_project" in limits:
         told |= {one.id for one in tx.find(Plan, project_id=plan.project_id)}
     for one in tx.find(Plan, id=told):
         if one.unknown_costs:

@@ -109,7 +109,7 @@ def _settled(tx: Tx, plan: Plan, attempt: Attempt, run: Run, asking: Asking) -> 
 
 
 def _new(tx: Tx, ids: Ids, plan: Plan, run: Run, asking: Asking) -> Question:
-    within, now = plan.policy.answer_within_s, tx.now()
+    within, now = plan.policy.answer_within, tx.now()
     question = Question(
         id=ids(Kind.QUESTION),
         project_id=plan.project_id,

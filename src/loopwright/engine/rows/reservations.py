@@ -24,7 +24,7 @@ class Reservations:
 
     def of(self, plan: Plan, run: Run) -> int:
         """Return what a run that nothing else is known of will probably cost, in millionths of a dollar."""
-        return expected(self._costs(plan, run), least=plan.policy.reserve_run_cost_micros)
+        return expected(self._costs(plan, run), least=plan.policy.reserve_per_run)
 
     def _costs(self, plan: Plan, run: Run) -> tuple[int, ...]:
         kind = (plan.project_id, run.agent, run.role, run.model)

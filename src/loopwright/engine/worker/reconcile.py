@@ -297,6 +297,6 @@ def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
         if attempt.interrupt != "cancel" and _loop_of(tx, attempt.plan_id).state is not LoopState.RUNNING:
             continue
         plan = need(tx.get(Plan, attempt.plan_id), "the plan")
-        if now - seen > timedelta(seconds=plan.policy.host_lost_after_s):
+        if now - seen > timedelta(seconds=plan.policy.host_lost_after):
             lost.append(attempt)
     return lost

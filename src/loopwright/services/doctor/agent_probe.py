@@ -56,7 +56,7 @@ _OTHER_WAY: Final[Mapping[str, tuple[str, str, str]]] = {
     "codex": ("protocol", "exec", 'try it without its app server: `protocol = "exec"` in [agents.codex]')
 }
 """Agents that can be run in another way, where the usual one does not work: the option, its value, and the words."""
-_LIMITS: Final = Limits(hard_s=120.0, idle_s=60.0, done_grace_s=10.0)
+_LIMITS: Final = Limits(hard=120.0, idle=60.0, done_grace=10.0)
 
 
 def probe(name: str, settings: Settings, account: str | None = None, model: str | None = None) -> Finding:
@@ -113,7 +113,7 @@ def _to_do(name: str, failure: Failure | None, settings: Settings) -> str:
     login = LOGIN.get(name, "log in with the agent's own program")
     said = _TO_DO[failure].format(login=login) if failure in _TO_DO else ""
     option, value, instead = _OTHER_WAY.get(name, ("", "", ""))
-    taken = settings.policy().agent_options.get(name, {}).get(option) == value
+    taken = settings.policy().agents.get(name, {}).get(option) == value
     return f"{said}; or {instead}" if instead and failure in _NOT_BEGUN and not taken else said
 
 
@@ -145,7 +145,7 @@ async def _turn(
         model=model or policy.model,
         permissions=Permissions(access=Access.READ_ONLY),
         contained=sandbox.level is not Containment.NONE,
-        options=policy.agent_options.get(name, {}),
+        options=policy.agents.get(name, {}),
     )
     known = accounts(settings, os.environ)
     drawn = accounts_of_runs.account(known, name, account or usual(known, name))
@@ -159,7 +159,7 @@ async def _turn(
         invocation,
         run_id=run_id,
         env=env,
-        limits=replace(_LIMITS, term_grace_s=policy.limits.term_grace_s),
+        limits=replace(_LIMITS, term_grace=policy.limits.term_grace),
         secrets=(
             *secrets_of(os.environ, env, policy.environment),
             *(env[name] for name in drawn.variables),

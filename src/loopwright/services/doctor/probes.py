@@ -84,7 +84,7 @@ class FoundAgent:
 def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = ()) -> FoundAgent:
     """Look at an agent's options and for its program, as a run with one of these models would; nothing is run."""
     policy = settings.policy()
-    options = policy.agent_options.get(name, {})
+    options = policy.agents.get(name, {})
     try:
         agent = registry.agent(name)
     except UserError as unknown:
@@ -114,7 +114,7 @@ def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
     given = settings.values.environment
     handed_over = {name: os.environ[name] for name in given if name in os.environ}
     secrets = secrets_of(os.environ, handed_over, given)
-    for option, value in settings.policy().agent_options.get(name, {}).items():
+    for option, value in settings.policy().agents.get(name, {}).items():
         said = json.dumps(value, ensure_ascii=False, default=str)
         if redacted(said, secrets) != said:
             key = f"agents.{name}.{option}"
@@ -147,7 +147,7 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
             run_directory=Path("/run"),
             model=model,
             permissions=Permissions(access=access_of(policy.permission_mode, contained=False)),
-            options=policy.agent_options.get(agent.name, {}),
+            options=policy.agents.get(agent.name, {}),
         )
     )
 

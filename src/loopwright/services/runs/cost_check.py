@@ -80,7 +80,7 @@ def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _
     if review.mode != "off":
         at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
     for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
-        can = able(registry.agent(agent), policy.agent_options.get(agent, {}))
+        can = able(registry.agent(agent), policy.agents.get(agent, {}))
         if "cost" in can:
             continue
         if "usage" not in can:

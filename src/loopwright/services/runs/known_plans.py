@@ -24,8 +24,8 @@ from loopwright.ports import Mark
 
 _STORED: Final[Mapping[str, str]] = {
     **CAPS,
-    "rounds.sleep": "rounds.sleep_s",
-    "rounds.stop_after": "rounds.stop_after_s",
+    "rounds.sleep": "rounds.sleep",
+    "rounds.stop_after": "rounds.stop_after",
 }
 """Where a policy keeps the value of a flag under another name."""
 

@@ -34,7 +34,7 @@ _OF_PLAN: Final = "plan "
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
     """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
     # What is stored with the plan are the options of all agents, whoever works on it.
-    for name in settings.policy().agent_options:
+    for name in settings.policy().agents:
         if secret := secret_option(name, settings):
             problem, hint = secret
             raise BadConfig(problem, hint=hint)
@@ -262,8 +262,7 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
     free = [
         name
         for name in dict.fromkeys(names)
-        if name in known
-        and KEEPING.isdisjoint(able(registry.agent(name), policy.agent_options.get(name, {})))
+        if name in known and KEEPING.isdisjoint(able(registry.agent(name), policy.agents.get(name, {})))
     ]
     if not free and not unasked:
         return ()

@@ -23,7 +23,7 @@ NOVELTY: Final = "novelty"
 ASKED_FOR: Final = "command:make dist"
 """The key of what the behaviour `permission` asks leave for."""
 
-LIMITS: Final = Limits(hard_s=75.0, idle_s=60.0, done_grace_s=40.0, term_grace_s=10.0)
+LIMITS: Final = Limits(hard=75.0, idle=60.0, done_grace=40.0, term_grace=10.0)
 """Of a behaviour that should come to its end long before them, even on a machine that does much else. Who needs one of
 them to come to its end is known by how it was ended."""
 
@@ -124,7 +124,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "huge_output": Behaviour(
             says="Twenty megabytes of output do not bury the end.",
             # The one that takes seconds by itself, and many times that on a busy machine.
-            limits=replace(LIMITS, hard_s=150.0),
+            limits=replace(LIMITS, hard=150.0),
             expected=replace(_DONE, at_most_s=120.0, prints=20_000_000),
         ),
         "overload_then_done": Behaviour(
@@ -136,7 +136,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         ),
         "done_then_hang": Behaviour(
             says="It says done and never leaves: it is ended, and its word counts.",
-            limits=replace(LIMITS, done_grace_s=0.3, term_grace_s=0.5),
+            limits=replace(LIMITS, done_grace=0.3, term_grace=0.5),
             expected=Expected(claimed=True, makes=("made.txt",), ended_by=("done_hang",)),
         ),
         "permission": Behaviour(
@@ -176,14 +176,14 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "ignores_sigint": Behaviour(
             says="It does not listen when it is stopped: it is ended all the same.",
             stop="when working",
-            limits=replace(LIMITS, term_grace_s=0.3),
+            limits=replace(LIMITS, term_grace=0.3),
             expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",), code=-SIGKILL),
         ),
         "stopped_after_done": Behaviour(
             says="It is stopped when its turn is over already: no word is sent to one that no longer listens.",
             plays="done_then_hang",
             stop="when done",
-            limits=replace(LIMITS, term_grace_s=0.3),
+            limits=replace(LIMITS, term_grace=0.3),
             expected=Expected(
                 claimed=None, failures=(Failure.CANCELLED,), ended_by=("asked",), wordless=True
             ),
@@ -197,13 +197,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "crash_mid_write": _fails(Failure.CRASH, "It dies in the middle of a line.", code=-SIGKILL),
         "hang": Behaviour(
             says="It shows no sign of life: it is ended.",
-            limits=replace(LIMITS, idle_s=0.5, term_grace_s=0.3),
+            limits=replace(LIMITS, idle=0.5, term_grace=0.3),
             expected=Expected(failures=(Failure.HANG,), ended_by=("idle",)),
         ),
         "deadline": Behaviour(
             says="It works for longer than it may: it is ended.",
             plays="interrupt",
-            limits=replace(LIMITS, hard_s=1.0, term_grace_s=0.3),
+            limits=replace(LIMITS, hard=1.0, term_grace=0.3),
             expected=Expected(failures=(Failure.TIMEOUT,), ended_by=("deadline",)),
         ),
         "missing": Behaviour(

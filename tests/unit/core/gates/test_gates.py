@@ -35,7 +35,7 @@ def test_the_same_command_runs_once_in_the_place_and_with_the_limits_it_had_firs
 
 
 def test_setup_comes_before_the_first_check_with_its_own_time_limit() -> None:
-    owner = plan(policy=Policy(setup="make deps", setup_timeout_s=42))
+    owner = plan(policy=Policy(setup="make deps", setup_timeout=42))
     assert with_setup(owner, (LINT,)) == (GateCommand(name="setup", command="make deps", timeout_s=42), LINT)
 
 

@@ -22,12 +22,12 @@ from loopwright.core.values.states import PlanState
 
 NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
 ALL = Policy(
-    max_run_cost_micros=10,
-    max_task_cost_micros=20,
-    max_cost_micros=30,
-    max_loop_cost_micros=33,
-    max_project_cost_micros=36,
-    max_day_cost_micros=40,
+    max_cost_per_run=10,
+    max_cost_per_task=20,
+    max_cost=30,
+    max_cost_per_loop=33,
+    max_cost_per_project=36,
+    max_cost_per_day=40,
 )
 
 
@@ -52,7 +52,7 @@ def plan(policy: Policy, **facts: int) -> Plan:
 def test_only_caps_that_are_set_are_caps() -> None:
     assert not has_caps(Policy())
     assert caps(Policy(), {"max_cost": 5}) == ()
-    assert has_caps(Policy(max_day_cost_micros=1))
+    assert has_caps(Policy(max_cost_per_day=1))
     assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 33, 36, 40]
 
 
@@ -152,7 +152,7 @@ def test_while_others_run_there_must_be_enough_for_a_whole_run() -> None:
     assert allowance(caps(ALL, {}, {"max_cost": 20})) == 10
     assert allowance(caps(ALL, {}, {"max_cost": 21})) == 0, "it waits until they have ended"
     assert allowance(caps(ALL, {"max_cost": 25})) == 5, "with nobody to wait for, it takes what there is"
-    whole = Policy(max_cost_micros=30)
+    whole = Policy(max_cost=30)
     assert allowance(caps(whole, {}, {"max_cost": 29})) == 1, "without a cap on runs nobody needs all of it"
     assert allowance(caps(whole, {}, {"max_cost": 30})) == 0
 
@@ -162,7 +162,7 @@ def test_a_plan_is_over_its_budget_when_that_is_spent_or_cannot_be_counted() -> 
     over = over_budget(plan(ALL, spent_micros=30))
     assert over is not None
     assert "$0.00003 of $0.00003" in over.why
-    unknown = over_budget(plan(Policy(max_task_cost_micros=1), unknown_costs=1))
+    unknown = over_budget(plan(Policy(max_cost_per_task=1), unknown_costs=1))
     assert unknown is not None
     assert "nobody knows what a run has cost" in unknown.why
     assert "`loopwright resume plan_1 --max-cost-per-task AMOUNT`" in unknown.reason("plan_1")
@@ -179,14 +179,14 @@ def test_a_day_ends_at_midnight_by_utc() -> None:
 
 
 def test_what_others_will_probably_cost_is_kept_free_but_not_withheld() -> None:
-    policy = Policy(max_cost_micros=30)
+    policy = Policy(max_cost=30)
     assert allowance(caps(policy, {}, {}, {"max_cost": 20}), expected=10) == 30
     assert allowance(caps(policy, {}, {}, {"max_cost": 21}), expected=10) == 0, (
         "it waits until they have ended"
     )
     assert allowance(caps(policy, {"max_cost": 25}), expected=10) == 5, "alone it takes what there is"
     assert allowance(caps(policy, {}, {"max_cost": 5}, {"max_cost": 15}), expected=10) == 25
-    each = replace(policy, max_run_cost_micros=12)
+    each = replace(policy, max_cost_per_run=12)
     assert allowance(caps(each, {}, {}, {"max_cost": 18}), expected=30) == 12, (
         "its own limit goes before a guess"
     )

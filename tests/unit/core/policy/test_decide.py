@@ -315,7 +315,7 @@ def test_a_pause_with_an_end_is_over_then_and_not_before(state: LoopState) -> No
 
 @pytest.mark.capability("C075")
 def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start() -> None:
-    policy = Policy(max_cost_micros=2 * MICROS)
+    policy = Policy(max_cost=2 * MICROS)
     spent = front(ready=(task(),), policy=policy, spent_micros=2 * MICROS)
     (pause,) = decided(spent).decisions
     assert isinstance(pause, PauseLoop)
@@ -328,19 +328,19 @@ def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start() -> Non
 
 
 def test_below_its_budget_a_plan_goes_on() -> None:
-    scene = front(ready=(task(),), policy=Policy(max_cost_micros=MICROS), spent_micros=MICROS - 1)
+    scene = front(ready=(task(),), policy=Policy(max_cost=MICROS), spent_micros=MICROS - 1)
     assert isinstance(decided(scene).decisions[0], StartAttempt)
 
 
 def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so() -> None:
-    scene = front(ready=(task(),), policy=Policy(max_cost_micros=MICROS), unknown_costs=1)
+    scene = front(ready=(task(),), policy=Policy(max_cost=MICROS), unknown_costs=1)
     made = decided(scene).decisions[0]
     assert isinstance(made, PauseLoop)
     assert "nobody knows what a run has cost" in made.reason
 
 
 def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None:
-    policy = Policy(max_cost_micros=MICROS)
+    policy = Policy(max_cost=MICROS)
     assert decided(front(working=(task(),), policy=policy, spent_micros=MICROS), busy=1).decisions == ()
     done = front(open_tasks=0, policy=policy, spent_micros=MICROS)
     assert decided(done).decisions == (BeginVerify(plan_id=done.plan.id),)

@@ -265,7 +265,7 @@ def test_an_attempt_that_waits_for_its_reviewer_goes_on_when_the_reviewers_envel
     ("policy", "words"),
     [
         ({"wait_for_limits": False}, "claude is closed until 2031-05-06"),
-        ({"longest_wait_s": 3599.0}, "longer than `longest_wait`"),
+        ({"longest_wait": 3599.0}, "longer than `longest_wait`"),
         ({"latest_resume": "07:30"}, "later than `latest_resume`"),
     ],
 )
@@ -281,8 +281,8 @@ def test_a_plan_that_does_not_wait_pauses_and_says_why(policy: dict[str, Any], w
 
 
 def test_a_plan_waits_as_long_as_it_was_told() -> None:
-    assert unwilling(Policy(longest_wait_s=3600.0), envelope(), NOW) == ""
-    assert unwilling(Policy(longest_wait_s=None), envelope(until=NOW + timedelta(days=99)), NOW) == ""
+    assert unwilling(Policy(longest_wait=3600.0), envelope(), NOW) == ""
+    assert unwilling(Policy(longest_wait=None), envelope(until=NOW + timedelta(days=99)), NOW) == ""
     since = envelope(until=None, closed_at=NOW - timedelta(days=8))
     assert unwilling(Policy(), since, NOW), "for a week, and nobody came"
     assert unwilling(Policy(), envelope(until=None, closed_at=None), NOW) == ""

@@ -101,19 +101,19 @@ def after(failure: Failure, *, attempts: int = 0, same: int = 0, **rounds: Any) 
 
 
 def test_a_round_that_is_not_green_is_followed_by_the_next_after_a_sleep_until_something_stops_it() -> None:
-    followed, stopped = after(Failure.GATE, sleep_s=7)
+    followed, stopped = after(Failure.GATE, sleep=7)
     assert isinstance(followed, Again)
     assert (followed.at, followed.attempts, stopped) == (NOW + 7 * SECOND, 1, None)
     for stop, found in {
         Stop.ROUNDS: after(Failure.GATE, attempts=4),
         Stop.UNCHANGED: after(Failure.NO_CHANGE, same=2),
-        Stop.TIME: after(Failure.GATE, sleep_s=7, stop_after_s=7),
+        Stop.TIME: after(Failure.GATE, sleep=7, stop_after=7),
     }.items():
         assert isinstance(found[0], GiveUp)
         assert found[1] is stop
     assert after(Failure.NO_CHANGE, same=1)[1] is None
     # What a machine broke is no round: it has its own pauses, and its own end.
-    broken, stopped = after(Failure.CRASH, same=2, sleep_s=1000)
+    broken, stopped = after(Failure.CRASH, same=2, sleep=1000)
     assert isinstance(broken, Again)
     assert broken.at < NOW + 10 * SECOND
     assert after(Failure.CANNOT_CHECK) == (
@@ -128,17 +128,17 @@ def last(**changes: Any) -> Last:
 
 
 def test_a_round_that_landed_is_followed_by_the_next_until_the_goal_or_a_limit_is_reached() -> None:
-    assert following(plan(sleep_s=5), last()) == NOW + 5 * SECOND
+    assert following(plan(sleep=5), last()) == NOW + 5 * SECOND
     assert following(plan(), last(has_goal=True)) is Stop.GREEN
     assert following(plan(until="green"), last()) is Stop.GREEN
     assert following(plan(until="green"), last(green=False)) == NOW + 10 * SECOND, (
         "passing with an excuse is not green; and it sleeps as long as the plain loop of a shell does"
     )
-    assert following(plan(until="quiet", sleep_s=0), last(has_goal=True)) == NOW
+    assert following(plan(until="quiet", sleep=0), last(has_goal=True)) == NOW
     assert following(plan(), last(settled=True)) is Stop.SETTLED
     assert following(plan(), last(left=0)) is Stop.ROUNDS
-    assert following(plan(sleep_s=5, stop_after_s=5), last()) is Stop.TIME
-    assert following(replace(plan(sleep_s=0, stop_after_s=0), executed_at=None), last()) == NOW
+    assert following(plan(sleep=5, stop_after=5), last()) is Stop.TIME
+    assert following(replace(plan(sleep=0, stop_after=0), executed_at=None), last()) == NOW
 
 
 def decided(whole: Plan, newest: Last, at: timedelta = timedelta(0)) -> tuple[Decision, ...]:
@@ -148,7 +148,7 @@ def decided(whole: Plan, newest: Last, at: timedelta = timedelta(0)) -> tuple[De
 
 
 def test_the_next_round_begins_when_the_sleep_is_over_and_not_once_the_time_is() -> None:
-    whole = plan(sleep_s=5, stop_after_s=60)
+    whole = plan(sleep=5, stop_after=60)
     assert decided(whole, last()) == ()
     assert decided(whole, last(), 5 * SECOND) == (NextRound(plan_id=whole.id),)
     assert decided(whole, last(), 61 * SECOND) == (
@@ -170,7 +170,7 @@ def test_only_the_prompt_s_own_tasks_are_rounds() -> None:
 
 
 def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
-    whole = plan(max=3, unchanged=1, stop_after_s=90.0)
+    whole = plan(max=3, unchanged=1, stop_after=90.0)
     assert words(Stop.GREEN, whole) == "The gate is green."
     assert words(Stop.UNCHANGED, whole) == "Nothing changed in the last round (rounds.unchanged)."
     assert words(Stop.ROUNDS, whole) == "All rounds are used up (rounds.max is 3)."

@@ -724,7 +724,7 @@ def test_gate_files_of_another_shape_are_no_receipt(facts):
 def test_setup_is_part_of_what_was_asked():
     plan = replace(PLAN, policy=replace(PLAN.policy, setup="make deps"))
     assert build(plan=plan)["outcome"] == "not_verified"
-    first = GateCommand(name="setup", command="make deps", timeout_s=plan.policy.setup_timeout_s)
+    first = GateCommand(name="setup", command="make deps", timeout_s=plan.policy.setup_timeout)
     judged = [
         verdict_record(4, TREE1, (first, *FIRST)),
         verdict_record(5, TREE2, (first, *GATE)),

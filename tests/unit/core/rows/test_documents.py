@@ -22,7 +22,7 @@ def test_a_row_keeps_its_field_names_and_gives_up_its_types() -> None:
     assert shown["created_at"] == "2031-05-06T07:08:09.123456+00:00"
     assert shown["verdict"] is None
     assert shown["gates"] == [{"name": "tests", "command": "pytest", "timeout_s": 600.0, "junit": None}]
-    assert shown["policy"]["limits"]["hard_s"] == 3600.0
+    assert shown["policy"]["limits"]["hard"] == 3600.0
 
 
 @pytest.mark.trap("naive time")

@@ -135,7 +135,7 @@ async def test_the_agent_has_one_turn_with_the_contradicted_checks() -> None:
 
 
 async def test_then_a_person_is_asked_once_with_the_check_the_change_and_the_reason() -> None:
-    scene = await contradicting(answer_within_s=60)
+    scene = await contradicting(answer_within=60)
     await scene.after_turn("The task wants 2.")
     assert await scene.settle() is None
     asked = scene.question

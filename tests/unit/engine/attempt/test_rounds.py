@@ -43,7 +43,7 @@ async def is_over(home: Home, leg: Leg, key: str = "prompt") -> bool:
 
 
 async def test_a_round_that_landed_is_followed_by_another_after_the_sleep_and_no_task_is_left_over() -> None:
-    home = await loop(sleep_s=30, max=2)
+    home = await loop(sleep=30, max=2)
     [leg] = await home.turn()
     home.hand.land(leg)
     await home.ended(leg)
@@ -67,7 +67,7 @@ async def test_a_round_that_landed_is_followed_by_another_after_the_sleep_and_no
 
 
 async def test_a_round_that_would_begin_too_late_does_not_and_a_person_can_have_one_more() -> None:
-    home = await loop(sleep_s=30, stop_after_s=60)
+    home = await loop(sleep=30, stop_after=60)
     [leg] = await home.turn()
     home.hand.fail(leg, Failure.GATE)
     await home.ended(leg)

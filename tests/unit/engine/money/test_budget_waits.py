@@ -18,7 +18,7 @@ from loopwright.ports import Tx
 
 async def crowded(keys: str = "abc", **policy: Any) -> tuple[Home, Run, Leg]:
     """Return a home in which `a` works and leaves nothing for `b`, which is parked; others have not begun."""
-    caps = {"max_cost_micros": 150, "max_run_cost_micros": 100, **policy}
+    caps = {"max_cost": 150, "max_cost_per_run": 100, **policy}
     home = await Home(slots=2).launch()
     home.submit(*(planned(key) for key in keys), policy=Policy(parallel=1, **caps))
     legs = {leg.subject: leg for leg in await home.turn()}
@@ -73,12 +73,12 @@ async def test_what_is_still_too_little_leaves_it_parked_and_nothing_has_happene
 
 async def test_whoever_sets_another_limit_wakes_it() -> None:
     home, _, parked = await crowded()
-    await home.command("resume", home.plan().id, max_cost_micros=300)
+    await home.command("resume", home.plan().id, max_cost=300)
     assert parked.subject in [leg.subject for leg in await home.turn()]
 
 
 async def test_a_new_day_wakes_it_without_anybody() -> None:
-    home, _, _ = await crowded(max_cost_micros=None, max_day_cost_micros=150)
+    home, _, _ = await crowded(max_cost=None, max_cost_per_day=150)
     tomorrow = budget.next_day(home.clock.now())
     assert home.attempt("b").wake_at == tomorrow
     home.clock.advance((tomorrow - home.clock.now() + timedelta(seconds=1)).total_seconds())

@@ -72,7 +72,7 @@ async def test_without_caps_nothing_limits_a_run() -> None:
 
 @pytest.mark.capability("C075")
 async def test_what_a_running_agent_may_cost_is_kept_free_for_it() -> None:
-    home, runs = await at_work("abc", running="a", max_cost_micros=250, max_run_cost_micros=100)
+    home, runs = await at_work("abc", running="a", max_cost=250, max_cost_per_run=100)
     assert runs["a"].max_cost_micros == 100
     b = start(home, runs["b"])
     assert b.max_cost_micros == 100
@@ -85,7 +85,7 @@ async def test_what_a_running_agent_may_cost_is_kept_free_for_it() -> None:
 
 
 async def test_without_a_cap_on_runs_what_others_have_told_counts() -> None:
-    home, runs = await at_work("ab", running="a", max_cost_micros=250, reserve_run_cost_micros=None)
+    home, runs = await at_work("ab", running="a", max_cost=250, reserve_per_run=None)
     home.world.ledger.note(runs["a"].id, 240)
     assert allowance(home, runs["b"]) == 10
     home.world.ledger.note(runs["a"].id, 250)
@@ -94,7 +94,7 @@ async def test_without_a_cap_on_runs_what_others_have_told_counts() -> None:
 
 @pytest.mark.capability("C075")
 async def test_without_a_cap_on_runs_what_one_will_probably_cost_is_kept_free_for_each() -> None:
-    home, runs = await at_work("abc", running="a", max_cost_micros=250, reserve_run_cost_micros=100)
+    home, runs = await at_work("abc", running="a", max_cost=250, reserve_per_run=100)
     assert runs["a"].max_cost_micros == 250, "alone it may use all there is"
     assert allowance(home, runs["b"]) == 250, "and so may the next one, for which there is enough"
     b = start(home, runs["b"])
@@ -110,7 +110,7 @@ async def test_without_a_cap_on_runs_what_one_will_probably_cost_is_kept_free_fo
 
 
 async def test_a_run_probably_costs_what_those_before_it_did() -> None:
-    home, runs = await at_work("abcd", running="ab", max_cost_micros=1000, reserve_run_cost_micros=100)
+    home, runs = await at_work("abcd", running="ab", max_cost=1000, reserve_per_run=100)
     end(home, runs["a"], 250)
     assert allowance(home, runs["c"]) == 750, "250 are kept free for the other one"
     start(home, runs["c"])
@@ -120,7 +120,7 @@ async def test_a_run_probably_costs_what_those_before_it_did() -> None:
 
 
 async def test_what_failed_at_once_says_nothing_of_what_a_run_costs() -> None:
-    home, runs = await at_work("abc", running="abc", max_cost_micros=1000, reserve_run_cost_micros=None)
+    home, runs = await at_work("abc", running="abc", max_cost=1000, reserve_per_run=None)
     end(home, runs["a"], 0)
     end(home, runs["b"], 300)
     kept = home.store.read_sync(lambda tx: Reservations(tx).of(home.plan(), runs["c"]))
@@ -128,8 +128,8 @@ async def test_what_failed_at_once_says_nothing_of_what_a_run_costs() -> None:
 
 
 async def test_an_agent_of_a_plan_without_limits_counts_in_the_project_too() -> None:
-    home, runs = await at_work("a", running="a", reserve_run_cost_micros=60)
-    capped = replace(home.plan(), policy=Policy(max_day_cost_micros=100, reserve_run_cost_micros=50))
+    home, runs = await at_work("a", running="a", reserve_per_run=60)
+    capped = replace(home.plan(), policy=Policy(max_cost_per_day=100, reserve_per_run=50))
     other = replace(runs["a"], id="run_other", state=RunState.QUEUED)
     found = home.store.read_sync(lambda tx: spending.caps(tx, home.world, capped, other, reserve=True))
     assert [(one.setting, one.reserved, one.expected) for one in found] == [("max_cost_per_day", 0, 60)]
@@ -138,7 +138,7 @@ async def test_an_agent_of_a_plan_without_limits_counts_in_the_project_too() -> 
 
 
 async def test_the_runs_of_a_task_count_together() -> None:
-    home, runs = await at_work("ab", running="a", max_task_cost_micros=50)
+    home, runs = await at_work("ab", running="a", max_cost_per_task=50)
     end(home, runs["a"], 50)
     again = home.store.transact_sync(
         "again", lambda tx: budget.used_up(spending.caps(tx, home.world, home.plan(), runs["a"]))
@@ -149,7 +149,7 @@ async def test_the_runs_of_a_task_count_together() -> None:
 
 
 async def test_a_day_is_that_of_the_project_and_ends() -> None:
-    home, runs = await at_work("ab", running="a", max_day_cost_micros=50)
+    home, runs = await at_work("ab", running="a", max_cost_per_day=50)
     end(home, runs["a"], 50)
     assert (home.project().spent_on, home.project().spent_micros) == (home.clock.now().date().isoformat(), 50)
     assert held_back(home, runs["b"])
@@ -162,19 +162,19 @@ async def test_a_day_is_that_of_the_project_and_ends() -> None:
 
 
 async def test_an_unknown_cost_of_the_day_holds_back_until_someone_names_a_limit() -> None:
-    home, runs = await at_work("ab", running="a", max_day_cost_micros=50)
+    home, runs = await at_work("ab", running="a", max_cost_per_day=50)
     end(home, runs["a"], None)
     assert home.project().unknown_costs == home.plan().unknown_costs == 1
     assert held_back(home, runs["b"])
     assert "nobody knows what a run has cost" in home.loop().reason
-    await home.command("resume", home.plan().id, max_day_cost_micros=60)
+    await home.command("resume", home.plan().id, max_cost_per_day=60)
     assert home.project().unknown_costs == home.plan().unknown_costs == 0
-    assert home.plan().policy.max_day_cost_micros == 60
+    assert home.plan().policy.max_cost_per_day == 60
     assert not held_back(home, runs["b"])
 
 
 async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
-    home, runs = await at_work("ab", running="ab", max_cost_micros=100)
+    home, runs = await at_work("ab", running="ab", max_cost=100)
     first, second = (spending.SpendingWatch(home.world, runs[key], ()) for key in "ab")
     assert not await first.is_over(), "nobody has told anything"
     first.hear(usage(50))
@@ -196,7 +196,7 @@ async def test_a_run_is_over_at_what_all_of_them_have_cost() -> None:
 
 
 async def test_what_a_run_tells_only_in_its_end_is_warned_of_once_and_shown_until_there_is_more() -> None:
-    home, runs = await at_work("abc", running="abc", max_cost_micros=100, max_task_cost_micros=90)
+    home, runs = await at_work("abc", running="abc", max_cost=100, max_cost_per_task=90)
 
     def shown() -> list[str]:
         return [
@@ -218,14 +218,14 @@ async def test_what_a_run_tells_only_in_its_end_is_warned_of_once_and_shown_unti
     ends("b", 5)
     assert len(home.events("budget_near")) == 2, "said once"
     assert "four fifths of the budget are spent: $0.000085 of $0.0001" in shown()
-    await home.command("resume", home.plan().id, max_cost_micros=200, max_task_cost_micros=None)
+    await home.command("resume", home.plan().id, max_cost=200, max_cost_per_task=None)
     assert shown() == [], "there is another limit"
     ends("c", 80)
     assert [event.payload["limit_micros"] for event in home.events("budget_near")] == [90, 100, 200]
 
 
 async def test_what_was_stopped_over_an_estimate_was_over_although_it_cost_less_in_the_end() -> None:
-    home, runs = await at_work("a", running="a", max_cost_micros=100)
+    home, runs = await at_work("a", running="a", max_cost=100)
     watch = spending.SpendingWatch(home.world, runs["a"], ())
     assert not await watch.was_over()
     watch.hear(usage(100))

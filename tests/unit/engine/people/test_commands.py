@@ -227,14 +227,14 @@ async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(ve
 @pytest.mark.capability("C075")
 @each_case("limit", [100, None])
 async def test_a_resume_may_bring_a_new_budget(limit: int | None) -> None:
-    home, [leg] = await running(planned("a"), planned("b", "a"), policy=Policy(max_cost_micros=5))
+    home, [leg] = await running(planned("a"), planned("b", "a"), policy=Policy(max_cost=5))
     home.hand.land(leg)
     assert await home.turn() == []
     assert home.loop().state is LoopState.PAUSED
     await home.command("resume", home.plan().id)
     assert await home.turn() == []  # the old limit still holds
-    await home.command("resume", home.plan().id, max_cost_micros=limit)
-    assert home.plan().policy.max_cost_micros == limit
+    await home.command("resume", home.plan().id, max_cost=limit)
+    assert home.plan().policy.max_cost == limit
     assert len(await home.turn()) == 1
 
 
@@ -825,10 +825,10 @@ async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it(
 
 async def test_resuming_with_another_cost_limit_is_the_way_out_of_a_used_up_budget() -> None:
     tasks = [planned(key) for key in "abc"]
-    home, [leg, _] = await running(*tasks, policy=Policy(parallel=1, max_cost_micros=10))
+    home, [leg, _] = await running(*tasks, policy=Policy(parallel=1, max_cost=10))
     home.hand.land(leg)
     assert await home.turn() == []
     assert home.loop().state is LoopState.PAUSED
-    await home.command("resume", home.plan().id, max_cost_micros=1_000_000)
-    assert home.plan().policy.max_cost_micros == 1_000_000
+    await home.command("resume", home.plan().id, max_cost=1_000_000)
+    assert home.plan().policy.max_cost == 1_000_000
     assert len(await home.turn()) == 1

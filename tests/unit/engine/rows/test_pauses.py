@@ -39,7 +39,7 @@ def midnight(home: Home) -> datetime:
 
 @pytest.mark.capability("C075")
 async def test_a_loop_pauses_and_asks_and_the_answer_raises_the_limit() -> None:
-    home, runs = await paused(max_cost_micros=50)
+    home, runs = await paused(max_cost=50)
     asked = question(home)
     assert (asked.kind, asked.state, asked.deadline) == ("budget", QuestionState.OPEN, None)
     assert asked.text == "the budget is used up: $0.00005 of $0.00005"
@@ -47,21 +47,21 @@ async def test_a_loop_pauses_and_asks_and_the_answer_raises_the_limit() -> None:
     answered = await home.command("answer", asked.id, answer="1")
     assert (answered.state, answered.result) == (CommandState.APPLIED, "resumed")
     assert question(home).state is QuestionState.ANSWERED
-    assert home.plan().policy.max_cost_micros == 100
+    assert home.plan().policy.max_cost == 100
     assert home.loop().state is LoopState.RUNNING
     assert not held_back(home, runs["b"])
 
 
 async def test_the_answer_can_name_another_amount_or_stop() -> None:
-    home, _ = await paused(max_cost_micros=50)
+    home, _ = await paused(max_cost=50)
     refused = await home.command("answer", question(home).id, answer="much")
     assert refused.state is CommandState.REFUSED
     assert "raise it to $0.0001" in refused.result
     assert question(home).state is QuestionState.OPEN
     await home.command("answer", question(home).id, answer="raise it to $3")
-    assert home.plan().policy.max_cost_micros == 3_000_000
+    assert home.plan().policy.max_cost == 3_000_000
 
-    home, _ = await paused(max_cost_micros=50)
+    home, _ = await paused(max_cost=50)
     await home.command("answer", question(home).id, answer="stop")
     assert home.loop().state is LoopState.STOPPED
     again = await home.command("answer", question(home).id, answer="stop")
@@ -70,35 +70,35 @@ async def test_the_answer_can_name_another_amount_or_stop() -> None:
 
 @each_case("limit", [None, 1, 50])
 async def test_a_plan_that_would_pause_again_at_once_is_not_resumed(limit: int | None) -> None:
-    home, _ = await paused(max_cost_micros=50)
-    refused = await home.command("resume", home.plan().id, **({"max_cost_micros": limit} if limit else {}))
+    home, _ = await paused(max_cost=50)
+    refused = await home.command("resume", home.plan().id, **({"max_cost": limit} if limit else {}))
     assert refused.state is CommandState.REFUSED
     assert "the budget is used up" in refused.result
     assert f"loopwright resume {short_id(home.plan().id)} --max-cost " in refused.result
-    assert (home.plan().policy.max_cost_micros, home.loop().state) == (50, LoopState.PAUSED)
+    assert (home.plan().policy.max_cost, home.loop().state) == (50, LoopState.PAUSED)
 
 
 @each_case("verb", ["resume", "stop", "cancel"])
 async def test_what_a_person_says_otherwise_settles_the_question(verb: str) -> None:
-    home, _ = await paused(max_cost_micros=50)
-    await home.command(verb, home.plan().id, **({"max_cost_micros": 500} if verb == "resume" else {}))
+    home, _ = await paused(max_cost=50)
+    await home.command(verb, home.plan().id, **({"max_cost": 500} if verb == "resume" else {}))
     assert question(home).state is QuestionState.WITHDRAWN
     said = [in_words(one) for one in overrides(home.events("limits_set"), machine=MACHINE)]
     assert said == (["set other limits: max_cost $0.0005"] if verb == "resume" else [])
 
 
 async def test_an_unknown_cost_can_be_lived_with() -> None:
-    home, runs = await at_work("ab", running="a", max_cost_micros=50)
+    home, runs = await at_work("ab", running="a", max_cost=50)
     end(home, runs["a"], None)
     assert held_back(home, runs["b"])
     assert question(home).options == ("go on all the same", "stop")
     await home.command("answer", question(home).id, answer="go on all the same")
-    assert (home.plan().unknown_costs, home.plan().policy.max_cost_micros) == (0, 50)
+    assert (home.plan().unknown_costs, home.plan().policy.max_cost) == (0, 50)
     assert not held_back(home, runs["b"])
 
 
 @pytest.mark.capability("C075")
-@each_case("setting", ["max_loop_cost_micros", "max_project_cost_micros"])
+@each_case("setting", ["max_cost_per_loop", "max_cost_per_project"])
 @each_case(("cost", "why"), [(50, "$0.00005 of $0.00005"), (None, "nobody knows")])
 async def test_what_an_earlier_plan_cost_counts_for_the_loop_and_the_project(
     setting: str, cost: int | None, why: str
@@ -121,7 +121,7 @@ async def test_what_an_earlier_plan_cost_counts_for_the_loop_and_the_project(
 async def test_a_loop_does_not_pay_for_another_loop_of_its_project() -> None:
     home, runs = await at_work("a", running="a")
     end(home, runs["a"], 50)
-    policies = {"other": Policy(max_loop_cost_micros=50), "whole": Policy(max_project_cost_micros=50)}
+    policies = {"other": Policy(max_cost_per_loop=50), "whole": Policy(max_cost_per_project=50)}
     found = {}
     for name, policy in policies.items():
         home.submit(planned(name), policy=policy, source_path=f"{name}.yaml")
@@ -132,7 +132,7 @@ async def test_a_loop_does_not_pay_for_another_loop_of_its_project() -> None:
 
 @pytest.mark.capability("C075")
 async def test_after_a_day_that_is_used_up_it_goes_on_by_itself() -> None:
-    home, runs = await paused(max_day_cost_micros=50)
+    home, runs = await paused(max_cost_per_day=50)
     at = midnight(home)
     assert home.loop().resume_at == question(home).deadline == at
     assert f"it goes on by itself at {at:%Y-%m-%d %H:%M} UTC" in home.loop().reason
@@ -149,7 +149,7 @@ async def test_after_a_day_that_is_used_up_it_goes_on_by_itself() -> None:
 
 
 async def test_what_was_parked_when_the_day_was_used_up_goes_on_with_the_next() -> None:
-    home, runs = await at_work("ab", running="ab", max_day_cost_micros=50)
+    home, runs = await at_work("ab", running="ab", max_cost_per_day=50)
     end(home, runs["a"], 50)
 
     def park(tx: Tx) -> None:
@@ -166,9 +166,9 @@ async def test_what_was_parked_when_the_day_was_used_up_goes_on_with_the_next() 
     assert [leg.subject for leg in await home.turn()] == [home.attempt("b").id]
 
 
-@each_case("policy", [{"wait_for_limits": False}, {"longest_wait_s": 60.0}, {"latest_resume": "23:59"}])
+@each_case("policy", [{"wait_for_limits": False}, {"longest_wait": 60.0}, {"latest_resume": "23:59"}])
 async def test_who_does_not_wait_for_limits_does_not_wait_for_the_next_day(policy: dict[str, Any]) -> None:
-    home, _ = await paused(max_day_cost_micros=50, **policy)
+    home, _ = await paused(max_cost_per_day=50, **policy)
     assert home.loop().resume_at is None
     assert "by itself" not in home.loop().reason
     home.clock.advance(2 * 86400)
@@ -177,7 +177,7 @@ async def test_who_does_not_wait_for_limits_does_not_wait_for_the_next_day(polic
 
 
 async def test_a_person_can_hold_a_loop_that_would_go_on_by_itself() -> None:
-    home, _ = await paused(max_day_cost_micros=50)
+    home, _ = await paused(max_cost_per_day=50)
     held = await home.command("pause", home.plan().id)
     assert held.result.startswith("paused; ")
     assert (home.loop().resume_at, home.loop().reason) == (None, "paused by a person")
@@ -188,7 +188,7 @@ async def test_a_person_can_hold_a_loop_that_would_go_on_by_itself() -> None:
 
 async def test_what_is_only_judged_goes_on_although_the_budget_is_used_up() -> None:
     home = await Home().launch()
-    plan = home.submit(planned("a"), policy=Policy(max_cost_micros=50))
+    plan = home.submit(planned("a"), policy=Policy(max_cost=50))
     [leg] = await home.turn()
     home.hand.until(leg, AttemptState.CHECKING)
     home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan.id, spent_micros=50))
@@ -198,7 +198,7 @@ async def test_what_is_only_judged_goes_on_although_the_budget_is_used_up() -> N
 
 
 async def test_whoever_would_only_be_paused_again_is_told_what_to_name() -> None:
-    home, _ = await paused(max_cost_micros=50)
+    home, _ = await paused(max_cost=50)
     answer = await home.command("resume", home.plan().id)
     assert answer.state is CommandState.REFUSED
     assert "--max-cost" in answer.result

@@ -171,7 +171,7 @@ async def test_a_refused_permission_is_remembered_as_refused_until_someone_says_
 
 
 async def test_a_deadline_takes_the_default() -> None:
-    home, _ = await asking(PORT, answer_within_s=60.0)
+    home, _ = await asking(PORT, answer_within=60.0)
     home.clock.advance(59)
     assert await home.turn() == []
     home.clock.advance(1)
@@ -181,7 +181,7 @@ async def test_a_deadline_takes_the_default() -> None:
 
 @each_case("asked", [WHO, DIST, replace(DIST, default="yes")])
 async def test_a_deadline_without_a_default_blocks_the_task_and_says_why(asked: Asking) -> None:
-    home, _ = await asking(asked, answer_within_s=60.0)
+    home, _ = await asking(asked, answer_within=60.0)
     home.clock.advance(60)
     assert await home.turn() == []
     task = home.task("a")
@@ -206,7 +206,7 @@ async def test_who_waits_for_two_answers_waits_for_both() -> None:
 
 
 async def test_resuming_a_loop_answers_nothing() -> None:
-    home, _ = await asking(WHO, answer_within_s=None)
+    home, _ = await asking(WHO, answer_within=None)
     await home.command("pause", home.plan().id)
     await home.command("resume", home.plan().id)
     assert await home.turn() == []

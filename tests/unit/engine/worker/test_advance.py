@@ -370,7 +370,7 @@ async def test_a_verification_waits_for_no_agent() -> None:
 @pytest.mark.capability("C075")
 async def test_a_plan_that_has_spent_its_budget_pauses_its_loop_and_says_why() -> None:
     home = await Home(slots=1).launch()
-    home.submit(planned("a"), planned("b"), planned("c"), policy=Policy(max_cost_micros=10))
+    home.submit(planned("a"), planned("b"), planned("c"), policy=Policy(max_cost=10))
     leg, _ = await home.turn()
     home.hand.land(leg)
     assert home.plan().spent_micros == 10

@@ -217,7 +217,7 @@ async def test_only_the_host_that_has_the_workspace_carries_an_attempt_on() -> N
 
 @pytest.mark.capability("C087")
 async def test_a_lost_host_gives_a_new_attempt_that_does_not_count() -> None:
-    one, other, leg = await two_hosts(policy=Policy(host_lost_after_s=HOST_LOST_AFTER))
+    one, other, leg = await two_hosts(policy=Policy(host_lost_after=HOST_LOST_AFTER))
     await one.ended(leg)
     one.clock.advance(15 + HOST_LOST_AFTER)
     await other.reconcile()
@@ -242,7 +242,7 @@ async def test_a_lost_host_gives_a_new_attempt_that_does_not_count() -> None:
 
 
 async def test_a_leg_that_waits_for_a_lost_host_is_forgotten_with_it() -> None:
-    one, other, leg = await two_hosts(policy=Policy(host_lost_after_s=HOST_LOST_AFTER))
+    one, other, leg = await two_hosts(policy=Policy(host_lost_after=HOST_LOST_AFTER))
     await one.ended(leg)
     await one.engine.close()
     [second] = await other.reconcile()

@@ -23,8 +23,8 @@ def _idle(plan: Plan, wanted: Policy, base_sha: str | None = None, **flags: Any)
 
 
 def test_the_same_flags_once_more_are_fine() -> None:
-    plan = _plan(agent="command", max_cost_micros=5_000_000)
-    wanted = Policy(agent="command", max_cost_micros=5_000_000)
+    plan = _plan(agent="command", max_cost=5_000_000)
+    wanted = Policy(agent="command", max_cost=5_000_000)
     assert _idle(plan, wanted, base_sha=plan.base_sha, agent="command", max_cost="5") == []
     assert refuse_idle((), plan) == ()
 
@@ -35,7 +35,7 @@ def test_a_flag_that_was_not_given_is_never_at_fault() -> None:
 
 def test_a_flag_that_would_mislead_about_spending_is_refused_with_the_ways_out() -> None:
     plan = _plan()
-    wanted = Policy(agent="command", max_cost_micros=2_000_000)
+    wanted = Policy(agent="command", max_cost=2_000_000)
     flags = {**NONE, "agent": "command", "max_cost": "2"}
     with pytest.raises(Refused) as refused:
         refuse_idle(idle_flags(flags, wanted, plan, base_sha=None), plan)

@@ -332,7 +332,7 @@ def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> 
 @pytest.mark.capability("C075")
 async def test_another_try_gets_no_model_whose_cost_nobody_could_know() -> None:
     home = await Home().launch()
-    home.submit(planned("a"), policy=Policy(agent="codex", model="gpt-5.5", max_cost_micros=1))
+    home.submit(planned("a"), policy=Policy(agent="codex", model="gpt-5.5", max_cost=1))
     check_another_try(home.plan(), None, None)
     with pytest.raises(Refused, match=r"nobody knows what those of the model new-model cost$"):
         check_another_try(home.plan(), None, "new-model")
@@ -347,13 +347,13 @@ async def test_a_plan_under_way_is_given_no_limit_that_nobody_could_keep() -> No
         home.store.read_sync(lambda tx: check_new_limits(tx, home.plan(), limits))
 
     give()
-    give(max_cost_micros=None)
+    give(max_cost=None)
     with pytest.raises(Refused, match=r"^max_cost cannot be kept: codex tells only its tokens") as refused:
-        give(max_cost_micros=5, max_day_cost_micros=None)
+        give(max_cost=5, max_cost_per_day=None)
     assert "go on without a limit" in (refused.value.hint or "")
     policy = replace(home.plan().policy, prices=("new-* 1 2",))
     home.store.transact_sync("price", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
-    give(max_cost_micros=5)
+    give(max_cost=5)
 
 
 def test_a_secret_in_the_options_of_an_agent_that_does_nothing_is_refused_too(
