@@ -13,9 +13,10 @@ from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, History, migrate
-from loopwright.core.rows.model import Cursor, Project
+from loopwright.core.rows.model import Cursor, Plan, Project
 from loopwright.core.values.errors import StoreUnavailable
 from loopwright.core.values.event_values import Event
+from loopwright.core.values.policy import Limits, Policy, RoundsPolicy
 
 RELEASED = Path(__file__).parent / "released"
 NEXT = '''"""A later schema."""
@@ -105,6 +106,28 @@ def test_the_first_schema_is_upgraded_without_what_was_dropped_since(address: st
     assert differences(store) == []
     store.transact_sync("put", put)
     store.close_sync()
+
+
+def test_a_plan_of_the_first_schema_keeps_its_policy_under_the_new_names(tmp_path: Path) -> None:
+    dump = (RELEASED / f"{REVISIONS[0]}.sql").read_text()
+    for old, new in (
+        ('"max_cost_micros":null', '"max_cost_micros":5'),
+        ('"max_day_cost_micros":null', '"max_day_cost_micros":7'),
+        ('"hard_s":3600.0', '"hard_s":60.0'),
+        ('"stop_after_s":null', '"stop_after_s":9.0'),
+    ):
+        assert old in dump
+        dump = dump.replace(old, new)
+    path = tmp_path / "loopwright.db"
+    with closing(sqlite3.connect(path)) as raw:
+        raw.executescript(dump)
+    store = SqlStore.open(path)
+    [plan] = store.read_sync(lambda tx: tx.find(Plan))
+    store.close_sync()
+    wanted = Policy(
+        max_cost=5, max_cost_per_day=7, limits=Limits(hard=60.0), rounds=RoundsPolicy(stop_after=9.0)
+    )
+    assert plan.policy == wanted
 
 
 def test_every_released_schema_is_listed_and_has_a_database_to_upgrade_from() -> None:

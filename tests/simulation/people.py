@@ -35,7 +35,7 @@ _PATIENCE = 4
 """How often a person resumes or retries the same thing in the end, before leaving it."""
 
 
-_ENOUGH: Final = {**dict.fromkeys(CAPS.values(), 10**12), "max_cost_per_run": 10**6}
+_ENOUGH: Final = {**dict.fromkeys(CAPS, 10**12), "max_cost_per_run": 10**6}
 """Caps that nothing reaches any more."""
 
 
@@ -203,7 +203,7 @@ class Person:
 
     def _other_caps(self) -> dict[str, int | None]:
         chance = self._universe.trouble.chance("raise")
-        names = chance.sample(list(CAPS.values()), chance.randint(1, len(CAPS)))
+        names = chance.sample(CAPS, chance.randint(1, len(CAPS)))
         return {name: chance.choice((None, chance.randint(50_000, 1_000_000))) for name in names}
 
     def _may(self, what: str) -> bool:

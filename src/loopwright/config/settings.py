@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeVar
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.gates import GATES
@@ -419,73 +419,26 @@ class Values:
         return cls(**tree[""], **groups, agents=tree["agents"], accounts=accounts)
 
     def policy(self) -> Policy:
-        """Return what a plan is dispatched with."""
-        limits = self.limits
-        return Policy(
-            agent=self.agent,
-            model=self.model,
-            permission_mode=self.permission_mode,
-            allowed_commands=self.allowed_commands,
-            answer_within=self.answer_within,
-            parallel=self.parallel,
-            max_attempts=self.max_attempts,
-            max_call_retries=self.max_call_retries,
-            allow_unverified=self.allow_unverified,
-            on_task_error=self.on_task_error,
-            finish=self.finish,
-            finish_sign=self.finish_sign,
+        """Return what a plan is dispatched with: each field of a policy has the name of its setting."""
+        return _same(
+            Policy,
+            self,
+            limits=_same(Limits, self.limits),
+            review=_same(ReviewPolicy, self.review),
+            rounds=_same(RoundsPolicy, self.rounds),
             remote=self.forge.remote,
-            max_unreviewed=self.max_unreviewed,
-            dependencies=self.dependencies,
-            dependency_files=self.dependency_files,
-            setup=self.setup,
-            setup_timeout=self.setup_timeout,
-            copy_files=self.copy_files,
-            gate_files=self.gate_files,
-            may_change=self.may_change,
-            test_changes=self.test_changes,
-            installed_gates=self.installed_gates,
-            test_runners=self.test_runners,
-            fix_cycles=self.fix_cycles,
             parallel_gates=self.landing.parallel_gates,
-            red_proof=self.red_proof,
-            qa_mode=self.qa_mode,
-            business_docs=self.business_docs,
-            unseen_proof=self.unseen_proof,
-            review=ReviewPolicy(
-                **{each.name: getattr(self.review, each.name) for each in fields(self.review)}
-            ),
-            rounds=RoundsPolicy(
-                max=self.rounds.max,
-                sleep=self.rounds.sleep,
-                until=self.rounds.until,
-                unchanged=self.rounds.unchanged,
-                stop_after=self.rounds.stop_after,
-            ),
-            environment=self.environment,
-            environment_plain=self.environment_plain,
-            limits=Limits(
-                hard=limits.hard,
-                idle=limits.idle,
-                done_grace=limits.done_grace,
-                output=limits.output,
-                term_grace=limits.term_grace,
-            ),
-            max_cost=self.max_cost,
-            max_cost_per_run=self.max_cost_per_run,
-            max_cost_per_task=self.max_cost_per_task,
-            max_cost_per_loop=self.max_cost_per_loop,
-            max_cost_per_project=self.max_cost_per_project,
-            max_cost_per_day=self.max_cost_per_day,
-            reserve_per_run=self.reserve_per_run,
-            prices=self.prices,
-            host_lost_after=self.host_lost_after,
-            wait_for_limits=self.wait_for_limits,
-            longest_wait=self.longest_wait,
-            latest_resume=self.latest_resume,
-            fallback=self.fallback,
             agents={name: dict(options) for name, options in self.agents.items()},
         )
+
+
+P = TypeVar("P", Policy, Limits, ReviewPolicy, RoundsPolicy)
+
+
+def _same(kind: type[P], values: "Values | _Group", **others: Any) -> P:
+    """Return a value of this kind that has what the settings of the same names have."""
+    known = {each.name for each in fields(values)} & {each.name for each in fields(kind)}
+    return kind(**{name: getattr(values, name) for name in known - others.keys()}, **others)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

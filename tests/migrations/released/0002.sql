@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_cbfd641a-82c3-472b-8aac-0520dda74378','4bdeb51412bb4dd1db68a221138dde79e2359f0c3585b83c5f88168d07f7d0bc');
+INSERT INTO "chains" VALUES('plan_4f75bb5a-2f9b-4370-a427-de16da494d6d','3c8179dc46bc0b11cff692e01c042058cf1759745768dcd3013bcc4694db8ef5');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_2a621223-da82-40f3-bda3-f39379357499',NULL,NULL,'plan_cbfd641a-82c3-472b-8aac-0520dda74378',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T06:52:17.299540Z','test','normal','{}','','dea9a5008a37ebedc1fc08df496fd988a980b3ddb2db64e8bc0e124cd63831d9');
-INSERT INTO "events" VALUES(2,'evt_e5e7e29c-8b1f-4a27-8fba-50425dc0e837',NULL,NULL,'plan_cbfd641a-82c3-472b-8aac-0520dda74378',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T06:52:17.299540Z','test','normal','{}','dea9a5008a37ebedc1fc08df496fd988a980b3ddb2db64e8bc0e124cd63831d9','ae7e977c19a3704775b192ec8996b6cc0d6c4ccd25a5636e43e4ac87bd90afb3');
-INSERT INTO "events" VALUES(3,'evt_66acebf3-5463-4b9f-90bf-4e5b77fb49f9',NULL,NULL,'plan_cbfd641a-82c3-472b-8aac-0520dda74378',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T06:52:17.299540Z','test','normal','{}','ae7e977c19a3704775b192ec8996b6cc0d6c4ccd25a5636e43e4ac87bd90afb3','4bdeb51412bb4dd1db68a221138dde79e2359f0c3585b83c5f88168d07f7d0bc');
+INSERT INTO "events" VALUES(1,'evt_6a9b882f-31bc-4f06-a477-0209cdda9cb0',NULL,NULL,'plan_4f75bb5a-2f9b-4370-a427-de16da494d6d',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T06:57:07.045282Z','test','normal','{}','','a0d439130c29c3237e5583143b2fb7e4bbc94345ec48075ef5aecb732a231a22');
+INSERT INTO "events" VALUES(2,'evt_d705b432-2793-4821-9f72-754488cb4751',NULL,NULL,'plan_4f75bb5a-2f9b-4370-a427-de16da494d6d',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T06:57:07.045282Z','test','normal','{}','a0d439130c29c3237e5583143b2fb7e4bbc94345ec48075ef5aecb732a231a22','f9a5fcc8fcefc9d4b4f8287b32a9e590fce1bd050923e54d6a14e1c97b2fd784');
+INSERT INTO "events" VALUES(3,'evt_3bb262e7-e364-40ad-b66d-616a51636ffd',NULL,NULL,'plan_4f75bb5a-2f9b-4370-a427-de16da494d6d',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T06:57:07.045282Z','test','normal','{}','f9a5fcc8fcefc9d4b4f8287b32a9e590fce1bd050923e54d6a14e1c97b2fd784','3c8179dc46bc0b11cff692e01c042058cf1759745768dcd3013bcc4694db8ef5');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -180,7 +180,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_5c2561ab-eaf2-4a64-b0cc-c778636223ca','proj_30da4991-8c87-420e-a5f2-ebf464a6d8ec','plan.md','markdown','ed55d589-34ef-4d73-9dc4-b6253c68a2e0.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_2af644ad-9a7d-4ca7-8f33-7f9235254abf','proj_5c5b9cc5-6fa1-4625-af90-507a26741086','plan.md','markdown','68b0a6e7-e259-46f0-b87e-2d29908b2fcd.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -223,7 +223,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_cbfd641a-82c3-472b-8aac-0520dda74378','proj_30da4991-8c87-420e-a5f2-ebf464a6d8ec','loop_5c2561ab-eaf2-4a64-b0cc-c778636223ca','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within_s":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout_s":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep_s":10.0,"until":"auto","unchanged":2,"stop_after_s":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard_s":3600.0,"idle_s":1800.0,"done_grace_s":60.0,"output_bytes":67108864,"term_grace_s":5.0},"max_cost_micros":null,"max_run_cost_micros":null,"max_task_cost_micros":null,"max_loop_cost_micros":null,"max_project_cost_micros":null,"max_day_cost_micros":null,"reserve_run_cost_micros":500000,"prices":[],"host_lost_after_s":120.0,"agent_options":{},"wait_for_limits":true,"longest_wait_s":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_4f75bb5a-2f9b-4370-a427-de16da494d6d','proj_5c5b9cc5-6fa1-4625-af90-507a26741086','loop_2af644ad-9a7d-4ca7-8f33-7f9235254abf','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -235,7 +235,7 @@ CREATE TABLE projects (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_30da4991-8c87-420e-a5f2-ebf464a6d8ec','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_5c5b9cc5-6fa1-4625-af90-507a26741086','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -393,7 +393,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_7077013a-9ec1-4d5b-a306-f2ff22b71b8b','plan_cbfd641a-82c3-472b-8aac-0520dda74378','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_7f54ddb3-59e4-4d02-a125-633e97687149','plan_4f75bb5a-2f9b-4370-a427-de16da494d6d','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,

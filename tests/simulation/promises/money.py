@@ -23,7 +23,7 @@ _SOON_S: Final = 12.0
 
 
 def _caps(plan: Plan) -> dict[str, int | None]:
-    return {setting: getattr(plan.policy, name) for setting, name in CAPS.items()}
+    return {name: getattr(plan.policy, name) for name in CAPS}
 
 
 @on_commit(Run)

@@ -10,17 +10,15 @@ from loopwright.core.policy.caps_reached import Over, dollars, nobody_knows
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.policy import Policy
 
-CAPS: Final[Mapping[str, str]] = MappingProxyType(
-    {
-        "max_cost_per_run": "max_cost_per_run",
-        "max_cost_per_task": "max_cost_per_task",
-        "max_cost": "max_cost",
-        "max_cost_per_loop": "max_cost_per_loop",
-        "max_cost_per_project": "max_cost_per_project",
-        "max_cost_per_day": "max_cost_per_day",
-    }
+CAPS: Final[tuple[str, ...]] = (
+    "max_cost_per_run",
+    "max_cost_per_task",
+    "max_cost",
+    "max_cost_per_loop",
+    "max_cost_per_project",
+    "max_cost_per_day",
 )
-"""Each setting with the name that a policy has for it. The first one that is reached is named: a day ends by itself."""
+"""The settings that limit what is spent. The first one that is reached is named: a day ends by itself."""
 
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -112,7 +110,7 @@ Caps = tuple[Cap, ...]
 
 def has_caps(policy: Policy) -> bool:
     """Say whether anything limits what may be spent."""
-    return any(getattr(policy, name) is not None for name in CAPS.values())
+    return any(getattr(policy, name) is not None for name in CAPS)
 
 
 def caps(
@@ -135,8 +133,8 @@ def caps(
             estimated=estimated,
             ends_at=next_day(now) if now and name == "max_cost_per_day" else None,
         )
-        for name, field in CAPS.items()
-        if (limit := getattr(policy, field)) is not None
+        for name in CAPS
+        if (limit := getattr(policy, name)) is not None
     )
 
 
@@ -180,7 +178,7 @@ def over_budget(plan: Plan) -> Over | None:
     if limit is not None and plan.spent_micros >= limit:
         return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
     if has_caps(plan.policy) and plan.unknown_costs:
-        return nobody_knows(next(name for name, field in CAPS.items() if getattr(plan.policy, field)))
+        return nobody_knows(next(name for name in CAPS if getattr(plan.policy, name)))
     return None
 
 

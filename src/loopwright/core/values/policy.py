@@ -51,7 +51,7 @@ class ConfiguredRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a run is ended by the keeper even if nobody watches. None switches a limit off."""
+    """When a run is ended by the keeper even if nobody watches, in seconds and bytes. None switches a limit off."""
 
     hard: float | None = 3600.0
     idle: float | None = 1800.0
@@ -87,13 +87,13 @@ class RoundsPolicy:
     """Whether the plan is such a loop."""
     max: int = 10
     sleep: float = 10.0
-    """How long it sleeps after a round."""
+    """How many seconds it sleeps after a round."""
     until: str = "auto"
     """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""
     unchanged: int = 2
     """After so many rounds in a row that changed nothing it stops."""
     stop_after: float | None = None
-    """No round begins later than this after the first one."""
+    """No round begins more seconds than this after the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +113,10 @@ class Answering:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
-    """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing."""
+    """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing.
+
+    Each field has the name of its setting: durations are in seconds, money in millionths of a dollar.
+    """
 
     agent: str = "claude"
     model: str | None = None
@@ -121,7 +124,7 @@ class Policy:
     allowed_commands: tuple[str, ...] = ()
     """Commands that agents may run without asking."""
     answer_within: float | None = 86400.0
-    """How long a question waits for its answer."""
+    """How many seconds a question waits for its answer."""
     parallel: int = 2
     max_attempts: int = 3
     max_call_retries: int = 5

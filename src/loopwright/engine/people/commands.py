@@ -204,7 +204,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     if finishes.is_open(tx, plan.id):
         return "its end is carried on"
     _refuse_over(tx, plan, loop)
-    limits = {name: command.arguments[name] for name in CAPS.values() if name in command.arguments}
+    limits = {name: command.arguments[name] for name in CAPS if name in command.arguments}
     if limits:
         pauses.set_limits(tx, plan, limits, command.actor)
     if "wait_for_limits" in command.arguments:

@@ -70,19 +70,18 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
 def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
     """Take a person's answer about a budget; return the command that it stands for, with its arguments."""
     plan = need(tx.get(Plan, question.plan_id), "the plan")
-    field = CAPS[question.key]
-    found = caps_reached.meaning(answer, question.options, limit=getattr(plan.policy, field))
+    found = caps_reached.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
     if found is None:
         hint = f"one of {', '.join(question.options)}; the amount may be another"
         raise Refused(f"{answer!r} is no answer to this question", hint=hint)
     verb, limits = found
     move_question(tx, question, QuestionState.ANSWERED, actor, answer=answer)
-    return verb, dict(zip((field,), limits, strict=False))
+    return verb, dict(zip((question.key,), limits, strict=False))
 
 
 def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
     """Give a plan other limits. Whoever names one knows what was spent, and that some of it nobody knows."""
-    said = [f"{name} {_amount(limits[field])}" for name, field in CAPS.items() if field in limits]
+    said = [f"{name} {_amount(limits[name])}" for name in CAPS if name in limits]
     tx.append(happened("limits_set", actor, plan=plan, changes=said))
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
     tx.update(Project, plan.project_id, unknown_costs=0)

@@ -72,7 +72,7 @@ def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _
 
     An agent without a model uses one of its own: what that costs is seen when it has told its name.
     """
-    limit = next((name for name, field in CAPS.items() if getattr(policy, field) is not None), None)
+    limit = next((name for name in CAPS if getattr(policy, name) is not None), None)
     if limit is None:
         return None
     at_work = [(agent or policy.agent, model or policy.model) for agent, model in tasks]

@@ -22,13 +22,6 @@ from loopwright.engine.intake.submit import Submission
 from loopwright.engine.rows.writeback_debts import SourceNews
 from loopwright.ports import Mark
 
-_STORED: Final[Mapping[str, str]] = {
-    **CAPS,
-    "rounds.sleep": "rounds.sleep",
-    "rounds.stop_after": "rounds.stop_after",
-}
-"""Where a policy keeps the value of a flag under another name."""
-
 _TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait", **ROUND_FLAGS}
 """Flags that are typed under another name than their setting's."""
 
@@ -59,9 +52,9 @@ def idle_flags(
     """Return the flags that were given but differ from what an unfinished plan began with."""
     found: list[Idle] = []
     for key, value in flags.items():
-        name = _STORED.get(key, key)
-        kept = attrgetter(name)(plan.policy)
-        if value is not None and attrgetter(name)(wanted) != kept:
+        field = attrgetter(key)
+        kept = field(plan.policy)
+        if value is not None and field(wanted) != kept:
             found.append(Idle(flag=flag_of(key), kept=_words(key, kept), harmless=key in _HARMLESS))
     if base_sha is not None and base_sha != plan.base_sha:
         kept = f"{plan.base_ref} ({plan.base_sha[:7]})"

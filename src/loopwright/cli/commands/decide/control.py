@@ -160,7 +160,7 @@ def resume(
     """
     flags = costs.given()
     policy = settings_for(flags=flags).policy() if flags else None
-    arguments = {CAPS[key]: getattr(policy, CAPS[key]) for key in flags}
+    arguments = {key: getattr(policy, key) for key in flags}
     if no_wait:
         arguments["wait_for_limits"] = False
     return asyncio.run(control("resume", plan, arguments, as_json=json, carry_on=True))
@@ -244,7 +244,7 @@ async def control(
         if verb in _TRIES_AGAIN and isinstance(row, Task):
             for note in await _check_agent_of_try(home, settings, row, arguments):
                 warn(note, stderr=as_json)
-        limits = {name: arguments[name] for name in CAPS.values() if name in arguments}
+        limits = {name: arguments[name] for name in CAPS if name in arguments}
         if limits and isinstance(row, Plan):
             about = row
             await home.store.read(lambda tx: check_new_limits(tx, about, limits))
