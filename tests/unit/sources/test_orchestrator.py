@@ -126,6 +126,7 @@ def test_a_start_is_told_from_a_resume_and_an_end_from_both() -> None:
     assert "x: not finished: round round-3 is live" in SOURCE.parse(live, "x").notes
 
 
+@pytest.mark.capability("C059")
 def test_what_older_contracts_left_behind_is_said_and_kept() -> None:
     notes = SOURCE.parse(BUNDLE, "orchestrator").notes
     assert notes[:2] == (
@@ -369,6 +370,7 @@ def test_whatever_a_plan_has_to_tell_a_roadmap_means_the_same(
     refuse_other_meaning(read_bundle(BUNDLE, "x"), read_bundle(closed, "x"))
 
 
+@pytest.mark.capability("C059")
 def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     held = state(resume_errors={"controller": "disk full", "round-1": "x"})
     blocked = after(SOURCE, held, told({"milestone-2": ItemProgress(mark=Mark.BLOCKED, reason="why")}))
@@ -378,6 +380,7 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     assert told_state(free)["resume_errors"] == {"controller": "disk full", "round-1": "x"}
 
 
+@pytest.mark.capability("C061")
 @each_case(
     ("errors", "stage"),
     [
@@ -399,6 +402,7 @@ def test_no_controller_is_done_over_an_error_that_somebody_else_has_not_resolved
     assert read_bundle(done, "x").is_terminal == (stage == "done")
 
 
+@pytest.mark.capability("C059", "C061")
 def test_a_controller_is_done_only_when_the_whole_is_verified_and_else_says_why_not() -> None:
     """Whatever the milestones say, and also where the state said `done` before."""
     passed, refused = Judged(passed=True, at=AT), Judged(passed=False, at=AT, failed=("greeting", "lint"))
@@ -436,6 +440,7 @@ def test_a_controller_is_done_only_when_the_whole_is_verified_and_else_says_why_
             )
 
 
+@pytest.mark.capability("C061")
 def test_what_another_controller_has_to_end_keeps_a_roadmap_open() -> None:
     live = {"active_rounds": [{"round_id": "round-3", "stage": "review"}]}
     ours = {"controller": "Loopwright: milestone-2 is blocked: why"}
