@@ -27,7 +27,7 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Judged, Mark, Progress
 
 SOURCE = OrchestratorSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "orchestrator.md"
 PLACE = golden.DATA / "orchestrator" / "mixed" / "given"
 FOLDER = "roadmaps/2026-03-01-00-limits/rev-001"
 VIEW, PROSE = f"{FOLDER}/roadmap-view.json", f"{FOLDER}/roadmap.md"
@@ -547,7 +547,7 @@ def test_a_hostile_file_is_refused_with_its_place(file: str, content: bytes) -> 
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:
-    section = DOCS.read_text(encoding="utf-8").split("<!-- orchestrator: begin -->")[1]
+    section = DOCS.read_text(encoding="utf-8")
     blocks = [part.split("\n```", 1)[0] for part in section.split("\n```json\n")[1:3]]
     prose = section.split("\n````markdown\n")[1].split("\n````")[0]
     files = {

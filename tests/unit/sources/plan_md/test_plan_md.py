@@ -19,7 +19,7 @@ from loopwright.core.values.errors import BadPlan
 from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork
 
 SOURCE = PlanMdSource()
-DOCS = Path(__file__).parents[4] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "sources" / "checkbox-plan.md"
 
 
 def work(text: str | bytes, **others: str) -> PlannedWork:
@@ -941,8 +941,7 @@ def test_it_is_found_by_its_name_or_by_a_box_in_it(tmp_path: Path) -> None:
 
 def test_the_sample_of_the_documentation_is_a_plan() -> None:
     text = DOCS.read_text(encoding="utf-8")
-    part = text[text.index("<!-- plan_md: begin -->") : text.index("<!-- plan_md: end -->")]
-    sample = part.split("````markdown\n")[1].split("````")[0]
+    sample = text.split("````markdown\n")[1].split("````")[0]
     assert waits(sample) == {"1.1": (), "1.2": (), "2.1": ("1.1",), "write-it-down": ("1.1", "1.2")}
 
 
