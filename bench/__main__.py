@@ -17,7 +17,7 @@ from bench.measure import Case, Setting
 
 ROOT = Path(__file__).resolve().parent.parent
 LATEST = ROOT / "bench" / "results" / "latest.json"
-DOCS = ROOT / "docs"
+DOCS = ROOT / "docs/reference"
 CASES = (
     "landing",
     "script",
@@ -63,7 +63,7 @@ def _asked(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--repeats", type=int, default=3, help="how often each figure is taken")
     parser.add_argument("--out", type=Path, default=LATEST, help="where the result is written, as JSON")
     parser.add_argument(
-        "--docs", action="store_true", help="put the result into docs/benchmarks.json and the page"
+        "--docs", action="store_true", help="put the result into docs/reference/benchmarks.json and the page"
     )
     parser.add_argument("--render", action="store_true", help="measure nothing: make the page from its JSON")
     parser.add_argument("--strict", action="store_true", help="exit with 1 when a target is missed")

@@ -1,4 +1,4 @@
-"""The part of `docs/benchmarks.md` that is made from what was measured. Pure: text in, text out."""
+"""The part of `docs/reference/benchmarks.md` that is made from what was measured. Pure: text in, text out."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""Make the pages of docs/ that only repeat what the code says, and the tables of SQLite as SQL: `make docs`.
+"""Generate the reference pages in docs/ and the SQL of a new SQLite database from the code: `make docs`.
 
 With `--check`, change nothing and name the pages that are out of date.
 """
@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from scripts.render_commands import commands_page
 from sqlalchemy import create_mock_engine
 
 from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.upgrade import CREATE_VERSIONS
-from loopwright.cli.screens.command_effects import effects_table
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.gates.gate_limits import LIMITS
 from loopwright.core.policy.prices import AS_OF, PRICES
@@ -28,78 +28,72 @@ from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
 MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
-BEGIN, END = "<!-- exit codes: begin -->", "<!-- exit codes: end -->"
 LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
-EFFECTS_BEGIN, EFFECTS_END = "<!-- effects: begin -->", "<!-- effects: end -->"
-PRICES_BEGIN, PRICES_END = "<!-- prices: begin -->", "<!-- prices: end -->"
 TOOLS_BEGIN, TOOLS_END = "<!-- tools: begin -->", "<!-- tools: end -->"
-TEMPLATES_BEGIN, TEMPLATES_END = "<!-- templates: begin -->", "<!-- templates: end -->"
-PROMISES_BEGIN, PROMISES_END = "<!-- promises: begin -->", "<!-- promises: end -->"
 _PROMISED = (
     *("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand"),
     *("discovered", "prompt_loops", "looks"),
 )
-FAULTS_BEGIN, FAULTS_END = "<!-- faults: begin -->", "<!-- faults: end -->"
 TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
 
 ABOUT: Mapping[str, str] = {
     "loop": "A loop drives one work source of one project.",
-    "plan": "A plan is verified only when the complete gate passed on the final tree.",
-    "task": "A task ends when its work landed, when it gave up, or when it was cancelled.",
-    "attempt": "An attempt is one try at a task, in a workspace of its own.",
+    "plan": "A plan is verified only after the complete gate passed on the final tree.",
+    "task": "A task ends when its work lands, when its attempts are used up, or when you cancel it.",
+    "attempt": "An attempt is one try at a task, in its own workspace.",
     "run": "A run is one agent process or one gate execution.",
-    "question": "A question is what a run needs a person to answer, or what becomes of a task that was given up.",
-    "discovery": "A discovery is work that an agent came upon and left to others; a person decides about it.",
-    "envelope": "An envelope is the account that the runs of one agent draw from.",
-    "review": "A review is an independent look at exactly one change, before it lands.",
-    "finish": "A finish is one end of a plan: its work on the way into your branch or into a pull request.",
+    "question": "A question is something a run needs you to answer, or the choice what to do with a failed task.",
+    "discovery": "A discovery is work that an agent found outside its task. You decide about it.",
+    "envelope": "An envelope is the quota of one account of an agent.",
+    "review": "A review is an independent check of one change before it lands.",
+    "finish": "A finish moves the work of a plan into your branch or into a pull request.",
 }
 
-# What the picture alone does not tell: who or what makes an unusual move.
+# Who or what makes an unusual move: the diagram does not show it.
 NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
     "question": {
-        ("OPEN", "EXPIRED"): "its time is over: the default is taken, or its task is blocked",
-        ("OPEN", "WITHDRAWN"): "nobody waits for the answer any more, or it was decided otherwise",
+        ("OPEN", "EXPIRED"): "the deadline passed: Loopwright takes the default, or blocks the task",
+        ("OPEN", "WITHDRAWN"): "no run needs the answer any more",
     },
-    "discovery": {("DISMISSED", "ACCEPTED"): "a person thought again"},
+    "discovery": {("DISMISSED", "ACCEPTED"): "you changed your mind"},
     "envelope": {
-        ("CLOSED", "OPEN"): "the service answered the one attempt that found out, or a person said so",
+        ("CLOSED", "OPEN"): "one trial attempt reached the service, or you reopened it",
     },
     "review": {
-        ("ASKED", "CLEAR"): "nothing was found that keeps the work from landing",
-        ("ASKED", "BLOCKING"): "the author has to mend what was found",
-        ("ASKED", "UNCLEAR"): "the reviewer gave no decision that counts: verified with gaps at most",
-        ("ASKED", "WITHDRAWN"): "the attempt ended before there was an answer",
+        ("ASKED", "CLEAR"): "the reviewer found nothing that blocks the change",
+        ("ASKED", "BLOCKING"): "the author has to fix the findings",
+        ("ASKED", "UNCLEAR"): "the reviewer gave no usable decision: verified with gaps at most",
+        ("ASKED", "WITHDRAWN"): "the attempt ended before the reviewer answered",
     },
     "loop": {
-        ("STOPPED", "RUNNING"): "a person resumes it",
-        ("COMPLETED", "RUNNING"): "new work appeared in the source",
-        ("FAILED", "RUNNING"): "a person runs it again",
+        ("STOPPED", "RUNNING"): "you resume it",
+        ("COMPLETED", "RUNNING"): "the source has new work",
+        ("FAILED", "RUNNING"): "you run it again",
     },
     "plan": {
-        ("VERIFYING", "RUNNING"): "the verification broke or was stopped before it had a verdict",
-        ("VERIFIED", "RUNNING"): "a person rolled a task back",
-        ("FAILED", "VERIFYING"): "a person asks for another verification; the machine never does",
-        ("FAILED", "RUNNING"): "a person retries a task",
+        ("VERIFYING", "RUNNING"): "the verification crashed or was stopped before it had a verdict",
+        ("VERIFIED", "RUNNING"): "you rolled a task back",
+        ("FAILED", "VERIFYING"): "you asked for another verification; Loopwright never does this by itself",
+        ("FAILED", "RUNNING"): "you retried a task",
     },
     "task": {
-        ("RUNNING", "QUEUED"): "the attempt did not land and another one is due",
-        ("ERROR", "QUEUED"): "a person retries it",
-        ("CANCELLED", "QUEUED"): "a person retries it",
-        ("COMPLETE", "QUEUED"): "a person rolled it back",
+        ("RUNNING", "QUEUED"): "the attempt did not land and another one follows",
+        ("ERROR", "QUEUED"): "you retried it",
+        ("CANCELLED", "QUEUED"): "you retried it",
+        ("COMPLETE", "QUEUED"): "you rolled it back",
     },
     "attempt": {
-        ("PREPARING", "WAITING"): "its agent's account was closed before the agent started",
-        ("CHECKING", "WORKING"): "a reviewer looks at it, or the author mends what one found",
-        ("LANDING", "CHECKING"): "the plan branch moved under the candidate, so it is checked again",
-        ("WORKING", "BROKEN"): "the machine or the service failed: this does not count against the limit",
-        ("CHECKING", "REJECTED"): "a check failed: this counts against the limit",
+        ("PREPARING", "WAITING"): "the account closed before the agent started",
+        ("CHECKING", "WORKING"): "a reviewer reads it, or the author fixes the findings",
+        ("LANDING", "CHECKING"): "the plan branch moved, so the candidate is checked again",
+        ("WORKING", "BROKEN"): "the machine or the service failed: this does not count as an attempt",
+        ("CHECKING", "REJECTED"): "a check failed: this counts as an attempt",
     },
     "finish": {
-        ("LANDING", "CHECKING"): "the base moved meanwhile, so what goes in is built and gated again",
-        ("CHECKING", "FINISHED"): "the base has all of it already",
-        ("CHECKING", "REFUSED"): "a conflict, a failed check, or a person who stopped it; nothing was moved",
+        ("LANDING", "CHECKING"): "the base moved, so Loopwright builds and checks the result again",
+        ("CHECKING", "FINISHED"): "the base already has the work",
+        ("CHECKING", "REFUSED"): "a conflict, a failed check, or you stopped it; nothing was moved",
         (
             "LANDING",
             "REFUSED",
@@ -110,11 +104,11 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
 
 
 def states_page() -> str:
-    """Return docs/states.md."""
+    """Return docs/reference/states.md."""
     lines = [MADE.format(source="src/loopwright/core/values/states.py"), "", "# States", ""]
     lines += [
-        "Each thing moves only along the arrows of its own diagram. A state without a way out is an end;",
-        "states that only a person can leave have their arrow explained below the diagram.",
+        "Each object moves only along the arrows of its own diagram. A state without an outgoing arrow is final.",
+        "The lists below the diagrams explain unusual moves.",
     ]
     for machine, table in MACHINES.items():
         lines += ["", f"## {machine.capitalize()}", "", ABOUT[machine], "", "```mermaid", "stateDiagram-v2"]
@@ -133,22 +127,22 @@ def states_page() -> str:
 
 
 COUNTERS: Mapping[Level, str] = {
-    Level.ATTEMPT: "The work was judged and found wanting: it uses up one of the task's attempts "
-    "(`max_attempts`), and the next attempt is told what failed.",
-    Level.RACE: "The work may be good, but others landed first: no attempt is used up, and the next one starts "
-    f"from what landed, with both changes as evidence. What loses {MOST_RACES} times is left to you.",
-    Level.CALL: "The service or the machine failed and the work was never judged: it is tried again after "
-    "a pause that grows, up to `max_call_retries` times, and no attempt is used up.",
-    Level.NONE: "Trying again at once would not help: it is left to you.",
+    Level.ATTEMPT: "The checks rejected the work. It uses up one of the task's attempts (`max_attempts`), and the next "
+    "attempt gets the evidence.",
+    Level.RACE: "The work may be good, but another task landed first. No attempt is used up. The next one starts from "
+    f"what landed, with both changes as evidence. After {MOST_RACES} collisions the task waits for you.",
+    Level.CALL: "The service or the machine failed before the work was checked. Loopwright retries after a growing "
+    "pause, up to `max_call_retries` times. No attempt is used up.",
+    Level.NONE: "A retry would not help. The task waits for you.",
 }
 
 
 def failures_page() -> str:
-    """Return docs/failures.md."""
+    """Return docs/reference/failures.md."""
     lines = [MADE.format(source="src/loopwright/core/values/failures.py"), "", "# Failures", ""]
     lines += [
-        "Why an attempt did not land, and what follows. Each level has a counter of its own. What is parked keeps its",
-        "workspace and its work, needs no slot, and goes on in the same place.",
+        "Why an attempt did not land, and what happens next. Each level has its own counter. A parked attempt keeps",
+        "its workspace and its work, needs no slot, and continues in the same place.",
     ]
     for level in Level:
         lines += [
@@ -169,10 +163,10 @@ def failures_page() -> str:
 
 
 def _follows(rule: Rule) -> str:
-    """Say what a rule does, in the order in which it happens."""
+    """Return what a rule does, in the order in which it happens."""
     said = []
     if rule.closes:
-        said += ["closes the account and is not counted"]
+        said += ["closes the account; does not count"]
     if rule.parks:
         said += ["parked"]
     if rule.parks or rule.level is Level.CALL:
@@ -184,21 +178,21 @@ def _follows(rule: Rule) -> str:
     if rule.person:
         said += ["or until you reopen it"]
     if rule.hopeless:
-        said += ["given up when it fails at once twice in the same way"]
+        said += ["fails for good when it fails at once twice in the same way"]
     if rule.fallback and rule.closes:
-        said += ["an agent of `fallback` takes over meanwhile"]
+        said += ["an agent of `fallback` takes over in the meantime"]
     elif rule.fallback:
-        tried = "when it was retried in vain, " if rule.level is Level.CALL else ""
+        tried = "when retries are used up, " if rule.level is Level.CALL else ""
         said += [f"{tried}the next agent of `fallback` takes over for good"]
     if rule.pauses:
-        said += ["at a limit of yours it is parked, the loop pauses, and you are asked"]
-        said += ["at a budget of the agent's own, the task fails"]
+        said += ["at one of your limits: parked, the loop pauses and asks you"]
+        said += ["at the agent's own budget: the task fails"]
     if rule.stopped:
         said += [
-            "where you paused or stopped it, it is parked",
-            "where you cancelled it, it is over for good",
+            "if you paused or stopped it: parked",
+            "if you cancelled it: ended for good",
         ]
-        said += ["where its agent was stopped by somebody else, the task fails"]
+        said += ["if something else stopped the agent: the task fails"]
     return "; ".join(said) or {Level.NONE: "the task fails"}.get(rule.level, "the next attempt")
 
 
@@ -215,12 +209,11 @@ def error_classes() -> list[type[errors.LoopwrightError]]:
 
 
 def errors_page() -> str:
-    """Return docs/errors.md."""
+    """Return docs/reference/errors.md."""
     lines = [MADE.format(source="src/loopwright/core/values/errors.py"), "", "# Errors", ""]
     lines += [
-        "Every error that Loopwright raises on purpose has a code that does not change. Errors of the kind",
-        "`user_error` are yours to mend, and their message says how; the others tell of the environment,",
-        "of another process, or of a defect.",
+        "Every error that Loopwright raises has a stable code. You can fix errors of the kind `user_error`; their",
+        "message says how. The others come from the environment, from another process, or from a defect.",
         "",
         "| code | kind | what it means |",
         "|---|---|---|",
@@ -233,30 +226,32 @@ def errors_page() -> str:
 
 
 def exit_table() -> str:
-    """Return the table of exit codes that README.md and docs/exit-codes.md share."""
+    """Return the table of exit codes."""
     return "\n".join(
         ["| code | meaning |", "|---|---|", *(f"| {code.value} | {code.meaning} |" for code in ExitCode)]
     )
 
 
 def exits_page() -> str:
-    """Return docs/exit-codes.md."""
+    """Return docs/reference/exit-codes.md."""
     lines = [MADE.format(source="src/loopwright/cli/shell/exits.py"), "", "# Exit codes", ""]
-    lines += ["The exit code tells a script what it needs to know, so that it need not read the output.", ""]
+    lines += ["Scripts can rely on the exit code and need not parse the output.", ""]
     lines += [exit_table(), ""]
     lines += [
-        "Only 0 means that the work is done and proven. `loopwright status --json` gives the details: `state` is how",
-        "a plan stands, in the word that people are shown (`RUNNING`, `PAUSED`, `STOPPED`, `NEEDS_YOU`, `VERIFIED`,",
-        "`VERIFIED_WITH_GAPS`, `UNVERIFIED`, `FAILED`, `CANCELLED`, and the steps before it runs); it is made of the",
-        "plan's own `status`, its `outcome` and the `loop_state` of the loop that drives it. `NO_WORKER` is a plan",
-        "that goes on as soon as a worker is there. `taken` says whether its work was `accepted`, or is in a",
-        "`pull request`. A task that is `blocked` failed at nothing: it waits for a person.",
+        "Only 0 means that the work is done and proven. `loopwright status --json` has the details:",
+        "",
+        "- `state` is what screens show: `RUNNING`, `PAUSED`, `STOPPED`, `NEEDS_YOU`, `VERIFIED`,",
+        "  `VERIFIED_WITH_GAPS`, `UNVERIFIED`, `FAILED`, `CANCELLED`, and the steps before a plan runs. It combines",
+        "  the plan's `status`, its `outcome` and the `loop_state`.",
+        "- `NO_WORKER` is a plan that continues as soon as a worker runs.",
+        "- `taken` says whether the work was `accepted` or is in a `pull request`.",
+        "- A `blocked` task did not fail: it waits for you.",
     ]
     return "\n".join(lines) + "\n"
 
 
 def between(text: str, begin: str, end: str, made: str) -> str:
-    """Return a page with what stands between two marks made anew."""
+    """Return a page with new text between two marks."""
     head, _, rest = text.partition(begin)
     _, found, tail = rest.partition(end)
     if not found:
@@ -264,27 +259,31 @@ def between(text: str, begin: str, end: str, made: str) -> str:
     return f"{head}{begin}\n{made}\n{end}{tail}"
 
 
-def readme(text: str) -> str:
-    """Return the README with its table of exit codes made anew."""
-    return between(text, BEGIN, END, exit_table())
+def prices_page() -> str:
+    """Return the page of model prices."""
+    lines = [MADE.format(source="the price table in the code"), "", "# Model prices", ""]
+    lines += [
+        f"Loopwright estimates a cost from tokens with this table, as of {AS_OF:%Y-%m-%d}. Amounts are dollars per",
+        "million tokens. A dated version of a model, such as `gpt-5-2025-08-07`, costs the same. The setting `prices`",
+        "adds models and overrides this table: see [how to limit cost](../how-to/limit-cost.md).",
+        "",
+        "| model | input | output | cache read | cache write |",
+        "|---|---|---|---|---|",
+    ]
+    for price in PRICES:
+        amounts = (price.input, price.output, price.cache_read, price.cache_write)
+        lines += [f"| `{price.models}` | " + " | ".join(f"{one / 1_000_000:g}" for one in amounts) + " |"]
+    return "\n".join(lines) + "\n"
 
 
-def deciding_page() -> str:
-    """Return the page about what a person decides with the table of what each command does to running agents."""
-    text = (ROOT / "docs/deciding.md").read_text(encoding="utf-8")
-    return between(text, EFFECTS_BEGIN, EFFECTS_END, effects_table())
-
-
-def cost_page() -> str:
-    """Return the page about cost with the models that have a price."""
-    text = (ROOT / "docs/cost.md").read_text(encoding="utf-8")
-    models = ", ".join(f"`{price.models}`" for price in PRICES)
-    return between(text, PRICES_BEGIN, PRICES_END, f"These have a price, as of {AS_OF:%Y-%m-%d}: {models}.")
+def command_page() -> str:
+    """Return the page of commands."""
+    return MADE.format(source="the argument parser") + "\n\n" + commands_page()
 
 
 def offline_page() -> str:
-    """Return the page about running agents offline with the calls that each program understands."""
-    text = (ROOT / "docs/offline-agents.md").read_text(encoding="utf-8")
+    """Return the page about offline agents with the tool calls that each program understands."""
+    text = (ROOT / "docs/how-to/run-agents-offline.md").read_text(encoding="utf-8")
     calls = {
         name: (scenarios.WRITES[name]("a.txt", "hello\n"), scenarios.RUNS[name]("make"))
         for name in scenarios.WRITES
@@ -300,32 +299,35 @@ def offline_page() -> str:
 
 
 def receipts_page() -> str:
-    """Return the page about receipts with what no gate can exclude."""
-    text = (ROOT / "docs/receipts.md").read_text(encoding="utf-8")
+    """Return the page about receipts with the limits of every gate."""
+    text = (ROOT / "docs/reference/receipts.md").read_text(encoding="utf-8")
     rows = [f"| {limit.words.format(names='…')} | {limit.closed_by} |" for limit in LIMITS]
     made = "\n".join(["| what the receipt says | what would close it |", "|---|---|", *rows])
     return between(text, LIMITS_BEGIN, LIMITS_END, made)
 
 
 def prompts_page() -> str:
-    """Return the page about prompts with the packaged templates."""
+    """Return the page of the packaged prompt templates."""
     folder = ROOT / "src/loopwright/prompts"
-    shown = [
-        f"### {role}\n\n````markdown\n{(folder / f'{role}.md').read_text(encoding='utf-8')}````"
-        for role in ROLES
-    ]
-    text = (ROOT / "docs/prompts.md").read_text(encoding="utf-8")
-    return between(text, TEMPLATES_BEGIN, TEMPLATES_END, "\n" + "\n\n".join(shown) + "\n")
+    lines = [MADE.format(source="src/loopwright/prompts"), "", "# Prompt templates", ""]
+    lines += ["[How to change a prompt](../how-to/change-a-prompt.md) explains how to replace one."]
+    for role in ROLES:
+        template = (folder / f"{role}.md").read_text(encoding="utf-8")
+        lines += ["", f"## {role}", "", f"````markdown\n{template}````"]
+    return "\n".join(lines) + "\n"
 
 
 def simulation_page() -> str:
-    """Return the page about the simulation with its promises and faults, as its own files have them."""
-    folder = ROOT / "tests/simulation"
-    text = (ROOT / "docs/simulation.md").read_text(encoding="utf-8")
-    promises = list(promises_kept())
-    faults = list(faults_in((folder / "scenario.py").read_text(encoding="utf-8")))
-    text = between(text, PROMISES_BEGIN, PROMISES_END, _table("promise", promises))
-    return between(text, FAULTS_BEGIN, FAULTS_END, _table("fault", faults))
+    """Return the page of the simulation's promises and faults, as its own files have them."""
+    faults = list(faults_in((ROOT / "tests/simulation/scenario.py").read_text(encoding="utf-8")))
+    lines = [MADE.format(source="tests/simulation"), "", "# Simulation: promises and faults", ""]
+    lines += [
+        "[The simulation](../explanation/simulation.md) checks these promises while it injects these faults.",
+        "",
+    ]
+    lines += ["## Promises", "", _table("promise", list(promises_kept())), ""]
+    lines += ["## Faults", "", _table("fault", faults)]
+    return "\n".join(lines) + "\n"
 
 
 def _table(what: str, rows: Sequence[tuple[str, str]]) -> str:
@@ -334,7 +336,7 @@ def _table(what: str, rows: Sequence[tuple[str, str]]) -> str:
 
 
 def promises_kept() -> Iterator[tuple[str, str]]:
-    """Yield the name and the sentence of each promise that is looked at in the simulation."""
+    """Yield the name and the sentence of each promise that the simulation checks."""
     for name in _PROMISED:
         yield from promises_in((ROOT / f"tests/simulation/promises/{name}.py").read_text(encoding="utf-8"))
 
@@ -359,7 +361,7 @@ def faults_in(source: str) -> Iterator[tuple[str, str]]:
 
 
 def agents_table(seen: Mapping[str, Any]) -> str:
-    """Return what each adapter was seen to keep, from what the conformance suite wrote down."""
+    """Return which behaviours each adapter handled, as the conformance suite recorded it."""
     adapters: Mapping[str, Mapping[str, Any]] = seen["adapters"]
     lines = [f"| behaviour | {' | '.join(adapters)} |", f"|---|{'---|' * len(adapters)}"]
     for name, says in seen["behaviours"].items():
@@ -381,14 +383,14 @@ def _cell(row: Mapping[str, Any]) -> str:
 
 
 def agents_page(root: Path = ROOT) -> str:
-    """Return docs/agents.md with its table made anew."""
-    seen = json.loads((root / "docs/agents.json").read_text(encoding="utf-8"))
-    text = (root / "docs/agents.md").read_text(encoding="utf-8")
+    """Return docs/reference/adapter-behaviours.md with a new table."""
+    seen = json.loads((root / "docs/reference/agents.json").read_text(encoding="utf-8"))
+    text = (root / "docs/reference/adapter-behaviours.md").read_text(encoding="utf-8")
     return between(text, AGENTS_BEGIN, AGENTS_END, agents_table(seen))
 
 
 def trust_table(seen: Mapping[str, Mapping[str, Any]]) -> str:
-    """Return what came of each behaviour of an agent, from what the liar's suite wrote down."""
+    """Return the outcome of each behaviour of an agent, as the liar's suite recorded it."""
     lines = ["| the agent | decision | attempts | outcome | what caught it |", "|---|---|---|---|---|"]
     for one in seen.values():
         ends = ", then ".join("landed" if end is None else f"`{end}`" for end in one["ends"])
@@ -397,9 +399,9 @@ def trust_table(seen: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def trust_page(root: Path = ROOT) -> str:
-    """Return docs/trust.md with its table made anew."""
-    seen = json.loads((root / "docs/trust.json").read_text(encoding="utf-8"))
-    text = (root / "docs/trust.md").read_text(encoding="utf-8")
+    """Return docs/reference/trust-table.md with a new table."""
+    seen = json.loads((root / "docs/reference/trust.json").read_text(encoding="utf-8"))
+    text = (root / "docs/reference/trust-table.md").read_text(encoding="utf-8")
     return between(text, TRUST_BEGIN, TRUST_END, trust_table(seen))
 
 
@@ -422,20 +424,19 @@ def sqlite_tables() -> str:
 
 
 PAGES: Mapping[str, Callable[[], str]] = {
-    "docs/states.md": states_page,
-    "docs/failures.md": failures_page,
-    "docs/errors.md": errors_page,
-    "docs/exit-codes.md": exits_page,
-    "docs/agents.md": agents_page,
-    "docs/trust.md": trust_page,
-    "docs/cost.md": cost_page,
-    "docs/deciding.md": deciding_page,
-    "docs/offline-agents.md": offline_page,
-    "docs/receipts.md": receipts_page,
-    "docs/prompts.md": prompts_page,
-    "docs/simulation.md": simulation_page,
+    "docs/reference/states.md": states_page,
+    "docs/reference/failures.md": failures_page,
+    "docs/reference/errors.md": errors_page,
+    "docs/reference/exit-codes.md": exits_page,
+    "docs/reference/adapter-behaviours.md": agents_page,
+    "docs/reference/trust-table.md": trust_page,
+    "docs/reference/prices.md": prices_page,
+    "docs/reference/commands.md": command_page,
+    "docs/how-to/run-agents-offline.md": offline_page,
+    "docs/reference/receipts.md": receipts_page,
+    "docs/reference/prompts.md": prompts_page,
+    "docs/reference/simulation.md": simulation_page,
     "src/loopwright/adapters/store/tables.sql": sqlite_tables,
-    "README.md": lambda: readme((ROOT / "README.md").read_text(encoding="utf-8")),
 }
 
 

@@ -64,6 +64,13 @@ install_dev() {
     "$venv/bin/python" -m pip install -q -c constraints.txt -e '.[cluster]' --group dev
 }
 
+install_docs() {
+    make_venv
+    new_pip
+    say "Installing what builds the documentation site, about half a minute..."
+    "$venv/bin/python" -m pip install -q -c constraints.txt --group docs
+}
+
 # What is missing of the programs that some tests need, as names of packages.
 missing_packages() {
     command -v git-lfs >/dev/null 2>&1 || printf ' git-lfs'
@@ -139,9 +146,10 @@ install_containers() {
 case "${1:-}" in
 runtime) install_runtime ;;
 dev) install_dev ;;
+docs) install_docs ;;
 system) install_system ;;
 agents) install_agents ;;
 runners) install_runners ;;
 containers) install_containers ;;
-*) stop "usage: scripts/setup.sh runtime|dev|system|agents|runners|containers" ;;
+*) stop "usage: scripts/setup.sh runtime|dev|docs|system|agents|runners|containers" ;;
 esac

@@ -129,7 +129,6 @@ def tracked_texts() -> list[Path]:
     return [path for path in paths if path.suffix in TEXT_SUFFIXES and path.is_file()]
 
 
-@pytest.mark.capability("C001")
 def test_who_decides_asks_what_an_agent_can_do_with_its_options() -> None:
     """An agent's `capabilities` are all that it ever can: with its options it may be less, which `able` knows."""
     deciding = [path for part in ("engine", "services", "cli") for path in (PACKAGE / part).rglob("*.py")]
@@ -137,6 +136,7 @@ def test_who_decides_asks_what_an_agent_can_do_with_its_options() -> None:
     assert asking == []
 
 
+@pytest.mark.capability("C001")
 def test_no_path_of_any_machine_is_written_in_the_project() -> None:
     found = []
     for path in tracked_texts():

@@ -16,6 +16,7 @@ from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.adapters.sources.text.reading import read
+from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import MACHINES
@@ -61,9 +62,9 @@ def test_checking_the_pages_notices_a_stale_one(tmp_path: Path, capsys: pytest.C
     assert render_docs.main(["--check"], root=tmp_path, pages=pages) == 0
 
 
-def test_a_readme_without_marks_for_the_exit_codes_is_refused() -> None:
+def test_a_page_without_the_marks_of_its_table_is_refused() -> None:
     with pytest.raises(ValueError, match="needs the marks"):
-        render_docs.readme("# Title\n")
+        render_docs.between("# Title\n", "<!-- a: begin -->", "<!-- a: end -->", "table")
 
 
 def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_asked() -> None:
@@ -82,12 +83,14 @@ def test_the_table_of_adapters_shows_what_was_seen_and_why_something_was_not_ask
 
 @each_case("name", sorted(BEHAVIOURS.keys() - NO_STAND_IN))
 def test_what_a_stand_in_has_to_play_is_documented(name: str) -> None:
-    table = (ROOT / "docs/writing-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
+    table = (
+        (ROOT / "docs/how-to/write-an-adapter.md").read_text("utf-8").split("### What a stand-in plays")[1]
+    )
     assert f"`{BEHAVIOURS[name].plays or name}`" in table
 
 
 def test_every_test_that_is_named_as_a_proof_is_there() -> None:
-    text = (ROOT / "docs/writing-an-adapter.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/how-to/write-an-adapter.md").read_text(encoding="utf-8")
     named = set(re.findall(r"`(test_\w+)`", text))
     assert len(named) > 10
     sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("test_*.py"))
@@ -96,8 +99,7 @@ def test_every_test_that_is_named_as_a_proof_is_there() -> None:
 
 @each_case("step", agent_program.STEPS)
 def test_every_step_of_a_script_is_documented(step: str) -> None:
-    section = (ROOT / "docs/agents.md").read_text("utf-8").split("## A script instead of an agent\n")[1]
-    assert f"`{step}`" in section.split("\n## ")[0]
+    assert f"`{step}`" in (ROOT / "docs/reference/scripted-agent.md").read_text("utf-8")
 
 
 def test_the_page_of_the_simulation_lists_what_is_looked_at_in_every_run() -> None:
@@ -113,12 +115,12 @@ def test_the_page_of_the_simulation_lists_what_is_looked_at_in_every_run() -> No
 
 @each_case("name", sorted(registry.AGENTS))
 def test_every_agent_is_on_the_page_of_agents(name: str) -> None:
-    assert f"| `{name}` | " in (ROOT / "docs/agents.md").read_text("utf-8")
+    assert f"| `{name}` | " in (ROOT / "docs/reference/agents.md").read_text("utf-8")
 
 
 @each_case("name", sorted(PROFILES.keys() - {"acp"}))
 def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: str) -> None:
-    text = (ROOT / "docs/agents.md").read_text("utf-8").split("## The Agent Client Protocol\n")[1]
+    text = (ROOT / "docs/reference/agents.md").read_text("utf-8").split("## The Agent Client Protocol\n")[1]
     (row,) = [
         line for line in text.splitlines() if line.startswith(f"| `{name}` | ") and line.count(" | ") == 8
     ]
@@ -136,7 +138,7 @@ def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: s
 
 @each_case("cls", render_docs.error_classes(), ids=lambda cls: cls.code)
 def test_every_error_code_is_documented(cls: type[Exception]) -> None:
-    assert f"| `{cls.code}` |" in (ROOT / "docs/errors.md").read_text(encoding="utf-8")
+    assert f"| `{cls.code}` |" in (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
 
 
 def test_error_codes_are_unique() -> None:
@@ -154,11 +156,11 @@ def test_the_tree_drawn_in_the_errors_module_names_every_class() -> None:
 
 @each_case("failure", Failure)
 def test_every_failure_is_documented(failure: Failure) -> None:
-    assert f"| `{failure}` |" in (ROOT / "docs/failures.md").read_text(encoding="utf-8")
+    assert f"| `{failure}` |" in (ROOT / "docs/reference/failures.md").read_text(encoding="utf-8")
 
 
 def test_every_state_of_every_machine_is_drawn() -> None:
-    text = (ROOT / "docs/states.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs/reference/states.md").read_text(encoding="utf-8")
     for machine, table in MACHINES.items():
         section = text.split(f"## {machine.capitalize()}\n")[1].split("\n## ")[0]
         for source, targets in table.items():
@@ -166,11 +168,16 @@ def test_every_state_of_every_machine_is_drawn() -> None:
                 assert f"    {source} --> {target}\n" in section
 
 
-def test_the_readme_lists_exactly_the_exit_codes_that_exist() -> None:
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
-    table = text.split(render_docs.BEGIN)[1].split(render_docs.END)[0]
-    rows = dict(re.findall(r"^\| (\d+) \| (.+) \|$", table, re.MULTILINE))
+def test_the_page_of_exit_codes_lists_exactly_those_that_exist() -> None:
+    text = (ROOT / "docs/reference/exit-codes.md").read_text(encoding="utf-8")
+    rows = dict(re.findall(r"^\| (\d+) \| (.+) \|$", text, re.MULTILINE))
     assert rows == {str(code.value): code.meaning for code in ExitCode}
+
+
+@each_case("name", sorted(COMMANDS))
+def test_every_command_is_on_the_page_of_commands(name: str) -> None:
+    text = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
+    assert f"\n## loopwright {name}\n" in text
 
 
 @each_case("path", [p for p in PAGES if YAML_BLOCK.search(p.read_text("utf-8"))], ids=page_name)
@@ -211,17 +218,24 @@ def test_every_page_of_the_documentation_can_be_reached_from_its_front_page() ->
     assert [page_name(path) for path in (ROOT / "docs").rglob("*.md") if path not in seen] == []
 
 
+def test_every_page_is_in_the_navigation_of_the_site() -> None:
+    listed = set(re.findall(r"(\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.MULTILINE))
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert listed == pages
+
+
 def test_decision_records_are_numbered_without_gaps_and_have_the_same_parts() -> None:
     records = sorted((ROOT / "docs/adr").glob("[0-9]*.md"))
     assert [int(path.name[:4]) for path in records] == list(range(1, len(records) + 1))
     for path in records:
         text = path.read_text(encoding="utf-8")
         assert text.startswith(f"# {int(path.name[:4])}. "), path.name
-        for part in ("## Status", "## Context", "## Decision", "## Consequences"):
-            assert part in text, f"{path.name} lacks {part!r}"
+        parts = re.findall(r"^## (.+)$", text, re.MULTILINE)
+        assert parts == ["Status", "Context", "Decision", "Consequences"], path.name
+        assert len(text.split()) <= 450, f"{path.name} is longer than a page"
 
 
 def test_the_versions_of_claude_code_are_those_that_its_adapter_was_tried_with() -> None:
     oldest, newest = ClaudeAgent().tested
-    page = (ROOT / "docs/agents.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs/reference/agents.md").read_text(encoding="utf-8")
     assert f"tried with the versions {oldest} to {newest}" in page

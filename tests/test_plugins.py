@@ -1,5 +1,6 @@
 """The suite's own plugins: capability marks, and tests that need the machine for themselves."""
 
+import hashlib
 import os
 import re
 import subprocess
@@ -15,6 +16,10 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 TRAPS = {name: sentence for group in load_rows("trap").values() for name, sentence in group.items()}
+
+
+ROWS = "db1a1d2159e4bd8681d94bc0b30dbe19d4dc81f20332901bda07bd91c1160127"
+"""The digest of the rows of the mission's checklist, with their ids."""
 
 
 def run_pytest(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -54,7 +59,7 @@ def test_it_runs(n):
 """
     done = run_pytest(tmp_path, source, "--capabilities")
     assert done.returncode == 0, done.stdout + done.stderr
-    proven = r"^C025  proven   A real agent .*\n        test_sample.py::test_it_runs\nC026  not yet"
+    proven = r"^C025  proven   Really invoke .*\n        test_sample.py::test_it_runs\nC026  not yet"
     assert re.search(proven, done.stdout, re.MULTILINE)
     assert "2 of 120 capabilities are proven by tests" in done.stdout
     assert f"0 of {len(TRAPS)} traps are watched by tests" in done.stdout
@@ -168,3 +173,9 @@ def test_every_case_runs_and_those_that_fail_are_reported_together(tmp_path: Pat
         ["in the case three"],
     ]
     assert len(set(ran)) == 3, "each has a folder of its own"
+
+
+def test_the_texts_of_the_capabilities_are_those_of_the_missions_checklist() -> None:
+    """A reworded row could claim less than was asked for. Whoever changes the checklist changes the digest too."""
+    rows = [f"{row} {text}" for group in load_rows().values() for row, text in group.items()]
+    assert hashlib.sha256("\n".join(rows).encode()).hexdigest() == ROWS

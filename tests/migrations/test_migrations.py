@@ -134,6 +134,7 @@ def test_every_released_schema_is_listed_and_has_a_database_to_upgrade_from() ->
     assert sorted(path.stem for path in RELEASED.glob("*.sql")) == sorted(REVISIONS)
 
 
+@pytest.mark.capability("C005")
 @pytest.mark.parametrize("revision", REVISIONS)
 def test_a_released_database_is_upgraded_with_everything_in_it(tmp_path: Path, revision: str) -> None:
     path = tmp_path / "loopwright.db"
@@ -151,6 +152,7 @@ def test_a_released_database_is_upgraded_with_everything_in_it(tmp_path: Path, r
     store.close_sync()
 
 
+@pytest.mark.capability("C005")
 def test_an_older_database_is_upgraded_after_a_backup(tmp_path: Path, address: str) -> None:
     store = SqlStore.open(address)
     store.transact_sync("put", put)
@@ -171,6 +173,7 @@ def test_an_older_database_is_upgraded_after_a_backup(tmp_path: Path, address: s
         old.close_sync()
 
 
+@pytest.mark.capability("C005")
 def test_an_upgrade_that_fails_changes_nothing(tmp_path: Path, address: str) -> None:
     store = SqlStore.open(address)
     store.transact_sync("put", put)

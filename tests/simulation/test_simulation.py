@@ -55,7 +55,7 @@ BROKE_SINCE = (1334,)
 """Those that were found with all of `AREAS` in play: git that fails once, taken for git that lost what a round left."""
 
 
-@pytest.mark.capability("C025", "C039")
+@pytest.mark.capability("C055")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_no_promise_is_broken_by_fresh_seeds(part: int) -> None:
     first = SECRETS.randrange(10**9)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.trust.table import PARTS, STAGES, as_table
 
-FILE = Path(__file__).parents[2] / "docs/trust.json"
+FILE = Path(__file__).parents[2] / "docs/reference/trust.json"
 
 
 def test_the_table_is_of_the_present_suite() -> None:

@@ -19,7 +19,7 @@ which stay, and a task a few thousand, of which next to none is garbage that onl
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with a code that `docs/exit-codes.md` explains."""
+    """Run the command line and exit with a code that `docs/reference/exit-codes.md` explains."""
     # Loading makes a great many objects that all stay. Looking through them for garbage again and again, and once
     # more at the end, takes a fifth of a short command's time.
     gc.set_threshold(_OBJECTS)

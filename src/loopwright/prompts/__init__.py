@@ -1,7 +1,7 @@
 """What agents are told, as template files: one per role here, and in `parts` what goes into a task's description.
 
 `core.values.templates` says how they are written, and `engine.attempt.templates` which one a run gets. A project can
-replace those of the roles (`docs/prompts.md`). No text that an agent reads belongs into Python.
+replace those of the roles (`docs/how-to/change-a-prompt.md`). No text that an agent reads belongs into Python.
 """
 
 from functools import cache

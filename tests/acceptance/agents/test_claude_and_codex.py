@@ -52,7 +52,7 @@ def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(program: Program, sh
     assert shop.task("make").attempts == 0
 
 
-@pytest.mark.capability("C090", "C110")
+@pytest.mark.capability("C090")
 def test_it_asks_for_leave_and_goes_on_with_the_answer(program: Program, shop: Workshop) -> None:
     command = "touch made.txt && echo made > made.txt"
     scenario = scenarios.run_command(command, summary="Made.", program=program.name)

@@ -29,8 +29,8 @@ def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_car
         (Reply(tools=(ToolCall(name="StructuredOutput", input=answer),)), Reply(text="Planned."))
         for answer in (changed(ANSWER, depends_on=["bonsoir"]), ANSWER)
     )
-    page = Path(__file__).parents[3] / "docs" / "offline-agents.md"
-    _, _, example = page.read_text().partition("## A plan for a goal")
+    page = Path(__file__).parents[3] / "docs/how-to/run-agents-offline.md"
+    _, _, example = page.read_text().partition("## Play a planner")
     assert parse(json.loads(example.split("```json\n")[1].split("```")[0]), "the page").turns == mended
     greeted = scenarios.write_file("salut", text="salut\n").turns
     scenario = Scenario(turns=broken, by_prompt={MISTAKE: mended, "Task: salut": greeted})

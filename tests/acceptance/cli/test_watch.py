@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 from tests.acceptance.cli.conftest import Live
 from tests.acceptance.sandbox import Sandbox
 from tests.waiting import eventually
@@ -18,6 +19,7 @@ def test_watch_of_a_resting_plan_shows_it_and_ends_with_its_exit_code(
     assert finished("watch", good_plan).code == 0
 
 
+@pytest.mark.capability("C120")
 def test_several_watch_until_the_plan_rests_and_one_leaves_before(live: Live) -> None:
     table = live.start("watch")
     table.until("slow  scripted")

@@ -3,6 +3,7 @@
 import os
 
 import psutil
+import pytest
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
 from tests.waiting import eventually
@@ -10,6 +11,7 @@ from tests.waiting import eventually
 from loopwright.core.rows.model import Plan
 
 
+@pytest.mark.capability("C077")
 def test_run_detach_leaves_the_plan_to_a_process_of_its_own_session(shop: Workshop) -> None:
     agent = shop.gate("agent")
     shop.program.env["WORD"] = "swordfish"
@@ -34,6 +36,7 @@ def test_run_detach_leaves_the_plan_to_a_process_of_its_own_session(shop: Worksh
     assert "VERIFIED  2/2 tasks" in log.read_text()
 
 
+@pytest.mark.capability("C077")
 def test_ctrl_c_only_stops_following_a_worker_and_detach_leaves_the_plan_to_it(shop: Workshop) -> None:
     agent = shop.gate("agent")
     worker = shop.start("worker")

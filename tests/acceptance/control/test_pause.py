@@ -25,7 +25,7 @@ def _carried_on(shop: Workshop, workspace: str) -> None:
     assert shop.landed() == ["half"]
 
 
-@pytest.mark.capability("C030")
+@pytest.mark.capability("C030", "C097")
 @pytest.mark.trap("pause under way")
 def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Workshop) -> None:
     agent = shop.gate("agent")
@@ -45,7 +45,7 @@ def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Worksho
     assert shop.landed() == ["one", "two"]
 
 
-@pytest.mark.capability("C030", "C053")
+@pytest.mark.capability("C030", "C053", "C097")
 @pytest.mark.trap("lost resume", "pause under way", "stale signal")
 def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Workshop) -> None:
     run = shop.start("run", str(shop.half()))
@@ -64,7 +64,7 @@ def test_pause_now_interrupts_the_agent_and_resume_goes_on_where_it_was(shop: Wo
     refused(shop("resume"), 2, "the plan is VERIFIED")
 
 
-@pytest.mark.capability("C053")
+@pytest.mark.capability("C053", "C097")
 def test_pause_and_resume_are_carried_out_by_the_worker_that_is_there(shop: Workshop) -> None:
     worker = shop.start("worker")
     worker.until("working in")
@@ -114,6 +114,7 @@ def test_pausing_one_plan_without_a_worker_starts_no_agent_of_another(shop: Work
     assert shop.started() == [("half", 1)]
 
 
+@pytest.mark.capability("C097")
 def test_a_stopped_plan_goes_on_with_the_gate_that_was_interrupted(shop: Workshop) -> None:
     gate = shop.gate("gate")
     shop.play({"one": [[{"write": "one", "text": "1\n"}]]})

@@ -14,7 +14,7 @@ def test_everything_that_hung_or_crashed_once_is_verified_in_the_end(hung: Recor
     assert set(hung.landings().values()) == {1}
 
 
-@pytest.mark.capability("C029")
+@pytest.mark.capability("C029", "C087")
 @pytest.mark.trap("random crash")
 @pytest.mark.parametrize(
     ("key", "failure", "state", "ended_by", "counted"),

@@ -10,7 +10,7 @@ from tests.contracts.agents.subjects import SUBJECTS
 from tests.contracts.agents.table import as_table
 from tests.tables_plugin import AGENTS
 
-FILE = Path(__file__).parents[3] / "docs/agents.json"
+FILE = Path(__file__).parents[3] / "docs/reference/agents.json"
 
 
 def test_the_table_is_of_the_present_suite_and_everything_in_it_is_kept() -> None:

@@ -113,7 +113,7 @@ def test_a_file_that_is_no_json_says_so(tmp_path: Path) -> None:
 
 
 def test_the_scenarios_shown_in_the_documentation_are_good_ones() -> None:
-    page = Path(__file__).parents[3] / "docs/offline-agents.md"
+    page = Path(__file__).parents[3] / "docs/how-to/run-agents-offline.md"
     shown = re.findall(r"^```json\n(.*?)^```", page.read_text(), re.MULTILINE | re.DOTALL)
     assert len(shown) == 3
     for text in shown:

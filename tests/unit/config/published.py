@@ -29,7 +29,8 @@ def between(text: str, name: str, body: str) -> str:
 
 def published() -> dict[Path, str]:
     """Return each file that is made from code with the text that it should have."""
-    configuration, plan_format = ROOT / "docs" / "configuration.md", ROOT / "docs" / "plan-format.md"
+    reference = ROOT / "docs" / "reference"
+    configuration, plan_format = reference / "settings.md", reference / "plan-format.md"
     settings = between(
         configuration.read_text(encoding="utf-8"), "settings", "\n" + render_settings_table() + "\n"
     )
@@ -46,7 +47,7 @@ def published() -> dict[Path, str]:
         },
     }
     return {
-        configuration: between(settings, "gates", "\n" + render_gate_table() + "\n"),
+        configuration: settings,
         plan_format: between(plan, "gate", "\n" + render_gate_table() + "\n"),
         **{
             SCHEMAS / name: json.dumps(schema, indent=2, ensure_ascii=False) + "\n"

@@ -22,7 +22,7 @@ from loopwright.ports import Discovered, Files, ItemProgress, Mark, PlannedTask,
 from loopwright.testing import fake_bd
 
 SOURCE = BeadsSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "beads.md"
 
 
 def issue(id: str, **more: Any) -> dict[str, Any]:
@@ -543,7 +543,7 @@ def test_without_the_program_the_file_is_to_be_written(
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:
-    section = DOCS.read_text(encoding="utf-8").split("<!-- beads: begin -->")[1]
+    section = DOCS.read_text(encoding="utf-8")
     sample = section.split("```json\n")[1].split("```")[0]
     work = SOURCE.parse({"issues.jsonl": sample.encode()}, ".beads")
     assert marks(work) == {"bd-a1": Mark.DONE, "bd-a2": Mark.OPEN}

@@ -34,7 +34,7 @@ from loopwright.ports import (
 )
 
 SOURCE = FeatureListSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "feature-list.md"
 
 
 def feature(id: str = "f1", **more: Any) -> dict[str, Any]:
@@ -425,7 +425,7 @@ def test_any_value_replaced_is_work_or_a_located_refusal(
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:
-    section = DOCS.read_text(encoding="utf-8").split("<!-- feature_list: begin -->")[1]
+    section = DOCS.read_text(encoding="utf-8")
     sample = section.split("```json\n")[1].split("```")[0]
     work = SOURCE.parse({"feature_list.json": sample.encode()}, "feature_list.json")
     assert [(task.key, task.mark) for task in work.tasks] == [

@@ -27,7 +27,7 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Judged, Mark, Progress
 
 SOURCE = OrchestratorSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "orchestrator.md"
 PLACE = golden.DATA / "orchestrator" / "mixed" / "given"
 FOLDER = "roadmaps/2026-03-01-00-limits/rev-001"
 VIEW, PROSE = f"{FOLDER}/roadmap-view.json", f"{FOLDER}/roadmap.md"
@@ -126,6 +126,7 @@ def test_a_start_is_told_from_a_resume_and_an_end_from_both() -> None:
     assert "x: not finished: round round-3 is live" in SOURCE.parse(live, "x").notes
 
 
+@pytest.mark.capability("C059")
 def test_what_older_contracts_left_behind_is_said_and_kept() -> None:
     notes = SOURCE.parse(BUNDLE, "orchestrator").notes
     assert notes[:2] == (
@@ -369,6 +370,7 @@ def test_whatever_a_plan_has_to_tell_a_roadmap_means_the_same(
     refuse_other_meaning(read_bundle(BUNDLE, "x"), read_bundle(closed, "x"))
 
 
+@pytest.mark.capability("C059")
 def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     held = state(resume_errors={"controller": "disk full", "round-1": "x"})
     blocked = after(SOURCE, held, told({"milestone-2": ItemProgress(mark=Mark.BLOCKED, reason="why")}))
@@ -378,6 +380,7 @@ def test_what_somebody_else_wrote_about_a_resume_stays() -> None:
     assert told_state(free)["resume_errors"] == {"controller": "disk full", "round-1": "x"}
 
 
+@pytest.mark.capability("C061")
 @each_case(
     ("errors", "stage"),
     [
@@ -399,6 +402,7 @@ def test_no_controller_is_done_over_an_error_that_somebody_else_has_not_resolved
     assert read_bundle(done, "x").is_terminal == (stage == "done")
 
 
+@pytest.mark.capability("C059", "C061")
 def test_a_controller_is_done_only_when_the_whole_is_verified_and_else_says_why_not() -> None:
     """Whatever the milestones say, and also where the state said `done` before."""
     passed, refused = Judged(passed=True, at=AT), Judged(passed=False, at=AT, failed=("greeting", "lint"))
@@ -436,6 +440,7 @@ def test_a_controller_is_done_only_when_the_whole_is_verified_and_else_says_why_
             )
 
 
+@pytest.mark.capability("C061")
 def test_what_another_controller_has_to_end_keeps_a_roadmap_open() -> None:
     live = {"active_rounds": [{"round_id": "round-3", "stage": "review"}]}
     ours = {"controller": "Loopwright: milestone-2 is blocked: why"}
@@ -542,7 +547,7 @@ def test_a_hostile_file_is_refused_with_its_place(file: str, content: bytes) -> 
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:
-    section = DOCS.read_text(encoding="utf-8").split("<!-- orchestrator: begin -->")[1]
+    section = DOCS.read_text(encoding="utf-8")
     blocks = [part.split("\n```", 1)[0] for part in section.split("\n```json\n")[1:3]]
     prose = section.split("\n````markdown\n")[1].split("\n````")[0]
     files = {

@@ -20,13 +20,12 @@ from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork
 
 ISSUES = IssuesSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs/reference/sources"
 
 
-def sample(kind: str, language: str) -> str:
-    text = DOCS.read_text(encoding="utf-8")
-    part = text[text.index(f"<!-- {kind}: begin -->") : text.index(f"<!-- {kind}: end -->")]
-    return part.split(f"```{language}\n")[1].split("```")[0]
+def sample(page: str, language: str) -> str:
+    text = (DOCS / page).read_text(encoding="utf-8")
+    return text.split(f"```{language}\n")[1].split("```")[0]
 
 
 def issues(*entries: Any) -> dict[str, PlannedTask]:
@@ -95,7 +94,7 @@ def test_front_matter_says_when_a_prompt_is_done_and_is_no_part_of_it() -> None:
         "---\nNote: x",
     ):
         assert prompt(f"{text}\n").tasks[0].description == text
-    assert prompt(sample("prompt_md", "markdown")).tasks[0].acceptance
+    assert prompt(sample("prompt-loop.md", "markdown")).tasks[0].acceptance
 
 
 def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -> None:
@@ -122,7 +121,7 @@ def test_what_is_wrong_in_the_front_matter_of_a_prompt_is_said_with_its_line() -
 
 def test_the_sample_export_of_the_documentation_is_read(tmp_path: Path) -> None:
     place = tmp_path / "export.json"
-    place.write_text(sample("issues_json", "json"), encoding="utf-8")
+    place.write_text(sample("github-issues.md", "json"), encoding="utf-8")
     assert recognise(place, registry.sources()).kind == "issues_json"
     work = read(ISSUES, place)
     assert work.title == "Issues of example/shop"

@@ -32,7 +32,7 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback
 
 SOURCE = LoopTestsSource()
-DOCS = Path(__file__).parents[3] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "test-state.md"
 CONFIGURED = {"name": "critical path", "specs_dir": "specs", "test_state_file": "test-state.json"}
 ONE = {"id": "CP-UFS-001", "category": "api", "status": "pending"}
 FULL = {
@@ -549,7 +549,7 @@ def test_a_hostile_file_is_refused_with_its_place(content: bytes, words: str) ->
 
 
 def test_the_sample_in_the_documentation_is_read() -> None:
-    section = DOCS.read_text(encoding="utf-8").split("<!-- test_state: begin -->")[1]
+    section = DOCS.read_text(encoding="utf-8")
     config, state = (part.split("```")[0].encode() for part in section.split("```json\n")[1:3])
     work = SOURCE.parse({"config.json": config, "test-state.json": state}, "loop")
     assert [(task.key, task.mark) for task in work.tasks] == [

@@ -159,8 +159,7 @@ def _called(words: Sequence[str], folder: str, found: list[Call], depth: int) ->
     place = folder
     for move in moves:
         place = place if _is_unknown(move) else joined(place, move)
-    if rest:
-        found.append(Call(words=tuple(rest), folder=place))
+    found.append(Call(words=tuple(rest), folder=place))
     if depth < _DEEPEST:
         for text in _texts(rest):
             found += read(text, place, depth=depth + 1)[0]

@@ -209,8 +209,6 @@ def gate_findings(
                     "nothing of any work: mend it first, or name it in the acceptance of the task that is to mend it"
                 )
                 found.append(_told(text))
-            case Condition.GREEN:
-                continue
     return found
 
 

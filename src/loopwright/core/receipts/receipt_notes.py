@@ -136,7 +136,7 @@ def _about_runs(body: Mapping[str, Any]) -> Iterator[str]:
     ]
     if open_ := sum(run["sandbox"] in (None, Containment.NONE.value) for run in begun):
         yield f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine"
-        # In the words of docs/safety.md, which says why.
+        # In the words of docs/explanation/safety.md, which says why.
         yield (
             "files that git ignores, the branches of other plans, and all outside of the repository were not watched "
             "while they ran"

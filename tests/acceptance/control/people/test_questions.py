@@ -105,7 +105,7 @@ def _asked_at(shop: Workshop) -> object:
     return order.index
 
 
-@pytest.mark.capability("C090", "C110")
+@pytest.mark.capability("C090")
 @pytest.mark.parametrize("count", [5, pytest.param(20, marks=pytest.mark.long)])
 def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, count: int) -> None:
     """Through the stand-in for Claude Code, which asks leave for `make dist` over its own protocol."""
@@ -136,7 +136,7 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     )
 
 
-@pytest.mark.capability("C090", "C110")
+@pytest.mark.capability("C090")
 def test_an_agent_that_finds_the_plan_wrong_escalates_and_goes_on_as_it_is_told(shop: Workshop) -> None:
     wrong = {
         "question": "The library has no such call any more. Rewrite it without?",

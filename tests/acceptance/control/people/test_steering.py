@@ -96,7 +96,7 @@ def test_retry_carries_a_note_and_another_model_to_the_next_attempt(shop: Worksh
     assert "expected" in detail
 
 
-@pytest.mark.capability("C090", "C110")
+@pytest.mark.capability("C090")
 def test_a_task_that_was_given_up_is_asked_about_and_the_answer_tries_it_again(shop: Workshop) -> None:
     knowing = [
         {"expect_prompt": "the word is swordfish", "otherwise": [{"write": "word", "text": "no idea\n"}]},

@@ -97,7 +97,6 @@ def test_checks_that_are_mended_after_a_failure_are_taken_in_by_cancelling_first
     assert shop("status", "--exit-code").code == 3
 
 
-@pytest.mark.capability("C040")
 def test_checks_that_are_mended_in_a_source_that_an_agent_could_have_written_are_those_of_the_next_plan(
     shop: Workshop,
 ) -> None:

@@ -1,6 +1,7 @@
 """Work kept in a file of the user's own form: it runs, is told how it stands, and follows what people change in it."""
 
 import json
+import signal
 from pathlib import Path
 from typing import Any
 
@@ -270,6 +271,19 @@ def test_a_track_beside_git_tells_of_its_fixes_and_that_it_is_complete(shop: Wor
     assert "verdict" not in now["checkpoints"]["EVALUATE_PLAN"], "nobody was asked for one"
     assert json.loads((track / "metadata.json").read_text())["status"] == "complete"
     assert "## Fix Phase (from Evaluation on " in (track / "plan.md").read_text()
+
+
+def test_run_writes_the_status_back_when_the_worker_dies_at_the_end_of_the_plan(shop: Workshop) -> None:
+    path = written(shop.place / "feature_list.json", feature("one"))
+    shop.play(makes("one"))
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = "store.verify.over.after"
+    worker = shop.start("worker")
+    worker.until("working in")
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    run = shop.start("run", str(path))
+    assert run.end() == 0, run.out
+    assert worker.end() == -signal.SIGKILL
+    assert passes(path.read_text()) == {"one": True}
 
 
 @pytest.mark.capability("C054")

@@ -48,7 +48,6 @@ def found(root: Path) -> DiscoveryView:
     )
 
 
-@pytest.mark.capability("C040")
 async def test_a_decision_that_may_yet_be_carried_out_keeps_its_file(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -64,7 +63,6 @@ async def test_a_decision_that_may_yet_be_carried_out_keeps_its_file(
     assert (tmp_path / command.arguments["file"]).is_file()
 
 
-@pytest.mark.capability("C040")
 async def test_a_decision_that_is_refused_leaves_nothing_behind(home: Home, tmp_path: Path) -> None:
     with pytest.raises(UserError):
         await _as_new(home, found(tmp_path))

@@ -15,7 +15,7 @@ from loopwright.core.values.shell_hints import to_type
 
 ROOT = Path(__file__).resolve().parents[4]
 SOURCES = sorted((ROOT / "src/loopwright").rglob("*.py"))
-PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").glob("*.md")])
+PAGES = sorted([ROOT / "README.md", *(ROOT / "docs").rglob("*.md")])
 NASTY = "-w it's"
 """What a person or an agent may have called something: it looks like an option, and the shell splits it."""
 

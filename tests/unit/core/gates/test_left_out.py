@@ -142,3 +142,10 @@ def test_a_test_of_a_file_that_could_not_be_loaded_and_now_does_not_run_is_known
     assert list(unloaded_skips(saw(failed=FILE), now)) == [A]
     assert list(unloaded_skips(saw(failed=B), now)) == [], "its file was loaded: it was skipped then too"
     assert list(unloaded_skips(None, now)) == []
+
+
+def test_what_passed_without_the_work_shows_nothing() -> None:
+    result = CommandResult(
+        name="own", command="pytest", exit_code=0, duration_s=1, output_sha256="", output_bytes=0
+    )
+    assert not is_shown([result], {}, {"pytest": saw(passed=A)})

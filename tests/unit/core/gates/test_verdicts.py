@@ -22,9 +22,18 @@ from loopwright.core.gates.verdicts import (
     passed,
     plan_outcome,
     task_outcome,
+    telling_line,
 )
+from loopwright.core.receipts.gaps import is_open
 from loopwright.core.rows.model import Outcome
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import (
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    is_sentence,
+)
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import TaskState
 
@@ -348,3 +357,24 @@ def test_only_a_program_that_the_shell_did_not_find_is_missing(
     told = f"the program {missing!r} was not found" if missing else "0 of 1 checks failed"
     status = VerdictStatus.INCONCLUSIVE if missing else VerdictStatus.FAILED
     assert (verdict.status, verdict.reason, verdict.lasting) == (status, told, bool(missing))
+
+
+def test_an_empty_output_has_no_line_to_quote() -> None:
+    assert telling_line("\n \n") == ""
+    assert telling_line("first\nlast\n") == "last"
+
+
+def test_a_check_whose_name_ends_with_its_message_says_all() -> None:
+    check = Check(id="a", name="tests: exit code 1", status=CheckStatus.FAILED, message="exit code 1")
+    assert is_sentence(check)
+    assert not is_sentence(replace(check, message=""))
+    assert not is_sentence(replace(check, name="tests"))
+
+
+def test_a_flaky_or_open_verdict_leaves_a_gap() -> None:
+    result = CommandResult(
+        name="tests", command="pytest", exit_code=0, duration_s=1, output_sha256="", output_bytes=0
+    )
+    verdict = Verdict(status=VerdictStatus.PASSED, commands=(result,))
+    assert not is_open([verdict])
+    assert is_open([verdict, replace(verdict, commands=(replace(result, flaky=("test_a",)),))])

@@ -406,3 +406,10 @@ def test_the_tests_that_a_command_names_are_known_with_their_files(
     command: str, named: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert list(witnesses.tests_named(command)) == named
+
+
+def test_a_command_that_may_be_empty_says_nothing_when_no_test_runs() -> None:
+    verdict = held_against(ran(5), [seen(out="a"), None], None, may_be_empty=("pytest",))
+    assert verdict.commands[0].only_new_tests
+    assert verdict.commands[0].tests == 0
+    assert not verdict.commands[0].refused

@@ -2,7 +2,14 @@
 
 from tests.cases import each_case
 
-from loopwright.core.integrity.gate_files import Kind, Rules, declared, kind_of, takes_a_place
+from loopwright.core.integrity.gate_files import (
+    Kind,
+    Rules,
+    declared,
+    is_named_like_a_library,
+    kind_of,
+    takes_a_place,
+)
 from loopwright.core.integrity.gate_scripts import scripts_in
 from loopwright.core.values.policy import GateCommand
 
@@ -250,3 +257,17 @@ def test_a_scope_declares_the_files_that_it_names() -> None:
     assert declared("tests/test_a.py", ["**/test_*.py"])
     assert not declared("tests/test_a.py", ["src/"])
     assert not declared("tests/test_a.py", ["**", "*"]), "everything is no declaration"
+
+
+@each_case(
+    ("path", "shadows"),
+    [
+        ("json.py", True),
+        ("src/hypothesis/__init__.py", True),
+        ("lib/json.so", True),
+        ("src/shop.py", False),
+        ("json.txt", False),
+    ],
+)
+def test_a_module_may_be_named_like_a_library(path: str, shadows: bool) -> None:
+    assert is_named_like_a_library(path) is shadows

@@ -1,10 +1,19 @@
 """Which scripts a gate runs, and which these run in turn."""
 
 import json
+import shlex
 
 from tests.cases import each_case
 
-from loopwright.core.integrity.gate_scripts import first_looks, made_by, run_by, scripts_in
+from loopwright.core.integrity.command_lines import calls_in
+from loopwright.core.integrity.gate_scripts import (
+    LARGEST,
+    calls_make,
+    first_looks,
+    made_by,
+    run_by,
+    scripts_in,
+)
 from loopwright.core.values.policy import GateCommand
 
 
@@ -201,3 +210,30 @@ def test_where_make_would_find_something_made_already_depends_on_the_folder() ->
     assert made_by("app/Makefile", text, ["make -C app lint"]) == {"app/lint"}
     assert made_by("Makefile", text, ["ruff check"]) == set()
     assert made_by("ci/check.sh", text, ["make lint"]) == set()
+
+
+def test_a_file_that_is_too_large_is_not_read() -> None:
+    assert run_by("check.sh", "sh other.sh\n", ["sh check.sh"], []) == {"other.sh"}
+    assert run_by("check.sh", "sh other.sh\n" + "#" * LARGEST, ["sh check.sh"], []) == frozenset()
+
+
+@each_case(("command", "calls"), [("make test", True), ("cd a && make", True), ("pytest", False)])
+def test_a_command_that_calls_make_is_known(command: str, calls: bool) -> None:
+    assert calls_make([command]) is calls
+
+
+def test_options_behind_two_dashes_do_not_move_a_command() -> None:
+    assert [call.folder for call in calls_in("make -C a test")] == ["a"]
+    assert [(call.words, call.folder) for call in calls_in("make -- -C a")] == [
+        (("make", "--", "-C", "a"), "")
+    ]
+
+
+def test_shells_in_shells_are_read_to_a_certain_depth() -> None:
+    command = "make test"
+    for _ in range(3):
+        command = f"sh -c {shlex.quote(command)}"
+    assert ("make", "test") in [call.words for call in calls_in(command)]
+    for _ in range(3):
+        command = f"sh -c {shlex.quote(command)}"
+    assert ("make", "test") not in [call.words for call in calls_in(command)]

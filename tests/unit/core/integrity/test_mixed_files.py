@@ -303,7 +303,7 @@ def test_what_go_takes_instead_of_a_module_is_as_it_was_beside_new_requirements(
         assert "github.com/a/b v1.0.0" in text
         assert "./fake" not in text
     assert not steers_differently("go.mod", GO, GO_MORE, ())
-    work = "go 1.22\n\nuse (\n\t./a\n\t./b\n)\n"
+    work = "go 1.22\n\nuse (\n\t./a\n\n\t./b\n)\n"
     assert steers_differently("go.work", work, work.replace("./b", "./c"), ())
     assert pinned_text("go.work", work, work.replace("./b", "./c")) == "go 1.22\n\nuse ./a\nuse ./b\n"
 

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.integrity.suspicion import HOLLOW, MOST, PATTERNS, Change, suspicious_places
+from loopwright.core.integrity.suspicion import HOLLOW, MOST, PATTERNS, Change, Place, suspicious_places
 
 
 def found(path: str, after: str, before: str = "") -> list[tuple[int, str]]:
@@ -62,3 +62,7 @@ def test_a_new_test_without_a_check_is_found() -> None:
 def test_the_list_is_short_whatever_an_agent_writes() -> None:
     assert len(found("a.py", "os._exit(0)\n" * 500)) == MOST
     assert found("a.py", "x" * 5_000_000 + " os._exit(0)") == []
+
+
+def test_a_place_names_its_file_line_and_pattern() -> None:
+    assert str(Place(path="a.py", line=3, pattern="exits")) == "a.py:3 exits"

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.plans.evaluating import MOST_TASKS, Weight, cannot_fail, findings, impossible
+from loopwright.core.plans.evaluating import MOST_TASKS, Weight, alone, cannot_fail, findings, impossible
 from loopwright.core.values.policy import GateCommand
 
 
@@ -93,3 +93,8 @@ def test_twins_and_tasks_that_are_too_large_are_named() -> None:
     twin = replace(item("b", run="x"), title="make  A")
     assert found(item("a", run="x"), twin) == [("twins", Weight.TOLD)]
     assert found(item("a", run="x", criteria=tuple("x" * 21))) == [("size", Weight.TOLD)]
+
+
+def test_a_task_that_is_added_later_is_judged_by_itself() -> None:
+    assert alone(item("a", run="test -s a")) == ()
+    assert [one.weight for one in alone(item("a", run="true"))] == [Weight.POINTLESS]

@@ -68,6 +68,18 @@ def on_base(result: CommandResult, seen: Witnessed | None = None, denial: str | 
         (ended(1, tail="lost\n\n[notice] new\nWARNING: old"), None, Condition.RED, "exit code 1: lost"),
         (ended(1, tail="WARNING: old"), None, Condition.RED, "exit code 1: WARNING: old"),
         (ended(1), Witnessed(failed=frozenset({"b", "a"})), Condition.RED, "2 tests fail there: a, b"),
+        (
+            ended(1),
+            Witnessed(failed=frozenset({"a.py", "b"}), unloaded=frozenset({"a.py"})),
+            Condition.RED,
+            "1 test file cannot be loaded there: a.py; 1 test fails there: b",
+        ),
+        (
+            ended(1),
+            Witnessed(failed=frozenset({"a.py"}), unloaded=frozenset({"a.py"})),
+            Condition.RED,
+            "1 test file cannot be loaded there: a.py; no test runs there",
+        ),
         (ended(127, tail="sh: x: not found"), None, Condition.BROKEN, "command not found"),
         (ended(126), None, Condition.BROKEN, "executable"),
         (ended(-11), None, Condition.BROKEN, "signal 11"),

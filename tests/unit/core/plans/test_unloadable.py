@@ -13,6 +13,7 @@ from loopwright.core.plans.unloadable import (
     is_probed,
     is_product,
     judging,
+    module_names,
     own_file,
     unloadable,
 )
@@ -143,3 +144,7 @@ def test_a_loaded_module_is_known_by_the_name_that_it_is_imported_by(
     module: str, file: str, expected: str | None
 ) -> None:
     assert own_file(module, file, ("src/calc/__init__.py", "src/calc/core.py", "solo.py")) == expected
+
+
+def test_modules_are_known_by_each_part_of_their_path() -> None:
+    assert module_names(["src/shop/cart.py", "json.py", "README.md"]) == {"src", "shop", "cart"}

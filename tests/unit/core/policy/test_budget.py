@@ -13,6 +13,7 @@ from loopwright.core.policy.budget import (
     has_caps,
     next_day,
     over_budget,
+    review_cap,
     spent_today,
     used_up,
 )
@@ -199,3 +200,11 @@ def test_a_run_is_expected_to_cost_the_average_and_at_least_what_is_set() -> Non
     assert expected((10, 5), least=7) == 8
     assert expected((10, 5), least=9) == 9
     assert expected((10, 5), least=None) == 8
+
+
+def test_reviews_may_cost_a_share_of_the_work() -> None:
+    policy = Policy()
+    cap = review_cap(policy, worked=1000, reviewed=7)
+    assert cap is not None
+    assert (cap.limit, cap.spent) == (10 * policy.review.max_share, 7)
+    assert review_cap(policy, worked=0, reviewed=0) is None

@@ -22,6 +22,7 @@ from loopwright.core.policy.decide import (
     WakeAttempt,
     decide,
     room,
+    turn_of,
 )
 from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.rows.model import Attempt, Task
@@ -344,3 +345,13 @@ def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None
     assert decided(front(working=(task(),), policy=policy, spent_micros=MICROS), busy=1).decisions == ()
     done = front(open_tasks=0, policy=policy, spent_micros=MICROS)
     assert decided(done).decisions == (BeginVerify(plan_id=done.plan.id),)
+
+
+def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
+    loop = rows.loop(rows.project())
+    plan = rows.plan(loop, policy=Policy(parallel=2))
+    first, second = (rows.task(plan, position=n, priority=5) for n in (1, 2))
+    urgent = rows.task(plan, position=3, priority=1)
+    turns = [turn_of(loop, plan, one) for one in (second, urgent, first)]
+    assert [turn.rank[-2] for turn in sorted(turns, key=lambda one: one.rank)] == [3, 1, 2]
+    assert (turns[0].plan_id, turns[0].parallel) == (plan.id, 2)

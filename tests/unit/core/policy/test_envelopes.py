@@ -1,6 +1,6 @@
 """Who may draw from an account now: everyone, one that finds out, someone else, or nobody."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -28,6 +28,7 @@ from loopwright.core.policy.quotas import (
     limited_model,
     named,
     newest,
+    noticeable,
     remaining,
     standing,
     unwilling,
@@ -310,3 +311,14 @@ def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
     assert "log in. Then `loopwright quota open claude`; it is tried again at" in standing(locked)
     assert standing(envelope(failure=Failure.AUTH, until=None)).endswith("quota open claude`")
     assert because(envelope(failure=None, reason="somebody said so")) == "somebody said so"
+
+
+@each_case(
+    ("known", "told", "noticed"),
+    [(None, None, False), (None, rows.AT, True), (rows.AT, None, True), (rows.AT, rows.AT, False)],
+)
+def test_a_reset_time_that_appears_or_goes_is_noticed(
+    known: datetime | None, told: datetime | None, noticed: bool
+) -> None:
+    before, now = (QuotaWindow(name="five_hour", used=0.5, resets_at=one) for one in (known, told))
+    assert noticeable([before], [now]) is noticed

@@ -18,6 +18,7 @@ from loopwright.core.policy.rounds import (
     carried,
     following,
     loops,
+    tries,
     unchanged,
     words,
 )
@@ -191,3 +192,9 @@ def test_an_agent_is_told_that_it_is_one_of_many_rounds_and_what_it_finds_in_its
     assert "b failed" in carried_on
     for anew in (replace(one, failure=Failure.CONFLICT), replace(one, origin="fix")):
         assert "You start again from a clean tree" in implementer(template, whole, anew, second, gates=())
+
+
+def test_a_round_may_be_tried_as_often_as_the_loop_goes_and_another_task_as_every_task() -> None:
+    loop = plan(max=7)
+    assert tries(loop, rows.task(loop)) == 7
+    assert tries(loop, rows.task(loop, origin="fix")) == loop.policy.max_attempts

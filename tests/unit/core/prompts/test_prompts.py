@@ -11,7 +11,7 @@ from loopwright.core.values.policy import Answering, GateCommand, Policy
 from loopwright.prompts import packaged
 
 GATES = (GateCommand(name="tests", command="pytest -q"), GateCommand(name="lint", command="ruff check ."))
-HOW = ("resumed", "answers", "asks_by_tool", "findings")
+HOW = ("resumed", "answers", "asks_by_tool", "findings", "contradicted")
 
 
 def told(*, gates: tuple[GateCommand, ...] = GATES, **changes: Any) -> str:
@@ -170,3 +170,8 @@ def test_one_who_answers_is_told_what_people_said() -> None:
         in text
     )
     assert "A note from the person in charge:\n\n    Keep it small.\n\n" in text
+
+
+def test_what_the_work_contradicts_is_told_to_its_author() -> None:
+    text = told(contradicted=("tests/test_a.py::test_a",))
+    assert "tests/test_a.py::test_a" in text

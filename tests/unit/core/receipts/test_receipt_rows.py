@@ -50,3 +50,10 @@ def test_what_the_home_knows_and_the_receipt_does_not_say_is_a_difference() -> N
     first, second = verify_receipt(build(), replace(FACTS, rows=home))
     assert first == "the home's events say otherwise of what people decided"
     assert second.startswith(f"the home's rows say otherwise of {uid('run', 9)}: agent, ")
+
+
+def test_commits_of_others_on_the_branch_that_the_receipt_does_not_name_are_a_difference() -> None:
+    other = {"sha": "f0" * 20, "subject": "By hand", "gate_files": []}
+    home = build(git=replace(rows()["git"], not_ours=(other,)))
+    told = verify_receipt(build(), replace(FACTS, rows=home))
+    assert "the branch says otherwise of the commits that no task made" in told

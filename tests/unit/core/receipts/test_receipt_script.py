@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from tests.unit.core.gates.test_held_out import HELD
 from tests.unit.core.receipts.test_receipts import (
     BASE,
     GATE,
@@ -26,6 +27,7 @@ from tests.unit.core.receipts.test_receipts import (
     verdict_record,
 )
 
+from loopwright.core.gates.held_out import held_commands
 from loopwright.core.receipts.receipt_script import check_script, evidence
 from loopwright.core.receipts.receipts import GitFacts, render
 from loopwright.core.rows.model import Finish
@@ -178,3 +180,26 @@ def test_nothing_that_a_receipt_says_is_run_or_steers_a_terminal(tmp_path: Path)
     assert done.stdout.splitlines()[-1].startswith("DIFFERS: ")
     assert "\x1b" not in done.stdout.split("The receipt says")[1]
     assert not [*tmp_path.rglob("evil")]
+
+
+def test_work_that_was_taken_over_unchecked_is_a_note() -> None:
+    receipt = build(finishes=[replace(SQUASHED, verdict_id=None)])
+    told = f"nothing checked what {SQUASHED.id} took over: user:eva accepted it"
+    assert told in receipt["not_checked"]
+
+
+def test_reports_of_a_command_are_evidence_too() -> None:
+    first = JUDGED[0]
+    command = replace(first.verdict.commands[0], seen_sha256="7" * 64, kept_sha256="8" * 64)
+    kept = replace(first, verdict=replace(first.verdict, commands=(command,)))
+    found = [one for one in evidence(build(verdicts=[kept])) if one[0] == first.run_id]
+    assert found == [(first.run_id, "1.out", "8" * 64), (first.run_id, "1.seen", "7" * 64)]
+
+
+def test_checks_that_were_held_out_are_read_on_the_result() -> None:
+    tasks = rows()["tasks"]
+    judged = verdict_record(9, TREE2, held_commands(HELD))
+    text = script(
+        tasks=[replace(tasks[0], held_out=HELD), *tasks[1:]], verdicts=[*rows()["verdicts"], judged]
+    )
+    assert "exit 0 on the tree of the result, held out from task t1: " in text

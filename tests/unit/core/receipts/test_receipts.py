@@ -1054,3 +1054,24 @@ def test_what_a_task_changed_outside_of_its_scope_is_named():
     strayed = [gap for gap in receipt["not_checked"] if "outside of its scope" in gap]
     assert strayed == ["task 't1' changed files outside of its scope: setup.py, lib/c.py"]
     assert receipt["outcome"] == "verified"
+
+
+def test_gates_that_test_an_installed_build_are_a_gap():
+    receipt = build(plan=replace(PLAN, policy=replace(PLAN.policy, installed_gates=("all",))))
+    (gap,) = receipt["gaps"]
+    assert gap["cause"].startswith("a broken tree would pass all: ")
+
+
+def test_a_fix_that_need_not_fail_without_its_work_is_a_note():
+    tasks = rows()["tasks"]
+    fixed = [replace(tasks[0], type="fix"), *tasks[1:]]
+    receipt = build(tasks=fixed, attempts=steered(red_skipped="it changes no code"))
+    told = "task 't1' need not show that its checks fail without its work: it changes no code"
+    assert {"task": "t1", "text": told} in receipt["notes"]
+
+
+def test_a_review_without_a_result_is_a_note():
+    failed = review(state=ReviewState.WITHDRAWN, problem="no answer")
+    receipt = build(**reviewed(failed))
+    told = "the review of task 't1' came to no result: no answer"
+    assert told in receipt["not_checked"]

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.replies.answers import LONGEST, answer_in
+from loopwright.core.replies.answers import LONGEST, answer_in, object_in
 from loopwright.core.values.policy import Answering
 
 PLAN = Answering(role="planner", file="p.yaml", fence="loopwright-plan")
@@ -34,3 +34,16 @@ def test_without_one_the_last_block_is_the_answer_and_else_all_that_was_said(sai
 def test_an_answer_without_end_is_cut(form: str) -> None:
     assert len(answer_in(PLAN, None, form.format("x" * LONGEST * 2))) in (LONGEST, LONGEST + 1)
     assert len(answer_in(PLAN, {"a": "x" * LONGEST * 2}, "")) == LONGEST + 1
+
+
+@each_case(
+    ("text", "expected"),
+    [
+        ('```json\n{"a": 1}\n```\n```json\n[2]\n```', {"a": 1}),
+        ('{"a": 1}', {"a": 1}),
+        ("[1]", None),
+        ("no", None),
+    ],
+)
+def test_the_last_block_with_an_object_counts(text: str, expected: dict[str, int] | None) -> None:
+    assert object_in(text, "reply") == expected

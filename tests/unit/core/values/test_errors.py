@@ -1,5 +1,7 @@
 """Errors carry what a handler needs as data, and say it in one line."""
 
+import errno
+
 from scripts.render_docs import error_classes
 from tests.cases import each_case
 
@@ -7,13 +9,19 @@ from loopwright.core.values.errors import (
     Ambiguous,
     BadConfig,
     BadPlan,
+    BranchRewritten,
     Busy,
     Choice,
+    DamagedDatabase,
     IllegalTransition,
     LoopwrightError,
+    MachineTrouble,
     MergeConflict,
     NotFound,
+    NotTold,
+    UnjudgedTree,
     UserError,
+    disk_is_full,
 )
 
 
@@ -68,3 +76,27 @@ def test_a_defect_is_not_shown_as_the_users_mistake() -> None:
 def test_every_error_has_a_code_of_its_own_and_a_meaning(cls: type[LoopwrightError]) -> None:
     assert "code" in vars(cls)
     assert (cls.__doc__ or "").strip()
+
+
+def test_errors_carry_what_a_handler_needs() -> None:
+    assert NotTold("refused", items=("a",)).items == ("a",)
+    rewritten = BranchRewritten("moved", found="1", left="2")
+    assert (rewritten.found, rewritten.left) == ("1", "2")
+    assert UnjudgedTree("it passes", hint="run it").hint == "run it"
+    assert DamagedDatabase("it is damaged", hint="restore it").hint == "restore it"
+    assert str(MachineTrouble("no file")) == f"{MachineTrouble.what}: no file"
+    assert str(MachineTrouble("")) == MachineTrouble.what
+
+
+@each_case(
+    ("error", "full"),
+    [
+        (OSError(errno.ENOSPC, "full"), True),
+        (OSError(errno.EDQUOT, "full"), True),
+        (OSError(errno.EIO, "broken"), False),
+        (LoopwrightError("fatal: write error: No space left on device"), True),
+        (LoopwrightError("fatal: no such ref"), False),
+    ],
+)
+def test_a_full_disk_is_known_by_its_code_or_by_the_words_of_git(error: Exception, full: bool) -> None:
+    assert disk_is_full(error) is full

@@ -130,7 +130,6 @@ async def test_the_prompt_is_read_anew_and_one_that_cannot_be_read_stays_as_it_w
     assert "odd" in unread.payload["reason"]
 
 
-@pytest.mark.capability("C040")
 async def test_checks_in_a_prompt_that_an_agent_could_have_written_are_not_taken_over(tmp_path: Path) -> None:
     home = await loop()
     file = tmp_path / "PROMPT.md"

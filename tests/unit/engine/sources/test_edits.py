@@ -125,7 +125,6 @@ async def test_what_a_tracker_was_told_is_not_taken_for_a_person_s_word(
 
 
 @each_case("sandbox", ["none", "bubblewrap", None])
-@pytest.mark.capability("C040")
 async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them(
     sandbox: str | None, tmp_path: Path
 ) -> None:

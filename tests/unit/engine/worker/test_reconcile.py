@@ -59,7 +59,7 @@ async def test_what_is_in_flight_is_left_alone() -> None:
     assert written == []
 
 
-@pytest.mark.capability("C053")
+@pytest.mark.capability("C053", "C056")
 @pytest.mark.trap("lost resume")
 @each_case(
     "state",
@@ -76,6 +76,7 @@ async def test_an_attempt_that_nobody_drives_gets_a_new_leg_with_a_higher_fence(
     assert len(home.all(Attempt)) == 1
 
 
+@pytest.mark.capability("C056")
 async def test_a_leg_that_was_committed_but_never_started_is_caught_up() -> None:
     """The worker died between the commit and the start."""
     home = await Home().launch()
@@ -122,6 +123,7 @@ async def test_two_commits_to_a_leg_from_the_same_look_are_one_leg() -> None:
     assert home.attempt("a").fence == leg.fence + 1
 
 
+@pytest.mark.capability("C056")
 async def test_a_verification_that_nobody_drives_gets_a_new_leg_and_the_old_one_changes_nothing() -> None:
     home, [leg] = await running()
     home.hand.land(leg)
@@ -215,7 +217,7 @@ async def test_only_the_host_that_has_the_workspace_carries_an_attempt_on() -> N
     assert (second.subject, second.host_id) == (leg.subject, "host-a")
 
 
-@pytest.mark.capability("C087")
+@pytest.mark.capability("C056")
 async def test_a_lost_host_gives_a_new_attempt_that_does_not_count() -> None:
     one, other, leg = await two_hosts(policy=Policy(host_lost_after=HOST_LOST_AFTER))
     await one.ended(leg)

@@ -19,7 +19,7 @@ from loopwright.core.values.errors import BadPlan
 from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork
 
 SOURCE = PlanMdSource()
-DOCS = Path(__file__).parents[4] / "docs" / "sources.md"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "sources" / "checkbox-plan.md"
 
 
 def work(text: str | bytes, **others: str) -> PlannedWork:
@@ -727,6 +727,38 @@ def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
     assert found.sha256 == work(plan).sha256
 
 
+@each_case(
+    "passed, failed, expected",
+    [(True, [], ("COMPLETE", "PASSED")), (False, ["tests"], ("EVALUATE_EXECUTION", "FAILED"))],
+)
+def test_a_verdict_in_the_same_second_as_the_one_before_it_moves_the_step(
+    passed: bool, failed: list[str], expected: tuple[str, str]
+) -> None:
+    """Checkpoints have whole seconds, and a fix may take less than one. Later edits of the step are kept."""
+    done = {"mark": "done", "commit": "abc1234"}
+    fix = {
+        "key": "fix-1",
+        "title": "Repair it",
+        "issue": "a is broken",
+        "added_at": "2026-11-16T12:00:00.1+00:00",
+    }
+    plan = {"fixes": [fix], "fix_cycles": 1, "max_fix_cycles": 3}
+    open_fix = progress({**plan, "items": {"a": done, "fix-1": {"mark": "running"}}})
+    judged = {"passed": passed, "at": "2026-11-16T12:00:00.9+00:00", "failed": failed}
+    over = {"completed_at": "2026-11-16T12:00:00.8+00:00", "failed": not passed, "judged": judged}
+    ended = progress({**plan, **over, "items": {"a": done, "fix-1": done}})
+
+    files = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}
+    files |= SOURCE.written(files, open_fix)
+    assert json.loads(files["metadata.json"])["loop_state"]["current_step"] == "FIX"
+    files |= SOURCE.written(files, ended)
+    now = json.loads(files["metadata.json"])
+    assert (now["loop_state"]["current_step"], now["loop_state"]["step_status"]) == expected
+    now["loop_state"]["current_step"] = "BUSINESS_SYNC"
+    files["metadata.json"] = json.dumps(now).encode()
+    assert "metadata.json" not in SOURCE.written(files, ended)
+
+
 @each_case("odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None])
 def test_odd_entries_of_the_metadata_stay_and_hold_nothing_up(odd: object) -> None:
     held = {"EXECUTE": {"commits": [odd]}}
@@ -909,8 +941,7 @@ def test_it_is_found_by_its_name_or_by_a_box_in_it(tmp_path: Path) -> None:
 
 def test_the_sample_of_the_documentation_is_a_plan() -> None:
     text = DOCS.read_text(encoding="utf-8")
-    part = text[text.index("<!-- plan_md: begin -->") : text.index("<!-- plan_md: end -->")]
-    sample = part.split("````markdown\n")[1].split("````")[0]
+    sample = text.split("````markdown\n")[1].split("````")[0]
     assert waits(sample) == {"1.1": (), "1.2": (), "2.1": ("1.1",), "write-it-down": ("1.1", "1.2")}
 
 

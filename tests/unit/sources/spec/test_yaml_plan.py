@@ -17,7 +17,7 @@ from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import PlannedTask, PlannedWork
 
-DOCS = Path(__file__).parents[4] / "docs" / "plan-format.md"
+DOCS = Path(__file__).parents[4] / "docs" / "reference" / "plan-format.md"
 
 GOOD = """\
 title: Rate limiting

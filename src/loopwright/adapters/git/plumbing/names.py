@@ -24,19 +24,19 @@ def sha(text: str) -> str:
 
 def pin(ref: str) -> str:
     """Return a ref in our own namespace unchanged, or raise."""
-    if _PIN.fullmatch(ref) is None or _misformed(ref):
+    if _PIN.fullmatch(ref) is None or _malformed(ref):
         raise GitFailed(f"{ref!r} is not a ref under refs/loopwright/")
     return ref
 
 
 def branch(name: str) -> str:
     """Return the full ref of a branch of ours, or raise: no other branch is ever written."""
-    if _BRANCH.fullmatch(name) is None or _misformed(name):
+    if _BRANCH.fullmatch(name) is None or _malformed(name):
         raise GitFailed(f"{name!r} is not a branch under loopwright/")
     return f"refs/heads/{name}"
 
 
-def _misformed(name: str) -> bool:
+def _malformed(name: str) -> bool:
     return ".." in name or any(part.endswith((".", ".lock")) for part in name.split("/"))
 
 

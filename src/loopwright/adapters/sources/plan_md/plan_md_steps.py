@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import Item
 from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, is_met, one_line
-from loopwright.ports import FixTask, Mark, Progress
+from loopwright.ports import FixTask, Judged, Mark, Progress
 
 AGENT: Final = "loopwright"
 PLANNED: Final = "EVALUATE_PLAN"
@@ -146,12 +146,16 @@ def evaluation_step(fixes: Fixes, progress: Progress) -> dict[str, Any] | None:
     """Return the checkpoint of the evaluation of the whole: what the complete gate said last; None if nothing."""
     judged = progress.judged
     if judged is not None:
-        return _verdict(judged.at, [one_line(one) for one in judged.failed], passed=judged.passed)
+        return _final_verdict(judged)
     if fixes.open:
         added = [one for item in fixes.open if (one := fixes.told[item.key].added_at) is not None]
         found = [fixes.issue(item) for item in fixes.open]
         return _verdict(max(added, default=progress.at), found, passed=False)
     return {"status": "NOT_STARTED"} if fixes.items and fixes.is_worked_off else None
+
+
+def _final_verdict(judged: Judged) -> dict[str, Any]:
+    return _verdict(judged.at, [one_line(one) for one in judged.failed], passed=judged.passed)
 
 
 def _verdict(at: datetime, issues: list[str], *, passed: bool) -> dict[str, Any]:
@@ -173,7 +177,6 @@ def position(
 
     `before` are the checkpoints as they were: what a verdict moves is moved once, so that nobody's next step is undone.
     """
-    told = _at(before, EVALUATE).get("completed_at")
     judged = progress.judged
     mended = bool(fixes.items) and fixes.is_worked_off
     if progress.completed_at is None and not progress.rests:
@@ -187,7 +190,9 @@ def position(
             "step_started_at": execute["started_at"],
         }
     if judged is not None:
-        moved = told != time_text(judged.at)
+        # The time alone does not tell two verdicts apart: it has whole seconds, and a fix may take less than one.
+        told, verdict = _at(before, EVALUATE), _final_verdict(judged)
+        moved = any(told.get(key) != verdict[key] for key in ("completed_at", "verdict", "failure_items"))
         refused = (FIX, "BLOCKED") if is_given_up(progress) else (EVALUATE, "FAILED")
         name, status = ("COMPLETE", "PASSED") if judged.passed else refused
         return {"current_step": name, "step_status": status} if moved else {}

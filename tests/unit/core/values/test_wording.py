@@ -1,0 +1,32 @@
+"""Lists, counts, sums and durations as people write them."""
+
+from tests.cases import each_case
+
+from loopwright.core.values.wording import counted, duration, listed, money, one_line
+
+
+@each_case(
+    "said, expected",
+    [
+        (listed(["a", "b"]), "a, b"),
+        (listed(["a", "b", "c"], limit=2), "a, b and 1 more"),
+        (counted(1, "task"), "1 task"),
+        (counted(2, "task"), "2 tasks"),
+        (counted(2, "entry", "entries"), "2 entries"),
+        (one_line("a\x1b\nb"), "a b"),
+        (one_line("abcdef", limit=4), "abc…"),
+        (money(1_250_000), "$1.25"),
+        (money(1_250_000, estimated=True), "~$1.25"),
+        (money(1_200), "$0.001"),
+        (duration(None), ""),
+        (duration(59.9), "59 s"),
+        (duration(61), "1 m 01 s"),
+        (duration(3_660), "1 h 01 m"),
+    ],
+)
+def test_a_value_is_written_as_people_write_it(said: str, expected: str) -> None:
+    assert said == expected
+
+
+def test_an_unknown_sum_is_not_nothing() -> None:
+    assert money(None) not in ("", "$0.00")
