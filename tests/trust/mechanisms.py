@@ -344,6 +344,11 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "rows": Mechanism("the rows are the truth, and receipts are made of them", _is_from_rows),
     "landings": Mechanism("only the rows say what landed: a trailer is believed of nobody", _landed_by_rows),
     "base": Mechanism("the later one is judged together with what landed meanwhile", _never_red),
+    "permitted": Mechanism(
+        "a permission of its task: the receipt names each contradicted check and the permission",
+        lambda seen: _is_noted(seen, "contradicts the existing check tests/test_"),
+        "note",
+    ),
     "welcome": Mechanism("nothing stands in its way", lambda seen: len(seen.record.attempts(seen.key)) == 1),
     "sandbox": Mechanism("the sandbox: nothing outside of the workspace can be written", _is_contained),
 }

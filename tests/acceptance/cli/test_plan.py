@@ -220,6 +220,20 @@ def test_agents_that_may_change_nothing_are_warned_of(program: Program, shop: Pa
     assert "note: permission_mode is read-only (plan plan.yaml:1): agents may change no file" in said.out
 
 
+def test_permissions_are_listed_and_a_gate_without_a_name_is_listed_once(
+    program: Program, shop: Path
+) -> None:
+    (shop / "plan.yaml").write_text(
+        "title: Other\ngates: [git --version]\n"
+        "tasks:\n  - {id: m, title: Make it, acceptance: [test -f it], may_change: tests/tset_a.py}\n"
+    )
+    said = program("plan", "check", "plan.yaml", cwd=shop)
+    told = " ".join(said.out.split())
+    assert "1 acceptance command, may change tests/tset_a.py" in told
+    assert "does not have: tests/tset_a.py (task m)" in told
+    assert "git --version git --version" not in told
+
+
 @pytest.mark.capability("C020")
 def test_checks_that_cannot_run_and_work_that_is_there_already_are_named(
     program: Program, shop: Path

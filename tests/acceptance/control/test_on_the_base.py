@@ -79,7 +79,7 @@ def test_a_gate_that_cannot_run_is_an_error_until_it_can(shop: Workshop, tmp_pat
     assert "error: the gate gone cannot run on the base: command not found (exit code 127)" in told
     assert "error: the gate crash cannot run on the base: it was ended by signal 9" in told
     assert "error: the gate late cannot run on the base: it did not end within its limit of 1 s" in told
-    assert "to do: mend the plan" in told
+    assert "to do: fix that, or say why the plan is to run all the same" in told
 
     refused = shop.run(plan)
     assert refused.code == 2, "what is known to be broken is tried again before anything is spent"

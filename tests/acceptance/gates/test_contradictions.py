@@ -111,7 +111,7 @@ def test_contradictions_wait_as_questions_and_named_permissions_need_none(calcul
     turns = calculator.rows(Run, role=Role.IMPLEMENTER, attempt_id=attempt.id)
     assert len(turns) == 2, "the agent had one more turn in the same attempt"
     prompt = (calculator.home / "runs" / turns[1].id / "prompt.md").read_text()
-    assert "Your work contradicts or removes checks that passed before it" in prompt
+    assert "Your work contradicts or removes existing checks" in prompt
     assert "test_by_nobody.py::test_price" in prompt
     assert "test_name" not in prompt
 
@@ -125,10 +125,12 @@ def test_contradictions_wait_as_questions_and_named_permissions_need_none(calcul
     assert first.detail == "a person wants these checks kept: tests/test_refused.py::test_price"
     found = landed_as(calculator)
     assert {outcome for outcome, _ in found.values()} == {"verified"}
-    assert found["by_file"][1]["exempt"] == ["tests/test_by_file.py"]
-    check, permission = "tests/test_by_id.py::test_price", "the task's may_change"
-    assert found["by_id"][1]["contradicted"] == [check]
-    assert found["by_id"][1]["allowed_by"] == [f"{permission}: {check}"]
+    for key, permitted in (
+        ("by_file", "tests/test_by_file.py"),
+        ("by_id", "tests/test_by_id.py::test_price"),
+    ):
+        assert found[key][1]["contradicted"] == [f"tests/test_{key}.py::test_price"], "whatever names it"
+        assert found[key][1]["allowed_by"] == [f"the task's may_change: {permitted}"]
     for key in ("by_nobody", "scoped"):
         assert found[key][1]["contradicted"] == [f"tests/test_{key}.py::test_price"]
         (by,) = found[key][1]["allowed_by"]
@@ -162,17 +164,69 @@ def adds(monkeypatch):
 """
 
 
-def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified(calculator: Calculator) -> None:
+def hidden(calculator: Calculator, *more: dict[str, Any], **breaks: Any) -> str:
+    """Return a plan of two tasks: one hides a check, and the next one breaks what it demands."""
     broken = RIGHT.replace("return a + b", "return 0")
     calculator.play({"hides": [[write("tests/conftest.py", HIDES)]], "breaks": [[write("calc.py", broken)]]})
+    works = "python -B -c 'from calc import mul; assert mul(2, 3) == 6'"
     tasks = [
         task("hides", "test -e tests/conftest.py"),
-        task("breaks", "python -B -c 'from calc import mul; assert mul(2, 3) == 6'", depends_on=["hides"]),
+        task("breaks", works, depends_on=["hides"], **breaks),
+        *more,
     ]
-    said = calculator.run(calculator.plan("two", tasks, gates=GATES, settings={"fix_cycles": 0}))
-    assert said.code == 1, said.out + said.err
+    return calculator.plan("two", tasks, gates=GATES, settings={"fix_cycles": 0})
+
+
+ADDS = "tests/test_calc.py::test_add"
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "outcome"), [("accept", 0, "verified"), ("reject: keep it", 1, "not_verified")]
+)
+def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified_and_a_person_decides(
+    calculator: Calculator, answer: str, code: int, outcome: str
+) -> None:
+    said = calculator.run(hidden(calculator))
+    assert said.code == 3, said.out + said.err
     assert calculator.landed() == ["hides", "breaks"], "each of them alone contradicts nothing"
-    plan = calculator.row(Plan)
-    assert plan.outcome == "not_verified"
-    assert "the result contradicts checks of the plan's base commit" in plan.reason
-    assert "tests/test_calc.py::test_add" in plan.reason
+    assert calculator.row(Plan).outcome == "needs_human"
+    (asked,) = calculator.rows(Question)
+    assert (asked.kind, asked.task_id, asked.options) == ("contradiction", "", ("accept", "reject"))
+    for words in ("contradicts checks of the plan's base commit", f"- {ADDS}", "changed by: hides"):
+        assert words in asked.text
+        assert words in said.out
+    assert said.out.count("Old check (-)") == 1, "the whole question is printed once"
+    paid = len(calculator.rows(Run, role=Role.IMPLEMENTER))
+
+    answered = calculator("answer", asked.id, answer, timeout=100)
+    assert answered.code == 0, answered.out + answered.err
+    assert "the verification of the plan continues" in answered.out
+    said = calculator("resume", timeout=200)
+    assert said.code == code, said.out + said.err
+    assert len(calculator.rows(Run, role=Role.IMPLEMENTER)) == paid, "no task runs again"
+    receipt = calculator.receipt()
+    assert receipt["outcome"] == outcome
+    assert receipt["plan"]["contradicted"] == [ADDS]
+    (by,) = receipt["plan"]["allowed_by"]
+    assert by.endswith(f"(question {asked.id})" if code == 0 else "")
+    if code:
+        assert "wants these checks kept: reject: keep it" in calculator.row(Plan).reason
+        more = calculator.run(hidden(calculator, task("more", "test -d .")))
+        assert more.code == 2, more.out + more.err
+        assert "which FAILED its verification (the result contradicts checks" in " ".join(more.err.split())
+        hidden(calculator)
+        again = calculator("reverify", timeout=200)
+        assert again.code == 3, "another verification asks again"
+        assert [one.state for one in calculator.rows(Question)] == ["ANSWERED", "OPEN"]
+
+
+def test_what_the_tasks_contradict_together_with_permission_is_in_the_receipt(calculator: Calculator) -> None:
+    said = calculator.run(hidden(calculator, may_change=["tests/test_calc.py"]))
+    assert said.code == 0, said.out + said.err
+    receipt = calculator.receipt()
+    assert (receipt["plan"]["contradicted"], receipt["plan"]["allowed_by"]) == (
+        [ADDS],
+        ["the task's may_change: tests/test_calc.py"],
+    )
+    told = f"the tasks together contradict the check {ADDS} of the plan's base commit, allowed by the task's may_change"
+    assert any(one["text"].startswith(told) for one in receipt["notes"])

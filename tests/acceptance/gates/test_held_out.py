@@ -31,7 +31,8 @@ def test_held_out_checks_that_agents_would_see_are_refused(
     if tracked:
         git(shop.repository, "add", *tracked)
         git(shop.repository, "commit", "-q", "-m", "shown")
-    said = shop("run", str(plan))
-    assert said.code == 2, said.out + said.err
-    assert f"{words}, so agents would see what is held out" in said.err
-    assert "outside of the repository, or ignored by git" in said.err
+    for command in (("run",), ("plan", "check")):
+        said = shop(*command, str(plan))
+        assert said.code == 2, said.out + said.err
+        assert f"{words}, so agents would see what is held out" in said.err
+        assert "outside of the repository, or ignored by git" in said.err

@@ -92,7 +92,7 @@ class Display:
                 from loopwright.cli.screens.question import picture
 
                 self._asked.add(question.id)
-                self._console.print(picture(question))
+                self._console.print(picture(question, again=True))
         sys.stdout.flush()
 
     def say(self, text: str) -> None:

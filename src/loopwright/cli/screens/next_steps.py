@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
+from loopwright.core.gates.contradictions import KIND
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
 from loopwright.core.policy import caps_reached
 from loopwright.core.rows.model import Role
@@ -118,6 +119,8 @@ def plan_steps(view: PlanView, *, worked: bool) -> list[Step]:
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=to_type("logs", plan), why="what the complete gate printed"))
         steps.append(Step(command=to_type("reverify", plan), why="run the complete gate once more"))
+    if view.status == "RUNNING" and any(one.kind == KIND for one in view.questions):
+        steps.insert(0, Step(command=to_type("resume", plan), why="continue after your answer"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
         return steps
     budget = next((one for one in view.questions if one.kind == caps_reached.ASKED), None)

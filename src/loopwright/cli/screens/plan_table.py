@@ -7,6 +7,7 @@ from rich.text import Text
 from loopwright.cli.screens.layout import Rows, Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
+from loopwright.core.gates.contradictions import KIND
 from loopwright.core.policy.caps_reached import dollars
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
@@ -249,7 +250,8 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def _waits_for_you(view: PlanView) -> bool:
     """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
-    if any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
+    asks = any(one.kind == KIND for one in view.questions)
+    if asks or any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
         return True
     stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
     return bool(stuck) and all(task.blocked for task in stuck)

@@ -4,6 +4,7 @@ from rich.console import Group
 from rich.text import Text
 
 from loopwright.cli.screens.layout import Wrapped
+from loopwright.core.gates.contradictions import KIND
 from loopwright.core.policy import caps_reached
 from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.values.display_text import on_one_line, visible
@@ -25,15 +26,25 @@ _SHOWN_LINES = 30
 _HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 
 
+_DECIDES = "`'reject: …'` tells the next attempt why"
+
+
+_DECIDES_PLAN = "accept: the plan is verified and its receipt names these checks; reject: the plan fails"
+
+
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
-def picture(view: QuestionView, *, whole: bool = False) -> Group:
+def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> Group:
     """Return a question as lines: what is asked, by whom, until when, and what to type.
 
     Of a long one the beginning and the end are shown, unless the whole of it is wanted; of one about a task that was
-    given up, what to type: why that was stands beside the task.
+    given up, what to type: why that was stands beside the task. With `again`, a long one is shown later: now it is only
+    mentioned.
     """
+    if again and "\n" in view.text:
+        first = visible(view.text).partition("\n")[0]
+        return Group(Wrapped(_head(view).append(f": {first}"), indent="  "))
     if not whole and view.state == "OPEN" and is_given_up(view.kind, view.key):
         return Group(_briefly(view))
     parts = [Wrapped(_head(view), indent="  "), *_asked(visible(view.text), whole=whole)]
@@ -47,6 +58,12 @@ def picture(view: QuestionView, *, whole: bool = False) -> Group:
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
         if is_given_up(view.kind, view.key):
             parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
+        if view.kind == KIND:
+            then = (
+                f"if no worker is running, `{to_type('resume', short_id(view.plan_id))}` continues after that"
+            )
+            said = _DECIDES if view.tasks else _DECIDES_PLAN
+            parts.append(Wrapped(Text(f"  {said}; {then}", style="dim"), indent="  "))
     else:
         said = f": {on_one_line(view.answer)}" if view.answer else ""
         parts.append(Wrapped(Text(f"  {view.state.lower()}{said}", style="dim"), indent="    "))
@@ -96,6 +113,8 @@ def _asker(view: QuestionView) -> str:
     if view.kind == caps_reached.ASKED:
         end = f"; it goes on by itself at {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline else ""
         return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
+    if view.kind == KIND and not view.tasks:
+        return f"{KIND} in the result of {short_id(view.plan_id)}"
     until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""
     if is_given_up(view.kind, view.key):
         return f"given up: {named or 'a task that is gone'}"

@@ -15,6 +15,7 @@ from loopwright.cli.screens.changes import Change, diff_command
 from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.screens.next_steps import Step
 from loopwright.cli.screens.plan_table import mark, tries, word
+from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.gates.verdicts import command_id, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure
@@ -241,10 +242,9 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
             told = _tail(bad.tail, room) or [Text("  (it printed nothing)", style="dim")]
             lines = [Text(), _title(f"failed: {bad.name} ({how}), last lines"), *told]
             seen = [one for one in judged.failing_checks if is_sentence(one)]
-            return [*lines, *_checks(seen, _LEAST + 1), *_without_leave(latest, ran=True)]
+            return [*lines, *_checks(seen, _LEAST + 1)]
         if judged.failing_checks:
-            lines = [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
-            return [*lines, *_without_leave(latest, ran=True)]
+            return [Text(), _title("failed checks"), *_checks(judged.failing_checks, room)]
     text = latest.detail or detail.task.reason
     if not latest.failure or not text.strip():
         return []
@@ -254,19 +254,8 @@ def _failing(detail: TaskDetail, room: int) -> Lines:
         Text(),
         _title(f"failed: {latest.failure.replace('_', ' ')}"),
         *_tail(text, room - len(said)),
-        *_without_leave(latest, ran=False),
         *said,
     ]
-
-
-def _without_leave(attempt: AttemptView, *, ran: bool) -> Lines:
-    """Name what judges the work and was changed by the attempt: it then ran as it was before, if at all."""
-    if not attempt.gate_files:
-        return []
-    named = ", ".join(attempt.gate_files[:_LEAST]) + (" …" if len(attempt.gate_files) > _LEAST else "")
-    then = "so these ran as they were before" if ran else "without leave"
-    told = f"it changed what judges it, {then}: {named}"
-    return [Text(f"  {_flat(told)}", style="yellow")]
 
 
 def _tail(text: str, room: int) -> Lines:
@@ -434,17 +423,20 @@ def task_steps(
                 steps.append(Step(command=f"git show {task.commit[:10]}", why="what landed"))
             return steps
         case "AWAITING_RESPONSE":
-            answer = Step(command="loopwright questions", why="what it asks, and how to answer")
-            return [answer, logs, cancel]
+            asked = Step(command="loopwright questions", why="what it asks, and how to answer")
+            resume = to_type("resume", short_id(detail.plan_id))
+            then = [Step(command=resume, why="then continue, if no worker is running")]
+            decide = _decisions(detail)
+            return [asked, *decide, *(then if decide or names.resting else ()), logs, cancel]
         case "ERROR" | "CANCELLED":
             again = [
                 Step(command=to_type("retry", name, note="…"), why="try again, told what you know"),
                 Step(command=to_type("retry", name, agent="NAME"), why="let another agent try (or --model)"),
             ]
-            changed = detail.attempts[-1].gate_files if detail.attempts else ()
-            if task.failure == "gate" and changed:
-                why = "let it change that; in a plan, the task's scope does"
-                again.insert(0, Step(command=to_type("retry", name, allow=changed[:_LEAST]), why=why))
+            kept = detail.attempts[-1].contradicted if detail.attempts else ()
+            if task.failure == Failure.CONTRADICTION and kept:
+                why = "allow it to contradict these checks"
+                again.insert(0, Step(command=to_type("retry", name, allow=kept), why=why))
             plan = short_id(detail.plan_id)
             without = Step(command=to_type("reverify", plan), why="or verify what landed, without it")
             if names.retry_refused:
@@ -479,6 +471,19 @@ def task_steps(
             watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
             held = [Step(command=to_type("show", key), why=f"{key} holds it up") for key in names.blockers]
             return [*(held or [watch]), *([logs] if seen else []), cancel]
+
+
+def _decisions(detail: TaskDetail) -> list[Step]:
+    """Return the two answers to each question about contradicted checks."""
+    return [
+        Step(command=to_type("answer", short_id(one.id), said), why=why)
+        for one in detail.questions
+        if one.kind == KIND
+        for said, why in (
+            (ACCEPT, "let the work land"),
+            (REJECT, "keep these checks: a new attempt is told so"),
+        )
+    ]
 
 
 def _flat(text: str) -> str:

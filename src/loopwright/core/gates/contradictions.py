@@ -57,16 +57,29 @@ def file_of(check: str) -> str:
     return check.partition("::")[0] if "::" in check else check.rpartition(".")[0] or check
 
 
-def allowed_by(check: str, policy: Policy, approved: Sequence[str]) -> str:
-    """Return which permission of a person covers a contradicted check; empty when none does."""
+def allowed_by(check: str, policy: Policy, approved: Sequence[str], changed: Iterable[str] = ()) -> str:
+    """Return which permission of a person covers a contradicted check; empty when none does.
+
+    `changed` are the judging files that the work changed: the id of a test need not begin with its file as written.
+    """
+    by_path = file_of(check).endswith(".py")
+    files = [path for path in changed if not by_path and check.startswith(id_prefixes((path,)))]
     for name, patterns in (
         ("the task's may_change", approved),
         ("the setting may_change", policy.may_change),
     ):
         for pattern in patterns:
-            if _covers(pattern, check):
+            if _covers(pattern, check) or any(any_covers((pattern,), path) for path in files):
                 return f"{name}: {pattern}"
     return 'the setting test_changes = "allow"' if policy.test_changes == "allow" else ""
+
+
+def id_prefixes(paths: Sequence[str]) -> tuple[str, ...]:
+    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
+    stems = [path.removesuffix(".py") for path in paths]
+    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
+    reported = [f"{stem.replace('/', '.')}::" for stem in stems]
+    return (*paths, *dotted, *reported, *(f"{stem.rpartition('/')[2]}." for stem in stems))
 
 
 def _covers(pattern: str, check: str) -> bool:
@@ -82,11 +95,18 @@ def missing_too_many(verdict: Verdict) -> bool:
     return bool(verdict.lost) and verdict.passed_now < LEAST_KEPT * verdict.passed_before
 
 
-def question(key: str, checks: Sequence[str], *, reason: str, diff: str) -> str:
-    """Return the question to a person: the contradicted checks, the agent's reason, the old and the new check."""
+def question(key: str, checks: Sequence[str], removed: Collection[str], *, reason: str, diff: str) -> str:
+    """Return the question to a person: the contradicted and removed checks, the agent's reason, the old and new check.
+
+    `removed` are those of the checks that no longer run.
+    """
+    fails = [one for one in checks if one not in removed]
+    does = " and ".join(
+        word for word, found in (("contradicts", fails), ("removes", len(fails) < len(checks))) if found
+    )
     asked = (
-        f"{key}: the work passes all checks as it has them, but contradicts checks that passed before. "
-        f"Accept the change?\n\nContradicted:\n{listed(collapsed(checks))}"
+        f"{key}: the work passes all checks as it has them, but {does} existing checks. Accept the change?\n\n"
+        + split(checks, removed)
     )
     said = (
         f"The agent's reason:\n{shortened(reason, _LONGEST_REASON)}"
@@ -97,6 +117,32 @@ def question(key: str, checks: Sequence[str], *, reason: str, diff: str) -> str:
     if diff:
         parts.append(f"Old check (-) and new check (+):\n{shortened(diff, _LONGEST_DIFF)}")
     return "\n\n".join(parts)
+
+
+def plan_question(
+    title: str, checks: Sequence[str], removed: Collection[str], *, tasks: Sequence[str], diff: str
+) -> str:
+    """Return the question about a plan's result, with the checks of its base commit that no longer hold."""
+    asked = (
+        f"{title}: the result passes its own checks, but contradicts checks of the plan's base commit without "
+        "permission. Accept the result?"
+    )
+    parts = [
+        asked,
+        split(checks, removed),
+        f"The judging files were changed by: {', '.join(tasks) or 'no task'}",
+    ]
+    if diff:
+        parts.append(f"Old check (-) and new check (+):\n{shortened(diff, _LONGEST_DIFF)}")
+    return "\n\n".join(parts)
+
+
+def split(checks: Sequence[str], removed: Collection[str]) -> str:
+    """Return two lists: the checks that fail with the new code, and those that no longer run."""
+    gone = [one for one in checks if one in removed]
+    fails = [one for one in checks if one not in removed]
+    parts = (("Contradicted: these fail with the new code", fails), ("Removed: these no longer run", gone))
+    return "\n\n".join(f"{title}:\n{listed(collapsed(found))}" for title, found in parts if found)
 
 
 def listed(checks: Sequence[str]) -> str:

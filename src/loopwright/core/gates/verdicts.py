@@ -12,8 +12,15 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.rows.model import Outcome
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
-from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.findings import (
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    is_sentence,
+)
+from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import TaskState
 
 MAX_CHECKS: Final = 5000
@@ -210,6 +217,12 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
     if len(bad) > 50:
         listed += f"- and {len(bad) - 50} more\n"
     parts.append(keep_start(listed, limit // 2).rstrip())
+    if old := tuple(dict.fromkeys(name for result in failed for name in result.known_failed)):
+        parts.append(
+            keep_start(
+                f"These failed before your work too and are not held against it: {', '.join(old)}", 1000
+            )
+        )
     room = max(300, (limit - sum(map(len, parts)) - 100) // max(1, len(failed)))
     for result in failed:
         how = "ended at its time limit" if result.timed_out else f"exit code {result.exit_code}"
@@ -227,6 +240,17 @@ def refused_commands(verdict: Verdict) -> list[CommandResult]:
         for n, command in enumerate(verdict.commands, 1)
         if command.refused or any(check.id.startswith(f"{command_id(n, command.name)}/") for check in bad)
     ]
+
+
+def of_installed(policy: Policy, verdict: Verdict) -> str:
+    """Say that a gate which failed tests an installed build, where a person said so: it may not see the work at all."""
+    names = [one.name for one in refused_commands(verdict) if one.name in policy.installed_gates]
+    if not names:
+        return ""
+    return (
+        f"\n{', '.join(names)}: `installed_gates` says that this tests an installed build, not the workspace. If that "
+        "build is old, no work can pass: install each workspace with the setting `setup`"
+    )
 
 
 def task_outcome(
@@ -296,7 +320,7 @@ def keep_ends(text: str, limit: int) -> str:
 def _listed(check: Check, *, brief: bool) -> str:
     """Render one bad check; the last lines of a whole command are shown with the command."""
     message = check.message.partition("\n")[0] if brief else keep_start(check.message, 1200)
-    text = message.replace("\n", "\n  ")
+    text = message.replace("\n", "\n  ") if not is_sentence(check) else ""
     return f"- {check.name} ({check.status.value})" + (f": {text}\n" if text else "\n")
 
 

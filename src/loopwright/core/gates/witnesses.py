@@ -142,7 +142,7 @@ def held_against(
                 tests=_count(found),
                 reported=_reported(found),
                 known_failures=len(known),
-                known_failed=known[:_NAMED],
+                known_failed=_known_failed(found, base),
             )
         )
     compared = [
@@ -328,6 +328,12 @@ def _others(result: CommandResult, prefix: str, found: Witnessed) -> list[Check]
 
 def _reported(found: Witnessed | None) -> bool:
     return found is not None and found.reported and not found.tried
+
+
+def _known_failed(found: Witnessed | None, base: Witnessed | None) -> tuple[str, ...]:
+    """Return the tests that fail and failed before the work, also beside others that fail newly."""
+    both = found.failed & base.failed if found is not None and base is not None else ()
+    return tuple(sorted(both)[:_NAMED])
 
 
 def _count(found: Witnessed | None) -> int | None:

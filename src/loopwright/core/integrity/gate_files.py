@@ -35,13 +35,16 @@ _TEST_FOLDERS: Final = frozenset(
     {"tests", "test", "__tests__", "__snapshots__", "__fixtures__", "testdata", "e2e", "cypress"}
     | {"testutil", "testutils", "test_utils", "test-utils", "testhelpers", "test_helpers", "test_support"}
 )
+_HELPERS: Final = r"test[-_]?(?:utils?|helpers?|support)\.\w+"
+_NAMED_BY_FILE: Final = (".py", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx")
+"""How test files end whose tests have ids that begin with the file."""
 _TEST_NAMES: Final = (
     r"test_.*\.py|.*_test\.py|tests\.py",
     # What `node --test` and Deno take for tests by themselves, too.
     r"(?:.*[._-])?test\.[cm]?[jt]sx?|test-.*\.[cm]?[jt]sx?|.*\.spec\.[cm]?[jt]sx?|.*\.snap",
     r".*_test\.(?:go|exs|dart|c|cc|cpp|cxx|rs|rb|clj|kt)|test_.*\.(?:c|cc|cpp|cxx|rb|jl|lua|sh)",
     r".*_spec\.(?:rb|lua)|.*\.bats|.*\.feature|.*_(?:SUITE|tests)\.erl",
-    r"test[-_]?(?:utils?|helpers?|support)\.\w+",
+    _HELPERS,
     r".*(?:Tests?|TestCase|[a-z0-9]IT|ITCase)\.(?:java|kt|groovy|scala)|.*Tests?\.(?:cs|fs|swift|php|hs)",
     r".*Spec\.(?:groovy|hs)",
 )
@@ -189,13 +192,15 @@ class GateFiles:
     pinned_without: tuple[str, ...] = ()
     """Commands that need a file which the work added, so they ran on the candidate only."""
     exempt: tuple[str, ...] = ()
-    """Judging files that it changed and that `may_change` names: they were not restored."""
+    """Judging files other than tests that it changed and that `may_change` names: they were not restored."""
     build_files: tuple[str, ...] = ()
     """Build files that it changed: they may steer the gate and cannot be restored in part."""
     contradicted: tuple[str, ...] = ()
     """Existing checks that fail, or no longer run, with the new code and the old judging files."""
     allowed_by: tuple[str, ...] = ()
     """Who allowed each of them, in the same order; empty while nobody has."""
+    removed: tuple[str, ...] = ()
+    """Those of them that fail nowhere, but no longer run."""
     reason: str = ""
     """Why the agent changes what these checks demand, in its own words."""
     missing: tuple[str, ...] = ()
@@ -258,6 +263,16 @@ def is_test_file(path: str) -> bool:
     """Return whether a file by its name holds tests and nothing that other tests run with."""
     name = path.rpartition("/")[2]
     return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
+
+
+def is_restored_if_permitted(path: str) -> bool:
+    """Return whether a judging file is restored even if `may_change` names it.
+
+    So it is with a file that holds nothing but tests, whose ids begin with its path: what it contradicts is known to be
+    permitted. If a helper, a snapshot or a Go test were restored, tests of other files would fail too.
+    """
+    name = path.rpartition("/")[2]
+    return name.endswith(_NAMED_BY_FILE) and is_test_file(path) and not re.fullmatch(_HELPERS, name)
 
 
 def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | None:

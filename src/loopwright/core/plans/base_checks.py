@@ -138,7 +138,7 @@ def _not_found(path: str) -> Iterator[re.Pattern[str]]:
     """Yield how Python, shells and node say that there is no such file."""
     for text in (
         rf"can't open file '(?:[^'\n]*/)?{path}'",
-        rf"^[\w./-]+: (?:line )?(?:\d+: )?(?:cannot open )?(?:\./)?{path}: No such file",
+        rf"^[\w./-]+: (?:line )?(?:\d+: )?(?:cannot open )?(?:\./)?{path}: (?:No such file|not found)",
         rf"cannot open (?:\./)?{path}\b",
         rf"(?:Could not find|Cannot find module) '(?:[^'\n]*/)?{path}'",
     ):

@@ -8,6 +8,7 @@ import posixpath
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Final, Protocol
 
 from loopwright.core.integrity.gate_scripts import scripts_in
@@ -81,6 +82,11 @@ _CREATES: Final = re.compile(
     r"[`'\"]?(?P<path>[\w.@-]+(?:/[\w.@-]+)*)[`'\"]?\s*(?:$|[,.;:(]|\s(?:with|that|which|for|as|containing)\b)",
     re.IGNORECASE,
 )
+_PIP: Final = re.compile(
+    r"(?:^|[;&|(]\s*)(?:\w+=\S*\s+)*(?:python[\d.]*\s+-m\s+)?pip[\d.]*\s+install\s(?:.*\s)?[\"']?\.(?:/|\[|[\"']|\s|$)"
+)
+"""pip without a path in front of it, that installs the folder it is run in."""
+_OWN_ENVIRONMENT: Final = re.compile(r"venv|activate|\s(?:-t|--target|--prefix|--root|--python)\b")
 _IS_THERE: Final = re.compile(r"(?:test|\[)\s+-[efs]\s+[\"']?(?P<path>[\w./@-]+)[\"']?(?:\s+\])?")
 
 
@@ -126,10 +132,13 @@ def look_around(
     *,
     settled: Collection[str] = (),
     documents: Sequence[str] = (),
+    may_change: Mapping[str, Sequence[str]] = MappingProxyType({}),
+    installs: Sequence[str] = (),
 ) -> list[Finding]:
     """Return what is found about a plan in its surroundings; `settled` are the keys of what nobody has to do.
 
-    `documents` are those that have to follow the work.
+    `documents` are those that have to follow the work. `may_change` has the permissions by who gives them: a task's key
+    or the setting. `installs` are the commands that prepare a workspace.
     """
     to_do = [task for task in tasks if task.key not in settled]
     return [
@@ -139,6 +148,8 @@ def look_around(
         *_there_already(to_do, around),
         *_done_before(to_do, around),
         *_documents(documents, around),
+        *_permissions(may_change, around),
+        *_installed(installs),
     ]
 
 
@@ -291,6 +302,28 @@ def _documents(documents: Sequence[str], around: Surroundings) -> list[Finding]:
     new = [one for one in documents if not any(any_covers([one], path) for path in around.files)]
     text = f"these documents that have to follow are not in the commit that the plan starts from: {some(new)}"
     return [_told("documents", text)] if new else []
+
+
+def _permissions(may_change: Mapping[str, Sequence[str]], around: Surroundings) -> list[Finding]:
+    """A permission is about a file that exists: new files need none, so another one is a slip of the pen."""
+    vain = [
+        f"{pattern} ({of})"
+        for of, patterns in may_change.items()
+        for pattern in patterns
+        if not any(any_covers([pattern.partition("::")[0]], path) for path in around.files)
+    ]
+    text = f"`may_change` names what the commit that the plan starts from does not have: {some(vain)}"
+    return [_told("may_change", text)] if vain else []
+
+
+def _installed(commands: Sequence[str]) -> list[Finding]:
+    """Every workspace has an installation of its own: one into the active environment is replaced by the next."""
+    shared = [one for one in commands if _PIP.search(one) and not _OWN_ENVIRONMENT.search(one)]
+    text = (
+        f"this installs each workspace into the Python environment that is active here: {some(shared)}; use one inside "
+        "the workspace: python -m venv .venv && .venv/bin/python -m pip install ."
+    )
+    return [_told("setup", text)] if shared else []
 
 
 def _is_file(path: str, files: Collection[str]) -> bool:

@@ -24,6 +24,8 @@ FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 """The types that declare a task as a fix."""
 NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
 FOUND_UNSEEN: Final = "held-out checks found what it fixes, and they failed without it"
+RED_ON_BASE: Final = "red_on_base"
+"""Where a plan's evaluation keeps the acceptance commands that failed on its base."""
 _CANNOT_RUN: Final = 127
 
 

@@ -43,6 +43,10 @@ def _about_result(body: Mapping[str, Any]) -> Iterator[str]:
     final = verdicts_of(body).get((body["plan"]["result_tree"], gate_key(asked)))
     if final and final["checks"]["skipped"] and found_status(final, asked) is VerdictStatus.PASSED:
         yield f"{final['checks']['skipped']} checks of gate:all were skipped on the result"
+    plan = body["plan"]
+    for check, by in zip(plan["contradicted"], plan["allowed_by"], strict=False):
+        who = f"allowed by {by}" if by else "which nobody allowed"
+        yield f"the tasks together contradict the check {check} of the plan's base commit, {who}"
     landed = [task for task in body["tasks"] if task["landed_sha"] is not None]
     all_held_out = bool(landed) and all(task["held_out"] for task in landed)
     yield from limits_of(final["commands"] if final else (), held_out=all_held_out)
@@ -76,7 +80,7 @@ def _about_landing(body: Mapping[str, Any], task: Mapping[str, Any]) -> Iterator
         return
     plan, facts, name = body["plan"], gate_files_of(task), repr(task["key"])
     yield from _about_judges(facts, name)
-    shown = facts["red_proof"] or facts["red_seen"]
+    shown = facts["red_proof"] or facts["red_seen"] or _failed_before(plan, task, facts)
     if not shown and not must_show(task["origin"], task["type"], prove=task["prove"]):
         why = {
             True: "its checks pass without the work too",
@@ -100,6 +104,13 @@ def _about_landing(body: Mapping[str, Any], task: Mapping[str, Any]) -> Iterator
         yield f"task {name}: {text}"
 
 
+def _failed_before(plan: Mapping[str, Any], task: Mapping[str, Any], facts: Mapping[str, Any]) -> bool:
+    """Return whether acceptance failed on the base, or needs a test that the work added; not if a trial showed else."""
+    commands = {one["command"] for one in task["acceptance"]}
+    red = not commands.isdisjoint((*plan["red_on_base"], *facts["pinned_without"]))
+    return red and facts["red_proof"] is None
+
+
 def _about_judges(facts: Mapping[str, Any], name: str) -> Iterator[str]:
     for key, words in (
         ("exempt", "changed judging files that `may_change` names"),
@@ -111,7 +122,8 @@ def _about_judges(facts: Mapping[str, Any], name: str) -> Iterator[str]:
         if facts[key]:
             yield f"task {name} {words}: {listed(facts[key])}"
     for check, by in zip(facts["contradicted"], facts["allowed_by"], strict=False):
-        yield f"task {name} contradicts the existing check {check}, allowed by {by}"
+        does = "no longer runs" if check in facts["removed"] else "contradicts"
+        yield f"task {name} {does} the existing check {check}, allowed by {by}"
 
 
 def _about_runs(body: Mapping[str, Any]) -> Iterator[str]:

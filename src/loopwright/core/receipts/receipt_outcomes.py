@@ -65,7 +65,8 @@ def derive(body: Mapping[str, Any]) -> Json:
         cancelled=plan["status"] == PlanState.CANCELLED.value,
         capped=bool(result_gaps),
     )
-    if plan["status"] == PlanState.FAILED.value and outcome in (Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS):
+    refused = plan["status"] == PlanState.FAILED.value or (plan["contradicted"] and not _is_allowed(plan))
+    if refused and outcome in (Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS):
         outcome = Outcome.NOT_VERIFIED  # the result contradicts checks of the base commit
     told = {left_open_gap(what, task["key"]) for what in _left_open(judged) for task in body["tasks"]}
     gaps = [*_not_passed(final), *result_gaps, *(one for one in task_gaps if one not in told)]

@@ -1,11 +1,22 @@
-"""Red before green in a receipt: who says that checks failed without the work has a verdict that says so."""
+"""What a receipt knows of checks without the work: on a plan's base, and where a task has to show that they fail."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.policy.red_first import is_red
+from loopwright.core.policy.red_first import RED_ON_BASE, is_red
 from loopwright.core.receipts.receipt_facts import acceptance_of, gates_asked
+from loopwright.core.rows.model import Plan
+
+
+def known_of_base(plan: Plan) -> dict[str, list[str]]:
+    """Return which acceptance failed on a plan's base, and which checks of it the result contradicts."""
+    verdict = plan.verdict
+    return {
+        "red_on_base": list(plan.evaluation.get(RED_ON_BASE, ())),
+        "contradicted": list(verdict.contradicted) if verdict else [],
+        "allowed_by": list(verdict.allowed_by) if verdict else [],
+    }
 
 
 def red_differences(receipt: Mapping[str, Any]) -> list[str]:

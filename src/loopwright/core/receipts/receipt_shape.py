@@ -141,6 +141,7 @@ _gate_files: Final = _exactly(
         "build_files": _texts,
         "contradicted": _texts,
         "allowed_by": _texts,
+        "removed": _texts,
         "reason": _text,
         "missing": _texts,
         "added_tests": _count,
@@ -206,6 +207,9 @@ _RECEIPT: Final[dict[str, Any]] = {
         "result_tree": _maybe(_sha),
         "diff_sha256": _maybe(_text),
         "not_ours": [{"sha": _sha, "subject": _text, "gate_files": _texts}],
+        "contradicted": _texts,
+        "allowed_by": _texts,
+        "red_on_base": _texts,
         "setup": _maybe(_command),
         "gates": [_COMMAND],
         "policy": {

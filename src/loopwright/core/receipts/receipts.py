@@ -22,7 +22,7 @@ from loopwright.core.receipts.receipt_opinions import opinions
 from loopwright.core.receipts.receipt_outcomes import derive
 from loopwright.core.receipts.receipt_overrides import override_differences
 from loopwright.core.receipts.receipt_qa import look_differences, looks, reports
-from loopwright.core.receipts.receipt_red import red_differences
+from loopwright.core.receipts.receipt_red import known_of_base, red_differences
 from loopwright.core.receipts.receipt_sandboxes import sandbox_differences
 from loopwright.core.receipts.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.replies.reviews import Finding, Severity, blocking, said_hash
@@ -298,7 +298,6 @@ def recorded(receipt: Mapping[str, Any]) -> Iterator[Recorded]:
 
 
 def _plan(plan: Plan, git: GitFacts) -> Json:
-    policy = plan.policy
     return {
         "id": plan.id,
         "title": plan.title,
@@ -314,10 +313,11 @@ def _plan(plan: Plan, git: GitFacts) -> Json:
         "not_ours": [dict(one) for one in git.not_ours],
         "fix_cycles": plan.fix_cycles,
         "doc_sync": [asdict(one) for one in plan.doc_sync],
-        "setup": asdict(setup) if (setup := setup_command(policy)) else None,
+        **known_of_base(plan),
+        "setup": asdict(setup) if (setup := setup_command(plan.policy)) else None,
         "gates": [asdict(gate) for gate in plan.gates],
-        "policy_sha256": _hash_of(plain(policy)),
-        "policy": {name: plain(getattr(policy, name)) for name in _POLICY},
+        "policy_sha256": _hash_of(plain(plan.policy)),
+        "policy": {name: plain(getattr(plan.policy, name)) for name in _POLICY},
         **_moments(plan, "created_at", "executed_at", "completed_at", "verified_at"),
     }
 

@@ -52,7 +52,7 @@ class CommandResult:
     known_failures: int = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
     known_failed: tuple[str, ...] = ()
-    """The first of these, by name."""
+    """Tests that failed and had failed before the work, by name: the first of them."""
     flaky: tuple[str, ...] = ()
     """Tests that failed and then passed on the same tree, or its own name where no tests could be seen."""
     kept_sha256: str = ""
@@ -124,6 +124,10 @@ class Verdict:
     """What else was seen that leaves something open: each is a gap where the final tree is judged."""
     notes: tuple[str, ...] = ()
     """What is worth telling and changes nothing: new tests that were skipped, for example."""
+    contradicted: tuple[str, ...] = ()
+    """Of one on a plan's result: checks of the plan's base commit that it contradicts and no single task does."""
+    allowed_by: tuple[str, ...] = ()
+    """Who allowed each of them, in the same order."""
 
     @property
     def is_excused(self) -> bool:

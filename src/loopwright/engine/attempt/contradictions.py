@@ -1,7 +1,7 @@
 """Work that contradicts existing checks: the agent's one turn, then a permission, a reviewer or a person decides."""
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +9,7 @@ from loopwright.core.gates.contradictions import (
     ACCEPT,
     KIND,
     OPTIONS,
+    REJECT,
     allowed_by,
     collapsed,
     diff_of,
@@ -51,6 +52,7 @@ async def settle(
     candidate: Candidate,
     facts: GateFiles,
     checks: tuple[str, ...],
+    removed: Collection[str],
     judged: dict[str, Any],
 ) -> GateFiles | None:
     """Return the facts with who allowed each contradicted check; None while that is not decided, or was refused."""
@@ -62,7 +64,7 @@ async def settle(
             raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
         if current.interrupt:
             raise Interrupted
-        return _decide(tx, landing, current, candidate, patch, facts, checks, judged)
+        return _decide(tx, landing, current, candidate, patch, facts, checks, removed, judged)
 
     return await landing.world.store.transact("attempt.contradiction", decide)
 
@@ -75,15 +77,18 @@ def _decide(
     patch: Patch,
     facts: GateFiles,
     checks: tuple[str, ...],
+    removed: Collection[str],
     judged: dict[str, Any],
 ) -> GateFiles | None:
     plan, task = landing.plan, landing.task
-    allowed = {one: allowed_by(one, plan.policy, task.approved) for one in checks}
+    allowed = {one: allowed_by(one, plan.policy, task.approved, facts.pinned) for one in checks}
     left = tuple(one for one, by in allowed.items() if not by)
 
     def with_allowed(by: str) -> GateFiles:
         named = tuple(allowed[one] or by for one in checks)
-        return replace(facts, contradicted=checks, allowed_by=named, reason=_reason(tx, attempt))
+        gone = tuple(one for one in checks if one in removed)
+        why = _reason(tx, attempt)
+        return replace(facts, contradicted=checks, allowed_by=named, removed=gone, reason=why)
 
     if not left:
         return with_allowed("")
@@ -112,7 +117,7 @@ def _decide(
             return None
         if known[0].state is ReviewState.CLEAR and known[0].shown_whole:
             return with_allowed(f"reviewer {known[0].agent} (review {known[0].id})")
-    _ask(tx, landing, attempt, patch, found)
+    _ask(tx, landing, attempt, patch, found, removed, judged)
     return None
 
 
@@ -136,13 +141,20 @@ def _give_turn(tx: Tx, landing: "Landing", attempt: Attempt, facts: GateFiles) -
     tx.append(happened("checks_contradicted", MACHINE, plan=landing.plan, attempt=moved, **told))
 
 
-def _ask(tx: Tx, landing: "Landing", attempt: Attempt, patch: Patch, facts: GateFiles) -> None:
+def _ask(
+    tx: Tx,
+    landing: "Landing",
+    attempt: Attempt,
+    patch: Patch,
+    facts: GateFiles,
+    removed: Collection[str],
+    judged: dict[str, Any],
+) -> None:
     run = author_of(tx, attempt)
     top = f"{landing.project.subfolder}/" if landing.project.subfolder else ""
     files = {f"{top}{path}" for path in (*map(file_of, facts.contradicted), *facts.pinned)}
-    text = question(
-        landing.task.key, facts.contradicted, reason=_reason(tx, attempt), diff=diff_of(patch, files)
-    )
+    diff = diff_of(patch, files)
+    text = question(landing.task.key, facts.contradicted, removed, reason=_reason(tx, attempt), diff=diff)
     asked = Asking(kind=KIND, text=text, options=OPTIONS, key=_key(patch, facts.contradicted))
     wait_for_answers(
         tx,
@@ -153,6 +165,7 @@ def _ask(tx: Tx, landing: "Landing", attempt: Attempt, patch: Patch, facts: Gate
         (asked,),
         fence=landing.fence,
         gate_files=facts,
+        verdict_id=judged["verdict_id"],
     )
 
 
@@ -184,7 +197,8 @@ def _refuse(
     judged: dict[str, Any],
 ) -> None:
     names = collapsed(checks)
-    said = "" if answer.answer in OPTIONS else f"\nThey said: {answer.answer}"
+    words = (answer.answer or "").removeprefix(REJECT).lstrip(": ")
+    said = f"\nThey said: {words}" if words else ""
     fail_attempt(
         tx,
         landing.world.ids,

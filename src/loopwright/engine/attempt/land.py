@@ -10,7 +10,7 @@ from loopwright.core.gates.contradictions import MOST, contradicted, is_tampered
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.gates.held_out import held_commands, held_files, not_passed
 from loopwright.core.gates.verdict_reuse import names_all
-from loopwright.core.gates.verdicts import evidence, task_outcome
+from loopwright.core.gates.verdicts import evidence, of_installed, task_outcome
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops
@@ -180,7 +180,9 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             await reject(landing, Failure.NO_CHANGE, told, evidence=f"{told}\n{evidence(verdict)}", **judged)
         # Nobody lands beside the rounds of a loop, and each begins with what the one before left.
         case VerdictStatus.FAILED if old.restored is not None or loops(landing.plan, landing.task):
-            await reject(landing, Failure.GATE, first_line(verdict), evidence=evidence(verdict), **judged)
+            why = of_installed(landing.plan.policy, verdict)
+            told, seen = first_line(verdict) + why, evidence(verdict) + why
+            await reject(landing, Failure.GATE, told, evidence=seen, **judged)
         case VerdictStatus.FAILED:
             await landing.place.first(lands=False)
             # Whether it would pass alone concerns nobody behind it.
@@ -188,7 +190,8 @@ async def _check(landing: Landing, tip: str, interrupt: asyncio.Event) -> Attemp
             ask = _asked(landing, candidate, facts)
             alone, seen = await told_of_red(landing.world, landing.repository, ask, verdict, interrupt)
             failure = Failure.TOGETHER if alone else Failure.GATE
-            await reject(landing, failure, first_line(verdict), evidence=seen, **judged)
+            why = of_installed(landing.plan.policy, verdict)
+            await reject(landing, failure, first_line(verdict) + why, evidence=seen + why, **judged)
         case VerdictStatus.UNVERIFIED if not landing.plan.policy.allow_unverified:
             told = "nothing is configured to check it; its work is kept but does not land"
             await reject(landing, Failure.UNVERIFIED, told)
@@ -225,6 +228,7 @@ async def _with_old_checks_settled(
     """
     facts = replace(old.facts, missing=verdict.lost[:MOST])
     parent = candidate.judged_parent or candidate.parent
+    removed = verdict.lost
     if old.restored is None:
         checks = contradicted(verdict)
     elif old.restored.tree == await landing.repository.tree_of(parent):
@@ -242,10 +246,14 @@ async def _with_old_checks_settled(
             told = f"With the tests and their configuration as before: {first_line(found)}"
             await reject(landing, Failure.GATE, told, evidence=f"{told}\n\n{evidence(found)}", **judged)
             return None
-        checks = contradicted(found) or (verdict.lost if missing_too_many(verdict) else ())
+        checks = contradicted(found)
+        if checks:
+            removed = found.lost
+        elif missing_too_many(verdict):
+            checks = verdict.lost
     if not checks:
         return facts
-    return await contradictions.settle(landing, candidate, facts, checks, judged)
+    return await contradictions.settle(landing, candidate, facts, checks, removed, judged)
 
 
 async def _judged_as_before(

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import with_setup
 from loopwright.core.gates.missing_tests import (
     NOT_THE_SAME,
@@ -30,7 +31,7 @@ from loopwright.core.policy.red_first import (
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import Denied, TookTooMuch
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.engine.gates.baselines import baseline_in, id_prefixes
+from loopwright.engine.gates.baselines import baseline_in
 from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.known_verdicts import found_without_work

@@ -3,9 +3,9 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
+from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import setup_command, with_setup
 from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import baseline, failed_unseen, files_named, is_compared, stand_in
@@ -124,11 +124,3 @@ def _seen_by(world: World, ask: "Judging", record: VerdictRecord) -> Baseline | 
         own=ask.own,
         commit=ask.before or "",
     )
-
-
-def id_prefixes(paths: tuple[str, ...]) -> tuple[str, ...]:
-    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
-    stems = [path.removesuffix(".py") for path in paths]
-    dotted = [f"{stem.replace('/', '.')}." for stem in stems]
-    reported = [f"{stem.replace('/', '.')}::" for stem in stems]
-    return (*paths, *dotted, *reported, *(f"{PurePosixPath(stem).name}." for stem in stems))

@@ -27,6 +27,8 @@ class KnownBase:
     sandbox_made_with: MadeWith | None = None
     host_id: str
     boot_id: str
+    red: tuple[str, ...] = ()
+    """Acceptance commands that were seen to fail on that tree."""
 
 
 def take_over(tx: Tx, ids: Ids, plan: Plan, known: KnownBase) -> None:

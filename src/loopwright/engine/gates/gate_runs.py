@@ -9,6 +9,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Any
 
+from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.dependencies import READY
 from loopwright.core.gates.flakes import FOLDERS
 from loopwright.core.gates.gates import setup_command, with_setup
@@ -26,7 +27,7 @@ from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
-from loopwright.engine.gates.baselines import baseline_of, had_tests, id_prefixes
+from loopwright.engine.gates.baselines import baseline_of, had_tests
 from loopwright.engine.gates.gate_trees import held_to_tree
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.known_verdicts import COMPLETE, green_here, spoken

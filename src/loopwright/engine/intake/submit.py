@@ -8,6 +8,7 @@ from typing import Any
 from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.plans.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import graph
+from loopwright.core.policy.red_first import RED_ON_BASE
 from loopwright.core.rows.documents import document
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project
@@ -109,7 +110,7 @@ def evaluate(
     if against and not despite:
         told = "; ".join(against)
         raise Refused(
-            f"{source}: {told}", hint='mend the plan, or say why it is to run all the same: --despite "..."'
+            f"{source}: {told}", hint='fix that, or say why the plan is to run all the same: --despite "..."'
         )
     tasks = to_do(work)
     return {
@@ -245,6 +246,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         wanted=asked.wanted,
         judgement=asked.judgement,
     )
+    evaluation = {**evaluation, RED_ON_BASE: list(asked.base_known.red if asked.base_known else ())}
     wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:

@@ -6,7 +6,14 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.core.gates.witnesses import files_named, tests_named
-from loopwright.core.integrity.gate_files import GateFiles, Kind, Rules, kind_of, takes_a_place
+from loopwright.core.integrity.gate_files import (
+    GateFiles,
+    Kind,
+    Rules,
+    is_restored_if_permitted,
+    kind_of,
+    takes_a_place,
+)
 from loopwright.core.integrity.mixed_files import only_redirects, pinned_text, steers_differently
 from loopwright.core.values.globs import any_covers
 from loopwright.engine.integrity.gate_scripts import Judges, gate_rules, inside
@@ -43,11 +50,16 @@ class _Touched:
 async def with_old_checks(repository: Repository, judges: Judges, candidate: Candidate) -> OldChecks:
     """Return the candidate with its judging files restored: changed and deleted ones as before, added ones absent.
 
-    The candidate's parent says how they were. Files that `judges.may_change` names stay as the work has them.
+    The candidate's parent says how they were. Test files that `judges.may_change` names are restored too: what they
+    contradict is permitted, and goes on the record. Other files that it names stay as the work has them.
     """
     rules = await gate_rules(repository, judges, candidate)
     touched = await _touched(repository, judges, rules, candidate)
-    exempt = [one for one in touched if any_covers(judges.may_change, one.path)]
+    exempt = [
+        one
+        for one in touched
+        if any_covers(judges.may_change, one.path) and not is_restored_if_permitted(one.path)
+    ]
     build = [one for one in touched if one.kind is Kind.BUILD and one not in exempt]
     pinned = [one for one in touched if one not in exempt and one not in build]
     facts = GateFiles(

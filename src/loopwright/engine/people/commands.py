@@ -410,6 +410,8 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             if stuck
             else f"`loopwright show {short_id(plan.id)}` says what it waits for",
         )
+    for one in questions.of_plan(tx, plan.id):
+        tx.update(Question, one.id, key="")  # whoever asks for another verification decides again
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
     if loop.state is not LoopState.RUNNING:
@@ -467,6 +469,8 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         held = loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING
         if question.kind == KIND and held:
             reopen_plan(tx, plan.id, command.actor)  # nothing but this question held it
+        if question.kind == KIND and not question.task_id:
+            return "answered; the verification of the plan continues"
         return told
     text = str(command.arguments.get("answer") or "")
     verb, arguments = pauses.meant(tx, question, text, command.actor)

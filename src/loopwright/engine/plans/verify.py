@@ -8,6 +8,7 @@ from loopwright.core.gates.gates import plan_commands
 from loopwright.core.gates.verdicts import plan_outcome
 from loopwright.core.policy.finishing import LEAVE
 from loopwright.core.policy.retry import backoff
+from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Leg, Loop, Outcome, Plan, Project, Task
 from loopwright.core.values.errors import (
     BranchRewritten,
@@ -28,7 +29,7 @@ from loopwright.engine.gates.held_out import Whole, judge_whole
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
-from loopwright.engine.plans.plan_checks import judged_by_base
+from loopwright.engine.plans.plan_checks import judged_by_base, settle
 from loopwright.engine.rows import finishes
 from loopwright.engine.rows.legs import carry_on
 from loopwright.engine.rows.moves import MACHINE, move_loop, move_plan, need
@@ -127,8 +128,14 @@ class VerifyLeg:
             return
         contradicts = False
         if verdict.status is VerdictStatus.PASSED:
-            verdict = await judged_by_base(self._world, repository, ask, wanted, verdict, interrupt)
-            contradicts = verdict.status is VerdictStatus.FAILED
+            found = await judged_by_base(self._world, repository, ask, wanted, verdict, interrupt)
+            contradicts = found.status is VerdictStatus.FAILED
+            if contradicts and found.contradicted:
+                decided = await settle(self._world, repository, ask, verdict, found, self._wait_for_decision)
+                if decided is None:
+                    return
+                found = decided
+            verdict = found
             if verdict.status is VerdictStatus.INCONCLUSIVE:
                 await (self._wait_for_a_person if verdict.lasting else self.break_off)(verdict.reason)
                 return
@@ -213,6 +220,15 @@ class VerifyLeg:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
         if loop.state is LoopState.RUNNING:
             move_loop(tx, loop, LoopState.PAUSED, "loop_paused", MACHINE, f"gate:all cannot run: {reason}")
+
+    def _wait_for_decision(self, tx: Tx, reason: str) -> None:
+        """Hold the plan until a person decides about the checks that its result contradicts."""
+        self._back(tx, reason, outcome=Outcome.NEEDS_HUMAN)
+        plan = need(tx.get(Plan, self._leg.subject), "the plan")
+        tx.append(happened("plan_held", MACHINE, plan=plan, reason=reason))
+        loop = need(tx.get(Loop, plan.loop_id), "the loop")
+        if loop.state is LoopState.RUNNING:
+            move_loop(tx, loop, LoopState.FAILED, "loop_failed", MACHINE, reason)
 
     def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")

@@ -3,6 +3,7 @@
 from datetime import datetime
 from typing import Any, TypeVar
 
+from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import caps_reached, fallback, rounds
 from loopwright.core.policy.budget import spent_today
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
@@ -119,6 +120,11 @@ def move_plan(
     tx.append(happened(event, actor, plan=moved, **(about or {})))
     if target is PlanState.VERIFIED and moved.failed_tasks:
         withdraw_escalations(tx, actor, plan_id=plan.id)
+    if target in ENDED_PLAN:
+        for question in tx.find(
+            Question, plan_id=plan.id, task_id="", kind=CONTRADICTION, state=QuestionState.OPEN
+        ):
+            move_question(tx, question, QuestionState.WITHDRAWN, actor)
     return moved
 
 

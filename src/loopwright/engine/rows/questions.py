@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from loopwright.core.gates.contradictions import KIND
+from loopwright.core.gates.contradictions import ACCEPT, KIND, OPTIONS, REJECT
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.events import happened
@@ -136,6 +136,11 @@ def of_attempt(tx: Tx, attempt: Attempt) -> list[Question]:
     return tx.find(Question, id=attempt.questions, order_by=("created_at",)) if attempt.questions else []
 
 
+def of_plan(tx: Tx, plan_id: str) -> list[Question]:
+    """Return what was asked about checks that a plan's result contradicts, the oldest first."""
+    return tx.find(Question, plan_id=plan_id, task_id="", kind=KIND, order_by=("created_at",))
+
+
 def open_of(tx: Tx, attempt: Attempt) -> list[Question]:
     """Return what an attempt still waits for."""
     return [one for one in of_attempt(tx, attempt) if one.state is QuestionState.OPEN]
@@ -194,6 +199,8 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
         if short not in (YES, NO):
             raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
         return short
+    if question.kind == KIND:
+        return _decision(text)
     if not question.options or other:
         return text
     # The number of an option stands for it.
@@ -207,6 +214,20 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
         f"there is no option {text}",
         hint=f"1 to {len(question.options)}, or one of {', '.join(question.options)}; "
         "--other gives an answer that is none of them",
+    )
+
+
+def _decision(text: str) -> str:
+    """Return a decision about contradicted checks. Words that are neither must not pass for one of them."""
+    said, colon, words = text.partition(":")
+    said = {str(n): option for n, option in enumerate(OPTIONS, 1)}.get(said.strip(), said.strip().lower())
+    if said == ACCEPT and not colon:
+        return ACCEPT
+    if said == REJECT:
+        return f"{REJECT}: {words.strip()}" if words.strip() else REJECT
+    raise Refused(
+        f"{text!r} is neither {ACCEPT} nor {REJECT}",
+        hint=f"answer {ACCEPT}, {REJECT}, or '{REJECT}: …' with words for the next attempt",
     )
 
 

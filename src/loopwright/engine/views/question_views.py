@@ -13,6 +13,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import QuestionState
 from loopwright.engine.rows.escalations import open_ones
 from loopwright.engine.rows.projects import Checkouts, project_ids
+from loopwright.engine.rows.questions import of_plan
 from loopwright.ports import Tx
 
 
@@ -70,8 +71,9 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     budget = tx.find(
         Question, plan_id=plan.id, kind=caps_reached.ASKED, state=QuestionState.OPEN, order_by=order
     )
+    result = [one for one in of_plan(tx, plan.id) if one.state is QuestionState.OPEN]
     given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []
-    return tuple(question_view(tx, one) for one in (*budget, *found, *given_up))
+    return tuple(question_view(tx, one) for one in (*budget, *result, *found, *given_up))
 
 
 def list_questions(

@@ -1,5 +1,6 @@
 """What a person means by a name: an id or its beginning, a task's name, a plan's name, or PLAN/TASK."""
 
+import posixpath
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -115,12 +116,14 @@ def _in_named_plan(tx: Tx, text: str, plans: Sequence[Plan]) -> list[Task]:
 
 
 def _called(tx: Tx, plans: Sequence[Plan], name: str) -> list[Plan]:
-    """Return the plans of this name: a title, a loop, or the file without its ending; the current ones if any."""
-    wanted, found = name.casefold(), []
+    """Return the plans of this name: a title, a loop, or the file with or without its ending; current ones if any."""
+    wanted, found = {name.casefold(), posixpath.normpath(name).casefold()}, []
     for plan in plans:
-        loop = tx.get(Loop, plan.loop_id)
-        names = {plan.title, *((loop.name, loop.name.rpartition("/")[2]) if loop else ())}
-        if wanted in {one.casefold() for one in names}:
+        names = {plan.title}
+        if (loop := tx.get(Loop, plan.loop_id)) is not None:
+            names |= {loop.name, loop.name.rpartition("/")[2], loop.source_path}
+            names.add(posixpath.basename(loop.source_path))
+        if wanted & {one.casefold() for one in names}:
             found.append(plan)
     return [plan for plan in found if _is_current(tx, plan)] or found
 

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from itertools import groupby
 from typing import Any, Literal
 
+from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.graph import scopes_overlap
 from loopwright.core.policy.scopes import claims, strayed
@@ -44,6 +45,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
+from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_view
@@ -52,7 +54,7 @@ from loopwright.engine.views.cap_views import CapView, cap_views
 from loopwright.engine.views.checkout_changes import StrayView, stray_views
 from loopwright.engine.views.decision_views import DecisionView, decisions_about
 from loopwright.engine.views.discovery_views import count_open
-from loopwright.engine.views.question_views import QuestionView, asked_in_plan
+from loopwright.engine.views.question_views import QuestionView, asked_in_plan, question_view
 from loopwright.engine.views.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
 from loopwright.engine.views.round_views import how_it_stopped, sleeps_until, which_round
 from loopwright.ports import Tx
@@ -196,8 +198,8 @@ class AttemptView:
     """What the last gate on this attempt ran, with the last lines of each command."""
     checks: tuple[Check, ...] = ()
     reviews: tuple[ReviewView, ...] = ()
-    gate_files: tuple[str, ...] = ()
-    """Files of the gate that it changed without leave."""
+    contradicted: tuple[str, ...] = ()
+    """Existing checks that it contradicts and that nobody allowed it to."""
     outside: tuple[str, ...] = ()
     """What it changed outside of the paths that the task declared."""
     qa: QaReport | None = None
@@ -226,6 +228,8 @@ class TaskDetail:
     """What people decided about it, the oldest first."""
     strays: tuple[StrayView, ...] = ()
     """What changed in the user's checkout while its agents ran."""
+    questions: tuple[QuestionView, ...] = ()
+    """What it waits for a person to answer."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -476,6 +480,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         commands=task_commands(plan, task),
         decisions=decisions_about(tx, task),
         strays=stray_views(tx, plan.id, task.id),
+        questions=tuple(question_view(tx, one) for one in (open_of(tx, attempts[-1]) if attempts else ())),
     )
 
 
@@ -526,8 +531,14 @@ def _attempt_view(
         summary=agents[-1].summary if agents else "",
         commands=verdict.commands if verdict else (),
         checks=checks,
-        gate_files=attempt.gate_files.pinned if attempt.gate_files else (),
+        contradicted=_not_allowed(attempt),
     )
+
+
+def _not_allowed(attempt: Attempt) -> tuple[str, ...]:
+    """Return the checks that an attempt contradicts without permission, a file once for many of its tests."""
+    facts = attempt.gate_files
+    return collapsed(facts.contradicted) if facts is not None and not any(facts.allowed_by) else ()
 
 
 def live_workers(tx: Tx) -> list[Worker]:

@@ -134,6 +134,7 @@ class Bases:
             sandbox_made_with=sandbox.made_with,
             host_id=host_id(self.settings.home),
             boot_id=boot_id(),
+            red=tuple(command for command, one in kept.acceptance.items() if one.condition is Condition.RED),
         )
 
     def _place(self, tree: str, commands: Commands) -> Path:

@@ -54,7 +54,18 @@ async def seen_around(
     )
     settled = {task.key for task in work.tasks if task.mark in SETTLED}
     documents = work.doc_sync.documents if work.doc_sync is not None else ()
-    return tuple(look_around(work.tasks, gates, around, settled=settled, documents=documents))
+    permitted = {f"task {task.key}": task.may_change for task in work.tasks if task.key not in settled}
+    return tuple(
+        look_around(
+            work.tasks,
+            gates,
+            around,
+            settled=settled,
+            documents=documents,
+            may_change={**permitted, "the setting": policy.may_change},
+            installs=tuple(filter(None, (policy.dependencies, policy.setup))),
+        )
+    )
 
 
 def with_base(seen: Sequence[Finding], on_base: Sequence[Finding] | None) -> tuple[Finding, ...]:

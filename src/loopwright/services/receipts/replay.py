@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.config.resolve import Settings
+from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
@@ -34,7 +35,6 @@ from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile
-from loopwright.engine.gates.baselines import id_prefixes
 from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.processes.held_files import lay, missing
 from loopwright.engine.rows.world import HomePaths

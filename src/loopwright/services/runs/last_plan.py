@@ -2,11 +2,13 @@
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.rows.model import Finish, Loop, Plan, Task
+from loopwright.core.values.display_text import on_one_line
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
@@ -17,6 +19,9 @@ from loopwright.engine.rows.source_marks import marks_of
 from loopwright.engine.rows.writeback_debts import DebtView, debt_view, is_asked
 from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
+
+_TOLD: Final = 200
+"""So much of a reason is told where it is only mentioned."""
 
 
 async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
@@ -34,9 +39,14 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
         # What is done stands in the file itself, not on the branch.
         ways.append(f"--base {plan.branch} starts from it")
     ways.append("--new starts without it (say so as well if you took it over with changes of your own)")
+    failed = ""
+    if plan.status is PlanState.FAILED:
+        # Whoever builds on it has to know that it did not pass.
+        failed = f"FAILED its verification ({on_one_line(plan.reason)[:_TOLD]}) and "
+        ways.reverse()
     raise Refused(
-        f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which is not merged "
-        f"into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
+        f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which {failed}is not "
+        f"merged into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
         hint="; or ".join(ways),
     )
 

@@ -113,12 +113,18 @@ async def test_a_contradiction_that_nobody_allowed_counts(make_world: MakeWorld,
 
 
 @pytest.mark.parametrize(
-    "allowed", [{"test_changes": "allow"}, {"may_change": (CHECK,)}, {"may_change": ("tests/",)}]
+    ("allowed", "by"),
+    [
+        ({"test_changes": "allow"}, 'the setting test_changes = "allow"'),
+        ({"may_change": (CHECK,)}, f"the task's may_change: {CHECK}"),
+        ({"may_change": ("tests/",)}, "the task's may_change: tests/"),
+    ],
 )
-async def test_the_settings_and_the_tasks_allow_it_for_the_plan_too(
-    make_world: MakeWorld, tmp_path: Path, allowed: dict[str, Any]
+async def test_the_settings_and_the_tasks_allow_it_for_the_plan_too_and_the_verdict_says_so(
+    make_world: MakeWorld, tmp_path: Path, allowed: dict[str, Any], by: str
 ) -> None:
-    assert (await verified(make_world, tmp_path, first=CHANGED, **allowed)).verdict == PASSED
+    found = await verified(make_world, tmp_path, first=CHANGED, **allowed)
+    assert found.verdict == replace(PASSED, contradicted=(CHECK,), allowed_by=(by,))
 
 
 async def test_a_plan_that_changed_no_judging_file_is_not_judged_again(

@@ -112,17 +112,28 @@ async def test_a_new_dependency_alone_needs_no_second_run(make_world: MakeWorld,
     assert (found.restored, found.facts.pinned) == (None, ())
 
 
-async def test_files_that_may_change_stay_as_the_work_has_them(make_world: MakeWorld, tmp_path: Path) -> None:
+async def test_test_files_that_may_change_are_restored_too_and_others_stay_as_the_work_has_them(
+    make_world: MakeWorld, tmp_path: Path
+) -> None:
     calc = Calc(make_world, tmp_path)
     found = await calc.after(
-        "echo weak > tests/test_calc.py; echo weak > tests/test_old.py; echo 1 > tests/page.snap",
-        may_change=("tests/test_calc.py", "tests/*.snap", "tests/test_old.py::test_old"),
+        "echo weak > tests/test_calc.py; echo weak > tests/test_old.py; echo 1 > tests/page.snap; echo > conftest.py; "
+        "echo > tests/a_test.go; echo > tests/test_utils.py",
+        may_change=(
+            "tests/test_calc.py",
+            "tests/*.snap",
+            "tests/test_old.py::test_old",
+            "conftest.py",
+            "tests/*.go",
+            "tests/test_utils.py",
+        ),
     )
-    assert found.facts.exempt == ("tests/page.snap", "tests/test_calc.py")
-    assert found.facts.pinned == ("tests/test_old.py",), "a test's id permits its contradiction, not the file"
-    assert calc.text("tests/test_calc.py") == "weak\n"
+    stay = ("conftest.py", "tests/a_test.go", "tests/page.snap", "tests/test_utils.py")
+    assert found.facts.exempt == stay, "if these were restored, tests of other files would fail too"
+    assert found.facts.pinned == ("tests/test_calc.py", "tests/test_old.py")
     assert calc.text("tests/page.snap") == "1\n"
-    assert calc.text("tests/test_old.py") == FILES["tests/test_old.py"]
+    for path in found.facts.pinned:
+        assert calc.text(path) == FILES[path]
 
 
 async def test_a_build_file_is_noted_and_stays(make_world: MakeWorld, tmp_path: Path) -> None:

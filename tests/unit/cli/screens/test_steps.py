@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from tests.doubles import FAILED, Home, planned
+from tests.doubles import FAILED, PASSED, Home, planned
 
 from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.next_steps import plan_steps
@@ -11,7 +11,9 @@ from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import Names, task_screen, task_steps
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult
 from loopwright.core.values.ids import Kind, short_id
@@ -21,6 +23,7 @@ from loopwright.engine.attempt.land import first_line
 from loopwright.engine.people.commands import held_up
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE, change_attempt
+from loopwright.engine.rows.questions import wait_for_answers
 from loopwright.engine.views.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
 from loopwright.services.recordings.log_runs import Wish, choose
@@ -136,23 +139,70 @@ async def test_a_task_that_a_person_has_is_shown_with_how_to_hand_it_back() -> N
     assert ": took it over" in text
 
 
-async def test_a_changed_test_is_named_with_the_ways_to_allow_it() -> None:
+async def _failed_with(facts: GateFiles, failure: Failure) -> Home:
     home = await Home().launch()
     home.submit(planned("b"), policy=Policy(max_attempts=1))
     [leg] = await home.turn()
     home.hand.until(leg, AttemptState.CHECKING)
-    run = home.hand.judge(leg, FAILED)
+    home.hand.judge(leg, FAILED)
+    home.store.transact_sync(
+        "changed", lambda tx: change_attempt(tx, leg.subject, leg.fence, gate_files=facts)
+    )
+    home.hand.fail(leg, failure)
+    return home
 
-    def changed(tx: Tx) -> None:
-        files = GateFiles(pinned=("tests/test_b.py",))
-        change_attempt(tx, leg.subject, leg.fence, gate_files=files)
 
-    home.store.transact_sync("changed", changed)
-    home.hand.fail(leg, Failure.GATE)
+async def test_a_red_gate_is_not_blamed_on_tests_that_the_work_added_or_changed() -> None:
+    home = await _failed_with(GateFiles(pinned=("tests/test_b.py",)), Failure.GATE)
     text, commands = _task_commands(home, Names(handle="b"))
-    assert run.verdict is not None
-    assert "it changed what judges it, without leave: tests/test_b.py" in text
-    assert commands[0] == "loopwright retry b --allow tests/test_b.py"
+    assert "test_b.py" not in text
+    assert not [one for one in commands if "--allow" in one], "the checks failed as the work has them"
+
+
+async def test_checks_that_a_person_wants_kept_are_named_with_the_way_to_allow_them() -> None:
+    check = "tests/test_b.py::test_b"
+    facts = GateFiles(pinned=("tests/test_b.py", "tests/test_new.py"), contradicted=(check,))
+    home = await _failed_with(facts, Failure.CONTRADICTION)
+    _, commands = _task_commands(home, Names(handle="b"))
+    assert commands[0] == f"loopwright retry b --allow {check}"
+
+
+async def test_work_that_waits_for_a_decision_is_shown_with_both_answers_and_its_own_checks() -> None:
+    home = await Home().launch()
+    home.submit(planned("b"))
+    [leg] = await home.turn()
+    home.hand.until(leg, AttemptState.CHECKING)
+    home.hand.judge(leg, FAILED)
+    attempt = home.attempt("b")
+
+    def wait(tx: Tx) -> None:
+        asked = Asking(kind="contradiction", text="Accept?", options=("accept", "reject"))
+        record = VerdictRecord(
+            id=home.ids(Kind.VERDICT),
+            plan_id=home.plan().id,
+            tree="t",
+            gate_key="k",
+            run_id=attempt.run_id or "",
+            verdict=PASSED,
+            created_at=tx.now(),
+        )
+        tx.insert(record)
+        run = tx.find(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)[0]
+        wait_for_answers(
+            tx, home.world.ids, home.plan(), attempt, run, (asked,), fence=leg.fence, verdict_id=record.id
+        )
+
+    home.store.transact_sync("wait", wait)
+    _, commands = _task_commands(home, Names(handle="b"))
+    [question] = home.all(Question)
+    said = f"loopwright answer {short_id(question.id)}"
+    assert commands[1:4] == [
+        f"{said} accept",
+        f"{said} reject",
+        f"loopwright resume {short_id(home.plan().id)}",
+    ]
+    detail = home.store.read_sync(lambda tx: task_detail(tx, home.task("b").id, home.world.paths))
+    assert detail.attempts[-1].failing_checks == (), "with its own files the work passes"
 
 
 async def test_attempts_that_nobody_failed_are_not_counted_against_the_limit() -> None:

@@ -104,16 +104,25 @@ def test_more_than_a_tenth_fewer_passing_tests_is_a_question() -> None:
 
 
 def test_the_question_shows_the_checks_the_reason_and_the_change() -> None:
-    asked = question("01", [A], reason="The task asks for it.", diff="-old\n+new")
+    asked = question("01", [A], [], reason="The task asks for it.", diff="-old\n+new")
     assert asked == (
-        "01: the work passes all checks as it has them, but contradicts checks that passed before. "
-        f"Accept the change?\n\nContradicted:\n- {A}\n\n"
+        "01: the work passes all checks as it has them, but contradicts existing checks. "
+        f"Accept the change?\n\nContradicted: these fail with the new code:\n- {A}\n\n"
         "The agent's reason:\nThe task asks for it.\n\n"
         "Old check (-) and new check (+):\n-old\n+new"
     )
-    silent = question("01", [A], reason="", diff="")
+    silent = question("01", [A], [], reason="", diff="")
     assert silent.endswith("The agent gave no reason.")
-    assert len(question("01", [A], reason="x" * 9000, diff="y" * 90_000)) < 9000
+    assert len(question("01", [A], [], reason="x" * 9000, diff="y" * 90_000)) < 9000
+
+
+def test_a_check_that_no_longer_runs_is_called_removed() -> None:
+    assert "but removes existing checks. Accept" in (gone := question("01", [A], [A], reason="", diff=""))
+    assert f"Removed: these no longer run:\n- {A}\n" in gone
+    assert "Contradicted" not in gone
+    both = question("01", [A, B], [B], reason="", diff="")
+    assert "but contradicts and removes existing checks" in both
+    assert f"- {A}\n\nRemoved: these no longer run:\n- {B}\n" in both
 
 
 def test_a_long_list_of_checks_is_cut_with_a_count() -> None:

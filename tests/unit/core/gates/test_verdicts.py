@@ -19,6 +19,7 @@ from loopwright.core.gates.verdicts import (
     keep_end,
     keep_ends,
     keep_start,
+    of_installed,
     passed,
     plan_outcome,
     task_outcome,
@@ -34,7 +35,7 @@ from loopwright.core.values.findings import (
     VerdictStatus,
     is_sentence,
 )
-from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import TaskState
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
@@ -202,6 +203,12 @@ def test_evidence_names_the_failed_checks_the_command_its_exit_code_and_last_lin
     assert 'command "unit": make test\nexit code 1, 1.5 s, last lines:\nE   assert 1 == 2' in text
     assert text.count("assert 1 == 2") == 1
     assert "quiet" not in text
+
+
+def test_evidence_says_a_sentence_once():
+    told = "none of its tests passed: t::a"
+    text = evidence(judge([check(f"unit: {told}", F, told, id="1:unit/w")], [result("unit", 1)]))
+    assert text.count(told) == 1
 
 
 def test_evidence_shows_the_last_lines_of_a_command_that_ended_with_0_but_failed_a_check():
@@ -378,3 +385,10 @@ def test_a_flaky_or_open_verdict_leaves_a_gap() -> None:
     verdict = Verdict(status=VerdictStatus.PASSED, commands=(result,))
     assert not is_open([verdict])
     assert is_open([verdict, replace(verdict, commands=(replace(result, flaky=("test_a",)),))])
+
+
+def test_a_red_gate_that_tests_an_installed_build_says_that_it_may_not_see_the_work():
+    verdict = judge([check("t", F, id="1:unit/t")], [result("unit", 1), result("lint", 0)])
+    told = of_installed(Policy(installed_gates=("unit", "lint")), verdict)
+    assert told.startswith("\nunit: `installed_gates` says that this tests an installed build")
+    assert of_installed(Policy(installed_gates=("lint",)), verdict) == ""

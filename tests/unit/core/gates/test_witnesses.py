@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.cases import each_case
 
 from loopwright.core.gates import witnesses
-from loopwright.core.gates.verdicts import passed
+from loopwright.core.gates.verdicts import evidence, passed
 from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import (
     NO_END,
@@ -130,6 +130,14 @@ def test_failures_that_were_there_before_are_no_longer_held_against_the_work_and
     assert verdict.checks[0].status is CheckStatus.SKIPPED
     assert verdict.checks[0].message.startswith("it failed before this work too")
     assert verdict.checks[1].status is CheckStatus.PASSED
+
+
+def test_old_failures_beside_a_new_one_are_named_as_such() -> None:
+    verdict = held(seen("", "ab"), seen("a", "b"), exit_code=1)
+    assert (verdict.status, verdict.broken) == (FAILED, (A,))
+    result = verdict.commands[0]
+    assert (result.known_failed, result.known_failures) == ((B,), 0), "they excuse nothing"
+    assert f"These failed before your work too and are not held against it: {B}" in evidence(verdict)
 
 
 def test_old_failures_alone_are_no_pass_of_anything() -> None:

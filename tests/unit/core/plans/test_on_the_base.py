@@ -194,6 +194,8 @@ def test_acceptance_that_passes_before_the_work_is_told_task_by_task() -> None:
         ("python ci/x.py", "python: can't open file '/tree/ci/x.py': [Errno 2] No such file", "ci/x.py"),
         ("sh ./check.sh", "sh: 0: cannot open ./check.sh: No such file\n", "check.sh"),
         ("bash check.sh", "bash: check.sh: No such file or directory\n", "check.sh"),
+        ("./ci/check.sh", "/bin/sh: 1: ./ci/check.sh: not found\n", "ci/check.sh"),
+        ("./check.sh", "bash: line 1: ./check.sh: No such file or directory\n", "check.sh"),
         ("grep -q a notes.txt", "grep: notes.txt: No such file or directory\n", "notes.txt"),
         ("node --test a.test.js", "Could not find '/tree/a.test.js'\n", "a.test.js"),
         (

@@ -132,3 +132,34 @@ def test_documents_that_have_to_follow_and_are_not_there_are_told() -> None:
     assert look_around([], (), where, documents=("docs/pricing.md", "docs/tiers")) == []
     (found,) = look_around([], (), where, documents=("docs/pricing.md", "docs/prices.md"))
     assert (found.weight, found.text.partition(": ")[2]) == (Weight.TOLD, "docs/prices.md")
+
+
+def test_a_permission_for_what_is_not_there_is_named() -> None:
+    where = around("tests/test_a.py")
+    given = {"task a": ("tests/test_a.py::test_x", "tests/", "tests/tset_a.py"), "the setting": ("snaps/**",)}
+    (found,) = look_around((), (), where, may_change=given)
+    assert found.weight is Weight.TOLD
+    assert "tests/tset_a.py (task a)" in found.text
+    assert "snaps/** (the setting)" in found.text
+    assert "test_a.py" not in found.text
+    assert look_around((), (), where, may_change={"task a": ("tests/**",)}) == []
+
+
+@each_case(
+    ("command", "shared"),
+    [
+        ("python -m pip install -q .", True),
+        ("pip install -e .", True),
+        ("npm ci && pip3 install '.[dev]'", True),
+        ("python -m venv .venv && .venv/bin/python -m pip install .", False),
+        (".venv/bin/pip install .", False),
+        ("pip install -r requirements.txt", False),
+        ("pip install --target lib .", False),
+        ("uv sync", False),
+    ],
+)
+def test_an_installation_of_each_workspace_into_one_environment_is_told(
+    command: str, *, shared: bool
+) -> None:
+    found = look_around((), (), around(), installs=(command,))
+    assert bool(found) is shared

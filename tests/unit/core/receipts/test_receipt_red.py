@@ -81,6 +81,22 @@ def test_acceptance_that_is_green_without_the_work_is_a_gap_of_a_fix_and_else_a_
         assert told not in made["not_checked"], "the same is not stated twice"
 
 
+def test_acceptance_that_failed_on_the_base_or_needs_an_added_test_shows_the_work() -> None:
+    def undemonstrated(**given: Any) -> bool:
+        return any("'t1' is not demonstrated" in one["text"] for one in build(**given)["notes"])
+
+    given = rows()
+    command = given["tasks"][0].acceptance[0].command
+    failed = replace(given["plan"], evaluation={**given["plan"].evaluation, "red_on_base": [command]})
+    assert undemonstrated()
+    assert not undemonstrated(plan=failed)
+    assert not undemonstrated(attempts=steered(pinned_without=(command,)))
+    other = replace(failed, evaluation={**failed.evaluation, "red_on_base": ["true"]})
+    assert undemonstrated(plan=other), "the command of another task shows nothing of this one"
+    tried = steered(red_tree=sha("8"), red_proof=False, pinned_without=(command,))
+    assert undemonstrated(attempts=tried), "with the new tests alone it passed"
+
+
 def test_a_test_that_the_baseline_saw_fail_shows_the_work() -> None:
     red = verdict_record(8, sha("8"), GATE, status=VerdictStatus.FAILED, exit_code=1)
     made = build(

@@ -446,6 +446,26 @@ def test_a_plan_that_failed_by_the_checks_of_its_base_commit_is_not_verified():
     assert build(plan=failed)["outcome"] == "not_verified"
 
 
+def test_what_the_tasks_contradict_together_counts_only_if_someone_allowed_it():
+    def plan(by):
+        verdict = Verdict(status=VerdictStatus.PASSED, contradicted=("a::b",), allowed_by=(by,))
+        return replace(rows()["plan"], verdict=verdict)
+
+    receipt = build(plan=plan("me (question 1)"))
+    assert receipt["outcome"] == "verified"
+    told = "the tasks together contradict the check a::b of the plan's base commit"
+    assert f"{told}, allowed by me (question 1)" in receipt["not_checked"]
+    nobody = build(plan=plan(""))
+    assert nobody["outcome"] == "not_verified"
+    assert f"{told}, which nobody allowed" in nobody["not_checked"]
+
+
+def test_a_check_that_was_removed_with_permission_is_not_called_contradicted():
+    tries = steered(removed=("a::b",), contradicted=("a::b",), allowed_by=("the setting may_change: a",))
+    told = "task 't1' no longer runs the existing check a::b, allowed by the setting may_change: a"
+    assert told in build(attempts=tries)["not_checked"]
+
+
 def review(n=1, **changes):
     """A review of what task 1 landed."""
     return replace(

@@ -3,13 +3,14 @@
 from dataclasses import replace
 from typing import Any
 
+from tests.cases import each_case
 from tests.doubles import planned
 from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Reviewed
 
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.model import Attempt, Leg, Outcome, Review, Role, Run
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Review, Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy, ReviewPolicy
@@ -33,6 +34,7 @@ CHANGED = (
     "diff --git a/tests/test_a.py b/tests/test_a.py\n--- a/tests/test_a.py\n+++ b/tests/test_a.py\n"
     "@@ -1 +1 @@\n-assert f() == 1\n+assert f() == 2\n"
 )
+VERDICT = "ver_1"
 REVIEW = ReviewPolicy(mode="risky", agent="other", max_turns=0)
 
 
@@ -42,7 +44,7 @@ class Contradicting(Reviewed):
     other: Leg
     """Another task of the plan, at work."""
 
-    async def settle(self, *checks: str) -> GateFiles | None:
+    async def settle(self, *checks: str, removed: tuple[str, ...] = ()) -> GateFiles | None:
         home = self.home
         landing = Landing(
             world=home.world,
@@ -53,7 +55,8 @@ class Contradicting(Reviewed):
             attempt=self.attempt,
             fence=self.leg.fence,
         )
-        return await settle(landing, CANDIDATE, FACTS, checks or (A,), {})
+        judged = {"verdict_id": VERDICT}
+        return await settle(landing, CANDIDATE, FACTS, checks or (A,), removed, judged)
 
     async def after_turn(self, summary: str = "") -> None:
         """Let the agent have its turn and leave the work as it is."""
@@ -101,6 +104,31 @@ async def test_what_a_person_allowed_beforehand_costs_nothing_and_is_on_the_reco
         assert scene.home.all(Question) == []
 
 
+@each_case(
+    ("pattern", "check"),
+    [
+        ("tests/test_a.py", "tests.test_a.TestA.test_it"),
+        ("tests/test_a.py", "test_a.TestA.test_it"),
+        ("tests/**", "tests.test_a::test_it"),
+        ("tests/*.py", "tests/test_a.py"),
+    ],
+)
+async def test_a_permission_for_a_file_covers_its_tests_however_a_runner_calls_them(
+    pattern: str, check: str
+) -> None:
+    scene = await contradicting(may_change=(pattern,))
+    found = await scene.settle(check)
+    assert found is not None
+    assert found.allowed_by == (f"the setting may_change: {pattern}",)
+
+
+async def test_a_permitted_check_that_only_no_longer_runs_is_on_the_record_as_removed() -> None:
+    scene = await contradicting(test_changes="allow")
+    found = await scene.settle(A, B, removed=(B,))
+    assert found is not None
+    assert (found.contradicted, found.removed) == ((A, B), (B,))
+
+
 async def test_a_permission_for_one_check_leaves_the_others_to_be_decided() -> None:
     scene = await contradicting(may_change=(A,))
     assert await scene.settle(A, B) is None
@@ -143,6 +171,7 @@ async def test_then_a_person_is_asked_once_with_the_check_the_change_and_the_rea
     for part in (f"- {A}", "The task wants 2.", "-assert f() == 1\n+assert f() == 2"):
         assert part in asked.text
     assert scene.home.task("a").status is TaskState.AWAITING_RESPONSE
+    assert scene.attempt.verdict_id == VERDICT, "people are shown how its own checks ended"
     assert scene.home.task("b").status is TaskState.RUNNING, "everything else continues"
 
 
@@ -178,7 +207,13 @@ async def test_work_that_a_person_refused_fails_and_the_next_attempt_hears_why()
     scene = await contradicting()
     await scene.after_turn()
     await scene.settle()
-    await scene.decide("Keep it, clients use 1.", other=True)
+    await scene.home.ended(scene.leg)
+    for text in ("accept, that is fine", "accept: fine", "Keep it", "3"):
+        said = await scene.home.command("answer", scene.question.id, answer=text, other=True)
+        assert said.state is CommandState.REFUSED
+        assert said.result.startswith(f"{text!r} is neither accept nor reject")
+    assert scene.attempt.state is AttemptState.WAITING, "words that are no decision decide nothing"
+    await scene.decide("Reject: Keep it, clients use 1.")
     assert await scene.settle() is None
     first, second = scene.home.all(Attempt, task_id=scene.home.task("a").id, order_by=("n",))
     assert (first.state, first.failure) == (AttemptState.REJECTED, Failure.CONTRADICTION)

@@ -66,7 +66,13 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
     facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
     told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance of their own: a"}
-    assert plan.evaluation == {**facts, "findings": [told], "evaluator": None, "despite": ""}
+    assert plan.evaluation == {
+        **facts,
+        "findings": [told],
+        "evaluator": None,
+        "despite": "",
+        "red_on_base": [],
+    }
     [told] = home.events("plan_created")
     assert told.payload == {"title": "A plan", **plan.evaluation}
 

@@ -58,7 +58,16 @@ def _in(home: Home, plan: Plan, key: str) -> Task:
 async def test_a_task_is_named_by_its_plan_in_every_way_that_names_a_plan() -> None:
     home = await _home()
     first, second = _submit(home, "one", "mul"), _submit(home, "two", "mul")
-    for name in (first.id, short_id(first.id), first.id[5:11], "one", "ONE", "repo/one"):
+    for name in (
+        first.id,
+        short_id(first.id),
+        first.id[5:11],
+        "one",
+        "ONE",
+        "repo/one",
+        "one.yaml",
+        "./one.yaml",
+    ):
         assert _meant(home, f"{name}/mul").id == _in(home, first, "mul").id, name
     assert _meant(home, "two/mul").id == _in(home, second, "mul").id
     assert _meant(home, "two") == second

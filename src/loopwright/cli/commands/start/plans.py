@@ -59,6 +59,7 @@ from loopwright.services.runs.cost_check import check_costs
 from loopwright.services.runs.preflight import (
     check_accounts,
     check_fallback,
+    check_held_out,
     check_keeping,
     check_review,
     check_tasks,
@@ -291,8 +292,8 @@ def _examine(
     settings = settings_for(
         plan=work, plan_name=path.name, loop=loop, project_text=found.text, project_name=found.name
     )
-    if place is not None and settings.values.finish != LEAVE:
-        asyncio.run(_check_finish(settings, place))
+    if place is not None:
+        asyncio.run(_check_start(settings, place, path, work))
     agents = check_tasks(settings, work, path.name)
     check_fallback(settings)
     check_review(settings)
@@ -373,13 +374,17 @@ def _told(line: str) -> None:
     console().print(Text(line, style="dim"))
 
 
-async def _check_finish(settings: Settings, place: Place) -> None:
+async def _check_start(settings: Settings, place: Place, path: Path, work: PlannedWork) -> None:
+    """Refuse what `run` would refuse before it starts."""
+    if settings.values.finish == LEAVE and not any(task.held_out for task in work.tasks):
+        return
     with glance_at(place.root) as repository:
         try:
             start = await repository.base()
         except NotARepository:
             return  # said before
         await check_finish(settings, repository, start)
+        await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
 
 
 def _beside(plan: Path) -> ProjectSettings:
@@ -477,7 +482,7 @@ def _print(path: Path, report: _Report, out: Console) -> None:
     for objection in report.against:
         out.print(Wrapped(Text.assemble(("error", "bold red"), f": {objection}"), indent="  "))
     if report.against:
-        out.print('[bold]to do[/]: mend the plan, or say why it is to run all the same: --despite "..."')
+        out.print('[bold]to do[/]: fix that, or say why the plan is to run all the same: --despite "..."')
 
 
 def _print_proposals(proposals: Mapping[str, str], out: Console) -> None:
@@ -500,6 +505,8 @@ def _row(task: PlannedTask, to_come: Collection[str]) -> tuple[str, ...]:
     checked = counted(len(task.acceptance), "acceptance command") if task.acceptance else "by the gates only"
     if task.held_out:
         checked += f", {len(task.held_out)} held out"
+    if task.may_change:
+        checked += f", may change {listed(list(task.may_change))}"
     return task.key, one_line(task.title, 50), waits, checked
 
 
@@ -507,7 +514,9 @@ def _print_checks(report: _Report, out: Console) -> None:
     gates = report.settings.gates
     if gates:
         out.print(f"gates, from {escape(report.settings.origin('gates'))}:")
-        for line in columns([(gate.name, one_line(gate.command)) for gate in gates], most=_WIDEST):
+        # A gate without a name of its own is called by its command.
+        shown = [(gate.name, one_line(gate.command) if gate.name != gate.command else "") for gate in gates]
+        for line in columns(shown, most=_WIDEST):
             out.print(Wrapped(Text(line), indent="      "))
     else:
         out.print("[yellow]warn[/]: no gates are in force; `loopwright init` finds your project's checks")
