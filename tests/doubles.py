@@ -63,7 +63,6 @@ from loopwright.engine.worker.leases import Lease
 from loopwright.engine.worker.reconcile import reconcile
 from loopwright.engine.worker.worker import apply_command
 from loopwright.ports import (
-    AgentResult,
     Base,
     Candidate,
     Exit,
@@ -722,11 +721,9 @@ class Hand:
 
         def park(tx: Tx) -> Attempt:
             attempt = change_attempt(tx, leg.subject, leg.fence)
-            result = AgentResult(claimed=False, failure=failure)
-            quotas.hear(tx, run, result, RunState.ERROR, failure)
+            quotas.settle_account(tx, run, quotas.AccountReport(refused=failed), chance=self._home.chance)
             move_run(tx, run, RunState.ERROR, cost_micros=0)
-            quotas.close(tx, attempt, run, failed, chance=self._home.chance)
-            waits = quotas.parked(tx, attempt, run, failed)
+            waits = quotas.parked(tx, run, failed)
             return move_attempt(tx, attempt, AttemptState.WAITING, fence=leg.fence, **waits)
 
         return self._now(park)
@@ -780,7 +777,7 @@ class Hand:
                 change_attempt(tx, attempt.id, leg.fence, account=account)
                 move_run(tx, run, RunState.RUNNING, host_id=self._home.world.me.host_id, account=account)
             return
-        quotas.hear(tx, run, AgentResult(claimed=True), RunState.COMPLETE, None)
+        quotas.settle_account(tx, run, quotas.AccountReport(answered=True), chance=self._home.chance)
         move_run(tx, run, RunState.COMPLETE, cost_micros=10)
         move_attempt(tx, attempt, AttemptState.CHECKING, fence=leg.fence, tip_sha="3" * 40)
 

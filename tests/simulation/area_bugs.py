@@ -12,7 +12,7 @@ from loopwright.core.replies.discoveries import Discovery, Noticed, key_for
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import GitFailed
 from loopwright.core.values.states import DiscoveryState, PlanState
-from loopwright.engine.attempt import afterwards, qa, rounds
+from loopwright.engine.attempt import after_run, qa, rounds
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.people import discoveries
 from loopwright.engine.views import round_views
@@ -138,12 +138,12 @@ def looks_not_counted() -> Patches:
 
 @bug("what an agent changes while it looks at the whole lands like any work", "look")
 def look_lands() -> Patches:
-    right = afterwards.move_attempt
+    right = after_run.move_attempt
 
     def move(tx: Tx, row: Any, goal: Any, *rest: Any, **more: Any) -> Any:
         return right(tx, row, goal, *rest, **{**more, "qa": None} if "qa" in more else more)
 
-    return ((afterwards, "move_attempt", move),)
+    return ((after_run, "move_attempt", move),)
 
 
 @bug("a plan is verified whatever became of the documents that have to follow", "documents")

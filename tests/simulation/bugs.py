@@ -23,7 +23,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.attempt import afterwards, agent_runs, attempt, cleanup, land, reviewing
+from loopwright.engine.attempt import after_run, agent_runs, attempt, cleanup, land, reviewing
 from loopwright.engine.gates import gate_runs, held_out
 from loopwright.engine.memory import slots
 from loopwright.engine.money import quotas as accounts
@@ -91,7 +91,7 @@ def fence_ignored() -> Patches:
 
     return (
         (moves, "move_attempt", move),
-        (afterwards, "move_attempt", move),
+        (after_run, "move_attempt", move),
         (land, "move_attempt", move),
         (attempt, "change_attempt", change),
     )
@@ -108,7 +108,7 @@ def quota_wait_counts() -> Patches:
             tx.update(Task, task.id, attempts=task.attempts + 1)
         return right(tx, row, goal, *rest, **more)
 
-    return ((afterwards, "move_attempt", move),)
+    return ((after_run, "move_attempt", move),)
 
 
 @bug("a worker believes in its lease for longer than the others do")
@@ -283,7 +283,7 @@ def dependents_let_go_early() -> Patches:
             tx.update(Task, other, unmet=max(0, dependent.unmet - 1))
         return task
 
-    return ((afterwards, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
+    return ((after_run, "fail_attempt", fail), (land, "fail_attempt", fail), (worker, "fail_attempt", fail))
 
 
 @bug("a command is carried out again after every restart")
@@ -420,32 +420,32 @@ def everybody_probes() -> Patches:
 
 @bug("an agent that was ready starts although its account has closed meanwhile", "auth")
 def account_not_looked_at_again() -> Patches:
-    return ((agent_runs.envelopes, "admit", lambda *_args, **_more: True),)
+    return ((agent_runs.quotas, "admit", lambda *_args, **_more: True),)
 
 
 @bug("every task that meets a closed account raises the alarm", "auth")
 def an_alert_for_every_task() -> Patches:
-    right = accounts.close
+    right = accounts.settle_account
 
-    def close(tx: Tx, row: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
-        before = tx.get(Envelope, quotas.envelope_id(run.agent or row.agent))
-        right(tx, row, run, failed, chance=chance)
-        if before is not None and before.state is EnvelopeState.CLOSED:
+    def settle(tx: Tx, run: Run, report: accounts.AccountReport, *, chance: float) -> None:
+        before = tx.get(Envelope, quotas.envelope_id(run.agent or ""))
+        right(tx, run, report, chance=chance)
+        if report.refused and before is not None and before.state is EnvelopeState.CLOSED:
             tx.append(happened("envelope_closed", "loopwright", envelope=before.id, agent=before.agent))
 
-    return ((accounts, "close", close),)
+    return ((accounts, "settle_account", settle),)
 
 
 @bug("any run that ends opens its account, also one that began before it closed", "auth")
 def opened_by_anybody() -> Patches:
-    right = accounts.hear
+    right = accounts.settle_account
 
-    def hear(tx: Tx, run: Run, result: Any, state: RunState, failure: Any) -> None:
-        right(tx, run, result, state, failure)
-        if failure is None and tx.get(Envelope, quotas.envelope_id(run.agent or "")) is not None:
+    def settle(tx: Tx, run: Run, report: accounts.AccountReport, *, chance: float) -> None:
+        right(tx, run, report, chance=chance)
+        if report.answered and tx.get(Envelope, quotas.envelope_id(run.agent or "")) is not None:
             accounts.open_again(tx, quotas.envelope_id(run.agent or ""))
 
-    return ((accounts, "hear", hear),)
+    return ((accounts, "settle_account", settle),)
 
 
 # --- what people decide ----------------------------------------------------------------------------------

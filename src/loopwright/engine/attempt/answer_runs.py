@@ -1,18 +1,15 @@
 """Runs that answer and change nothing: what they said is written down by the harness, and judged like any work."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from loopwright.core.replies.answers import answer_in
 from loopwright.core.rows.model import Attempt
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Answering
+from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.ports import AgentResult
-
-if TYPE_CHECKING:
-    from loopwright.engine.attempt.leg_rows import Rows
 
 
 def is_answer(result: AgentResult) -> bool:
@@ -20,7 +17,7 @@ def is_answer(result: AgentResult) -> bool:
     return result.claimed or result.failure is Failure.AGENT_ERROR
 
 
-async def put_answer(world: World, rows: "Rows", answering: Answering, result: AgentResult) -> None:
+async def put_answer(world: World, rows: Rows, answering: Answering, result: AgentResult) -> None:
     """Make the workspace what it was before the agent came, and put its answer there: nothing else of it counts."""
     repository, attempt = world.repository(rows.project), rows.attempt
     path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
@@ -34,7 +31,7 @@ async def put_answer(world: World, rows: "Rows", answering: Answering, result: A
     place.write_text(answer_in(answering, result.structured, said), encoding="utf-8")
 
 
-async def last_answer(world: World, rows: "Rows") -> str:
+async def last_answer(world: World, rows: Rows) -> str:
     """Return what the attempt before this one answered; empty when it did not come to that."""
     answering = need(rows.plan.policy.answer, "what is to be answered")
     earlier = await world.store.read(

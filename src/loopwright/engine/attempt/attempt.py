@@ -28,12 +28,13 @@ from loopwright.core.values.errors import (
     UserError,
     disk_is_full,
 )
-from loopwright.core.values.failures import RULES, Failure
+from loopwright.core.values.failures import Failure
 from loopwright.core.values.home_views import HomeView
 from loopwright.core.values.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.attempt import qa, rounds
-from loopwright.engine.attempt.afterwards import Afterwards, fail
-from loopwright.engine.attempt.agent_runs import PAUSED, ReviewerUnavailable, asked_of, failure_of, start_run
+from loopwright.engine.attempt.after_run import EndedRun, fail, settle_run
+from loopwright.engine.attempt.agent_ends import asked_of, refusal_of
+from loopwright.engine.attempt.agent_runs import PAUSED, ReviewerUnavailable, launch, start_run
 from loopwright.engine.attempt.checkout_watch import look_again, watch
 from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.land import check_and_land
@@ -45,26 +46,14 @@ from loopwright.engine.attempt.workspace_setup import set_up
 from loopwright.engine.gates.gate_runs import break_off, end_all
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.memory.slots import AgentSlots, Slot
-from loopwright.engine.money import quotas
-from loopwright.engine.money.quota_watch import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people import discoveries
 from loopwright.engine.people.served_projects import may_move
 from loopwright.engine.processes.disk_admission import until_room
-from loopwright.engine.processes.disk_watch import RoomWatch
 from loopwright.engine.processes.process_environment import files_to_copy, free_port_base
-from loopwright.engine.processes.redaction import concealed, concealing
-from loopwright.engine.processes.runs import Ended, Progress, drive_agent
 from loopwright.engine.processes.sandboxing import with_denial
 from loopwright.engine.rows.legs import DRIVEN
-from loopwright.engine.rows.moves import (
-    MACHINE,
-    cancel_attempt,
-    change_attempt,
-    move_loop,
-    need,
-    next_run,
-)
+from loopwright.engine.rows.moves import MACHINE, cancel_attempt, change_attempt, move_loop, need, next_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Tx
 
@@ -367,7 +356,6 @@ class AttemptLeg:
             self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
         elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
             raise Interrupted
-        agent = world.agent(run.agent or attempt.agent)
         try:
             started = await start_run(world, rows, run, fence=self._leg.fence)
         except ReviewerUnavailable as unavailable:
@@ -379,28 +367,12 @@ class AttemptLeg:
         repository = self._repository(rows)
         before, spec = await watch(world, repository, run, started.spec)
         spending = SpendingWatch(world, run, rows.plan.policy.prices)
-        workspace = (Path(attempt.workspace),) if attempt.workspace else ()
-
-        def clean(text: str) -> str:
-            return world.redact(text, spec.secrets)
-
         try:
-            ended = await drive_agent(
-                world.keepers,
-                agent,
-                spec,
-                request=started.request,
-                before=started.before,
-                interrupt=interrupt,
-                heard=concealing(Progress(spec.directory), clean),
-                spending=spending,
-                quota=QuotaWatch(world, run),
-                excess=RoomWatch(world, *workspace, spec.directory),
-            )
+            ended = await launch(world, rows, started, spec, interrupt=interrupt, spending=spending)
             self._worked = True
-            ended = await with_denial(world, started.walls, concealed(ended, clean))
-            await self._close_account(rows, run, ended)
-            self._release_slot()
+            ended = await with_denial(world, started.walls, ended)
+            if refusal_of(ended) is None:
+                self._release_slot()  # else the account closes first: the next agent would only be refused as well
             await world.keepers.sweep(run.id)
             if spec.home is not None and ended.result is not None and ended.result.session_ref:
                 self._carry_transcript(spec.home, ended.result.session_ref, spec.cwd)
@@ -410,17 +382,11 @@ class AttemptLeg:
             asked = () if self._reviews else asked_of(world, started.spec, ended.result)
             if not self._reviews:
                 ended = discoveries.with_discovered(world, started.spec, ended)
-            afterwards = Afterwards(
-                world=world,
-                fence=self._leg.fence,
-                rows=rows,
-                run=run,
-                ended=ended,
-                strayed=strayed,
-                asked=asked,
-                resumed=started.request.session_ref is not None,
-            )
-            return await afterwards.go_on()
+            resumed = started.request.session_ref is not None
+            end = EndedRun(run=run, ended=ended, strayed=strayed, asked=asked, resumed=resumed)
+            goes_on = await settle_run(world, rows, end, fence=self._leg.fence)
+            self._release_slot()
+            return goes_on
         finally:
             spending.forget()
 
@@ -430,19 +396,6 @@ class AttemptLeg:
         except OSError as trouble:
             # The user's folder cannot be written: the work of the agent is worth more than a copy of what it said.
             log.warning("no transcript", extra={"leg": self._leg.id, "why": str(trouble)})
-
-    async def _close_account(self, rows: Rows, run: Run, ended: Ended) -> None:
-        """Close the account that let nobody in, before the slot goes to an agent that would only find out the same."""
-        failed, result = failure_of(ended.result, ended), ended.result
-        if ended.interrupted or (result and result.claimed) or not RULES[failed.failure].closes:
-            return
-        chance = self._world.chance()
-
-        def close(tx: Tx) -> None:
-            change_attempt(tx, rows.attempt.id, self._leg.fence)
-            quotas.close(tx, rows.attempt, run, failed, chance=chance)
-
-        await self._world.store.transact("envelope.closed", close)
 
     async def _next_run(self, rows: Rows) -> Run:
         """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""

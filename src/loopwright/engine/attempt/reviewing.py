@@ -30,7 +30,7 @@ from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, ReviewState, RunState
-from loopwright.engine.attempt.agent_runs import end_run
+from loopwright.engine.attempt.agent_ends import end_run
 from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.people.handover import HUMAN
@@ -251,7 +251,7 @@ async def take_in(
         if current.state is not AttemptState.WORKING or current.run_id != run.id:
             raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
         state = RunState.COMPLETE if failed is None else RunState.ERROR
-        end_run(tx, run, state, ended, failure=failed.failure if failed else None)
+        end_run(tx, world, run, state, ended, failure=failed.failure if failed else None)
         if current.interrupt == "cancel":
             cancel_attempt(tx, current, fence=fence)
             return True

@@ -1,7 +1,7 @@
 """Accounts as rows: which runs draw from them, what closes them, and what opens them again."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -22,10 +22,10 @@ from loopwright.core.rows.model import AUTHORS, Attempt, Command, Plan, Run
 from loopwright.core.rows.waiting_rows import Envelope, QuotaWindow
 from loopwright.core.values.accounts import ACCOUNT, Accounts
 from loopwright.core.values.errors import NotFound, Refused
-from loopwright.core.values.failures import RULES, Failure, Level
-from loopwright.core.values.states import ENVELOPE, AttemptState, EnvelopeState, RunState, step
+from loopwright.core.values.failures import RULES
+from loopwright.core.values.states import ENVELOPE, AttemptState, EnvelopeState, step
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, move_attempt, need
-from loopwright.ports import AgentResult, Ids, Tx
+from loopwright.ports import Ids, Tx
 
 _FINDING_OUT: Final = frozenset({AttemptState.PREPARING, AttemptState.WORKING})
 
@@ -111,16 +111,39 @@ def note_account(tx: Tx, attempt: Attempt, plan: Plan, run: Run, account: str) -
     tx.append(happened("account_changed", MACHINE, plan=plan, attempt=attempt, run=run, **told))
 
 
-def close(tx: Tx, attempt: Attempt, run: Run, failed: Failed, *, chance: float) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AccountReport:
+    """What the end of a run tells about the account that it drew from."""
+
+    windows: tuple[QuotaWindow, ...] = ()
+    refused: Failed | None = None
+    """Why the service let the run in no more, if that closes the account."""
+    answered: bool = False
+    """Whether the service worked for the run, which proves an account open that was closed."""
+
+
+def settle_account(tx: Tx, run: Run, report: AccountReport, *, chance: float) -> None:
+    """Write down what the end of a run tells about its account: close it, or open it again, and keep its windows."""
+    if report.refused is not None:
+        _close(tx, run, report.refused, chance=chance)
+    learn(tx, run, report.windows)
+    if report.answered:
+        for probed in tx.find(
+            Envelope, probe=run.attempt_id, agent=run.agent, account=run.account or ACCOUNT
+        ):
+            open_again(tx, probed.id)
+
+
+def _close(tx: Tx, run: Run, failed: Failed, *, chance: float) -> None:
     """Close the envelope that a run drew from; another one that says the same changes nothing.
 
     A limit of one model closes the account to that model alone, and to whatever the run called it.
     """
-    envelope, now, rule = _drawn(tx, attempt, run, failed), tx.now(), RULES[failed.failure]
+    envelope, now, rule = _drawn(tx, run, failed), tx.now(), RULES[failed.failure]
     if envelope.models and not concerns(envelope, run.model):
         envelope = tx.update(Envelope, envelope.id, models=(*envelope.models, run.model or ""))
     opened = envelope.state is EnvelopeState.OPEN
-    probed = envelope.probe == attempt.id
+    probed = envelope.probe == run.attempt_id
     closings = envelope.closings + (opened or probed)
     until = pause_until(rule, closings, now=now, retry_at=failed.retry_at, chance=chance)
     if opened and _came_meanwhile(run, failed, now):
@@ -163,9 +186,9 @@ def _came_meanwhile(run: Run, failed: Failed, now: datetime) -> bool:
     return RULES[failed.failure].honours and named is not None and began is not None and began < named <= now
 
 
-def parked(tx: Tx, attempt: Attempt, run: Run, failed: Failed) -> dict[str, Any]:
+def parked(tx: Tx, run: Run, failed: Failed) -> dict[str, Any]:
     """Return what to write on an attempt that waits for the envelope that its run drew from."""
-    return _parked(_drawn(tx, attempt, run, failed))
+    return _parked(_drawn(tx, run, failed))
 
 
 def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
@@ -174,16 +197,6 @@ def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
     if envelope is not None and windows:
         known = newest(envelope.windows, windows)
         tx.update(Envelope, envelope.id, windows=known, updated_at=tx.now())
-
-
-def hear(tx: Tx, run: Run, result: AgentResult, state: RunState, failure: Failure | None) -> None:
-    """Take in what the end of a run tells of its envelope: its windows, and whether the service answered the probe."""
-    learn(tx, run, result.windows)
-    answered = failure is None or RULES[failure].level is Level.ATTEMPT
-    if state is RunState.CANCELLED or not answered:
-        return
-    for probed in tx.find(Envelope, probe=run.attempt_id, agent=run.agent, account=run.account or ACCOUNT):
-        open_again(tx, probed.id)
 
 
 def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
@@ -236,8 +249,8 @@ def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
     return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"
 
 
-def _drawn(tx: Tx, attempt: Attempt, run: Run, failed: Failed) -> Envelope:
-    return _of(tx, run.agent or attempt.agent, run.account or ACCOUNT, failed.limited_model)
+def _drawn(tx: Tx, run: Run, failed: Failed) -> Envelope:
+    return _of(tx, need(run.agent, "an agent"), run.account or ACCOUNT, failed.limited_model)
 
 
 def _of(tx: Tx, agent: str, account: str, model: str = "") -> Envelope:

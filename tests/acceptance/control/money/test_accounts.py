@@ -88,9 +88,10 @@ def test_work_goes_on_with_the_other_account_also_after_a_kill(shop: Workshop) -
     assert [one["account"] for one in entries if one["agent"]] == ["work", "private"]
 
 
-def test_a_kill_between_the_limit_and_the_next_run_loses_nothing(shop: Workshop) -> None:
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_kill_between_the_limit_and_the_next_run_loses_nothing(shop: Workshop, moment: str) -> None:
     accounts = Accounts(shop, work="limit", private="done")
-    killed = shop("run", accounts.plan(), env={"LOOPWRIGHT_FAILPOINT": "store.envelope.closed.after"})
+    killed = shop("run", accounts.plan(), env={"LOOPWRIGHT_FAILPOINT": f"store.attempt.waiting.{moment}"})
     assert killed.code != 0
     again = shop("resume", timeout=90)
     assert again.code == 0, again.out + again.err

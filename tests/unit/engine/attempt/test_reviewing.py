@@ -21,10 +21,10 @@ from loopwright.core.values.patches import ChangedFile, Patch
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewState, RunState, TaskState
+from loopwright.engine.attempt.agent_brief import mending
 from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.landing import Landing
 from loopwright.engine.attempt.leg_rows import Rows
-from loopwright.engine.attempt.review_brief import mending
 from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money.quotas import account_of

@@ -17,9 +17,9 @@ from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import BadConfig
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
-from loopwright.core.values.states import AttemptState, EnvelopeState, RunState
+from loopwright.core.values.states import AttemptState, EnvelopeState
 from loopwright.engine.money import accounts, quotas
-from loopwright.ports import AgentRequest, AgentResult, Invocation
+from loopwright.ports import AgentRequest, Invocation
 
 HOUR = timedelta(hours=1)
 TWO = {"claude": (Account(name="work", home="/homes/work"), Account(name="private", home="/homes/private"))}
@@ -104,8 +104,8 @@ async def test_an_attempt_is_parked_only_where_all_accounts_are_closed() -> None
 async def test_the_account_with_most_left_is_drawn_from_and_each_has_its_windows() -> None:
     home, [leg, *_] = await working("ab")
     run = home.get(Run, home.hand.work(leg).run_id)
-    result = AgentResult(claimed=True, windows=(QuotaWindow(name="five_hour", used=0.8),))
-    home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, RunState.COMPLETE, None))
+    report = quotas.AccountReport(windows=(QuotaWindow(name="five_hour", used=0.8),), answered=True)
+    home.store.transact_sync("settle", lambda tx: quotas.settle_account(tx, run, report, chance=0.0))
     home.hand.land(leg)
     await home.ended(leg)
     await home.turn()

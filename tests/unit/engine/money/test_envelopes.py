@@ -1,18 +1,23 @@
 """Accounts as rows: what closes them, who finds out whether they are open again, and what goes on then."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.contracts.store.rows import AT
 from tests.doubles import Home, planned
+from tests.unit.engine.attempt.plain_values import ended_with
 
 from loopwright.core.policy.quotas import PROVEN_AFTER, SPREAD
+from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.model import Attempt, CommandState, Leg, Run
 from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
+from loopwright.engine.attempt.agent_ends import account_report, refusal_of
 from loopwright.engine.money import quotas
 from loopwright.engine.money.quota_watch import QuotaWatch
 from loopwright.ports import AgentResult
@@ -245,8 +250,8 @@ async def test_an_overload_of_the_probe_tells_nothing_and_a_failed_check_tells_e
     run = home.get(Run, home.attempt("a").run_id)
 
     def hear(state: RunState, failure: Failure | None) -> EnvelopeState:
-        result = AgentResult(claimed=False, failure=failure)
-        home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, state, failure))
+        report = account_report(ended_with(AgentResult(claimed=False, failure=failure)), state, failure)
+        home.store.transact_sync("settle", lambda tx: quotas.settle_account(tx, run, report, chance=0.0))
         return envelope(home).state
 
     assert hear(RunState.ERROR, Failure.OVERLOADED) is EnvelopeState.CLOSED
@@ -258,10 +263,9 @@ async def test_the_newest_word_on_each_window_is_kept() -> None:
     home, [leg] = await working("a", slots=1)
     run = home.get(Run, home.hand.work(leg).run_id)
     for used in (0.1, 0.9):
-        windows = (QuotaWindow(name="five_hour", used=used),)
-        result = AgentResult(claimed=True, windows=windows)
+        report = quotas.AccountReport(windows=(QuotaWindow(name="five_hour", used=used),), answered=True)
         home.store.transact_sync(
-            "hear", lambda tx, said=result: quotas.hear(tx, run, said, RunState.COMPLETE, None)
+            "settle", lambda tx, told=report: quotas.settle_account(tx, run, told, chance=0.0)
         )
     assert envelope(home).windows == (QuotaWindow(name="five_hour", used=0.9),)
     assert (envelope(home).runs, envelope(home).last_run_id) == (1, run.id)
@@ -297,8 +301,8 @@ async def test_who_logs_in_otherwise_pays_otherwise() -> None:
     bought = QuotaWindow(name="credits", kind=QuotaKind.CREDITS, left="12.50")
 
     def hear(*windows: QuotaWindow) -> tuple[QuotaWindow, ...]:
-        result = AgentResult(claimed=True, windows=windows)
-        home.store.transact_sync("hear", lambda tx: quotas.hear(tx, run, result, RunState.COMPLETE, None))
+        report = quotas.AccountReport(windows=windows, answered=True)
+        home.store.transact_sync("settle", lambda tx: quotas.settle_account(tx, run, report, chance=0.0))
         return envelope(home).windows
 
     assert hear(key) == (key,)
@@ -341,3 +345,68 @@ async def test_a_loop_that_does_not_wait_pauses_with_the_reason() -> None:
     assert loop.state is LoopState.PAUSED
     assert "claude is closed until" in loop.reason
     assert home.attempt("a").state is AttemptState.WAITING, "its work is kept"
+
+
+# --- what the end of a run tells about its account -------------------------------------------------------
+
+LIMITED = AgentResult(
+    claimed=False,
+    failure=Failure.USAGE_LIMIT,
+    detail="come back later",
+    retry_at=AT,
+    windows=(QuotaWindow(name="week", model="Opus", rejected=True),),
+)
+
+
+def test_a_limit_closes_the_account_whatever_else_ended_the_attempt() -> None:
+    for state, failure in ((RunState.ERROR, Failure.USAGE_LIMIT), (RunState.ERROR, Failure.LINKED_GIT)):
+        report = account_report(ended_with(LIMITED), state, failure)
+        assert report.refused is not None
+        assert (report.refused.failure, report.refused.retry_at) == (Failure.USAGE_LIMIT, AT)
+        assert report.refused.limited_model == "opus"
+        assert report.windows == LIMITED.windows
+        assert report.answered is (failure is Failure.LINKED_GIT)
+
+
+@each_case(
+    "result, more",
+    [
+        (LIMITED, {"interrupted": True}),
+        (LIMITED, {"excess": "it filled the disk"}),
+        (LIMITED, {"denial": "the sandbox refused it"}),
+        (replace(LIMITED, claimed=True), {}),
+        (replace(LIMITED, failure=Failure.OVERLOADED), {}),
+        (replace(LIMITED, failure=None), {}),
+        (None, {}),
+    ],
+)
+def test_any_other_end_closes_nothing(result: AgentResult | None, more: Any) -> None:
+    assert refusal_of(ended_with(result, **more)) is None
+
+
+@each_case(
+    "state, failure, answered",
+    [
+        (RunState.COMPLETE, None, True),
+        (RunState.AWAITING_RESPONSE, None, True),
+        (RunState.ERROR, Failure.GATE, True),
+        (RunState.ERROR, Failure.OVERLOADED, False),
+        (RunState.ERROR, Failure.CRASH, False),
+        (RunState.CANCELLED, None, False),
+    ],
+)
+def test_a_service_answered_when_the_work_could_be_judged(
+    state: RunState, failure: Failure | None, answered: bool
+) -> None:
+    assert account_report(ended_with(None), state, failure) == quotas.AccountReport(answered=answered)
+
+
+async def test_one_transaction_closes_the_account_and_keeps_its_windows() -> None:
+    home, [leg] = await working("a", slots=1)
+    run = home.get(Run, home.hand.work(leg).run_id)
+    week = QuotaWindow(name="week", used=1.0, rejected=True)
+    failed = Failed(failure=Failure.USAGE_LIMIT, detail="come back later")
+    report = quotas.AccountReport(windows=(week,), refused=failed)
+    home.store.transact_sync("settle", lambda tx: quotas.settle_account(tx, run, report, chance=0.0))
+    assert (envelope(home).state, envelope(home).windows) == (EnvelopeState.CLOSED, (week,))
+    assert envelope(home).reason == "come back later"

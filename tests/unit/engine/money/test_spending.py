@@ -11,7 +11,7 @@ from loopwright.core.policy import budget
 from loopwright.core.rows.model import Attempt, Leg, Run
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, LoopState, RunState
-from loopwright.engine.attempt import agent_runs
+from loopwright.engine.attempt import agent_ends, agent_runs
 from loopwright.engine.money import spending
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.moves import move_run
@@ -208,7 +208,7 @@ async def test_what_a_run_tells_only_in_its_end_is_warned_of_once_and_shown_unti
         left = Exit(code=0, ended_by="itself", started_at=now, ended_at=now, output_bytes=0, output_sha256="")
         ended = Ended(exit=left, interrupted=False, result=AgentResult(claimed=True, cost_micros=cost))
         home.store.transact_sync(
-            "end", lambda tx: agent_runs.end_run(tx, runs[key], RunState.COMPLETE, ended)
+            "end", lambda tx: agent_ends.end_run(tx, home.world, runs[key], RunState.COMPLETE, ended)
         )
 
     assert shown() == []

@@ -1,0 +1,246 @@
+"""What an agent is told and given: read from the rows and the repository by `gather`, put together by `brief`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from loopwright.core.gates.gates import task_commands
+from loopwright.core.prompts import prompts
+from loopwright.core.prompts.qa_prompts import look_prompt
+from loopwright.core.prompts.review_prompts import reviewer
+from loopwright.core.replies import qa
+from loopwright.core.replies.reviews import SCHEMA, Finding, blocking
+from loopwright.core.rows.model import Attempt, Review, Role, Run
+from loopwright.core.values.accounts import usual
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.permissions import Access, Permissions
+from loopwright.core.values.states import ReviewState, RunState
+from loopwright.core.values.templates import Template
+from loopwright.engine.attempt.answer_runs import last_answer
+from loopwright.engine.attempt.contradictions import has_had_its_turn
+from loopwright.engine.attempt.leg_rows import Rows
+from loopwright.engine.attempt.templates import template_of
+from loopwright.engine.money import quotas, spending
+from loopwright.engine.rows import questions
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.world import World
+from loopwright.ports import AgentRequest, ToolServer, Tx, able
+
+READS = Permissions(access=Access.READ_ONLY)
+"""What a reviewer may do, whatever the plan allows its agents."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mending:
+    """What an attempt's agent is to fix."""
+
+    findings: tuple[Finding, ...] = ()
+    is_new: bool = False
+    """Whether it is told for the first time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Facts:
+    """Everything that decides what a run is told and given."""
+
+    rows: Rows
+    run: Run
+    template: Template
+    """What its prompt is made from."""
+    agent: str
+    can: frozenset[str]
+    """The agent's capabilities."""
+    options: Mapping[str, Any] = field(default_factory=dict)
+    workspace: Path
+    directory: Path
+    contained: bool
+    permissions: Permissions
+    account: str
+    """The account that it draws from."""
+    max_cost_micros: int | None = None
+    tools: Mapping[str, ToolServer] = field(default_factory=dict)
+    """What it asks a person with, if it may ask and can take tools."""
+    earlier: tuple[Run, ...] = ()
+    """The runs with the same role that started before it, the newest first."""
+    answers: tuple[tuple[str, str], ...] = ()
+    """What people answered to the attempt's questions."""
+    mending: Mending = field(default_factory=Mending)
+    last_answer: str = ""
+    """What the attempt before this one answered, where agents only answer."""
+    review: Review | None = None
+    """The review that it belongs to, and the change to look at; None for any but a reviewer."""
+    patch: Patch | None = None
+
+
+def brief(facts: Facts) -> AgentRequest:
+    """Return what an agent is asked to do, with what, and within which limits."""
+    rows, can = facts.rows, facts.can
+    return AgentRequest(
+        prompt=_prompt(facts),
+        workspace=facts.workspace,
+        run_directory=facts.directory,
+        subfolder=rows.project.subfolder,
+        model=facts.run.model,
+        permissions=facts.permissions,
+        contained=facts.contained,
+        session_ref=_conversation(facts),
+        schema=_schema(facts) if "schema" in can else None,
+        tools=facts.tools if "tools" in can and _asks(facts) else {},
+        max_cost_micros=facts.max_cost_micros if "budget" in can else None,
+        options=facts.options,
+    )
+
+
+def _prompt(facts: Facts) -> str:
+    rows, can = facts.rows, facts.can
+    plan, task, attempt = rows.plan, rows.task, rows.attempt
+    gates, resumed = task_commands(plan, task), bool(facts.earlier)
+    by_schema, asks_by_tool = "schema" in can, "tools" in can
+    if facts.review is not None:
+        return reviewer(
+            facts.template,
+            plan,
+            task,
+            attempt,
+            facts.review,
+            need(facts.patch, "the change"),
+            gates=gates,
+            by_schema=by_schema,
+            goes_on=_conversation(facts) is not None,
+        )
+    if task.type == qa.TYPE:
+        return look_prompt(
+            facts.template,
+            plan,
+            task,
+            attempt,
+            gates=gates,
+            resumed=resumed,
+            answers=facts.answers,
+            asks_by_tool=asks_by_tool,
+            by_schema=by_schema,
+        )
+    if plan.policy.answer is not None:
+        return prompts.answering(
+            facts.template,
+            task,
+            attempt,
+            plan.policy.answer,
+            by_schema=by_schema,
+            last=facts.last_answer,
+            resumed=resumed,
+            answers=facts.answers,
+            asks_by_tool=asks_by_tool,
+        )
+    contradicted = attempt.gate_files.contradicted if attempt.gate_files and has_had_its_turn(attempt) else ()
+    return prompts.implementer(
+        facts.template,
+        plan,
+        task,
+        attempt,
+        gates=gates,
+        resumed=resumed and not facts.mending.is_new and not contradicted,
+        answers=facts.answers,
+        asks_by_tool=asks_by_tool,
+        findings=facts.mending.findings,
+        contradicted=contradicted,
+    )
+
+
+def _conversation(facts: Facts) -> str | None:
+    """Return the conversation to continue: only the same agent on the same account has it."""
+    before = facts.earlier[0] if facts.earlier else None
+    if before is None or "resume" not in facts.can:
+        return None
+    same = (before.agent, before.account) == (facts.run.agent, facts.account)
+    return before.session_ref if same else None
+
+
+def _schema(facts: Facts) -> Mapping[str, Any] | None:
+    """Return the form in which an agent is to answer; None for one whose work counts, not its words."""
+    policy = facts.rows.plan.policy
+    if facts.review is not None:
+        return SCHEMA
+    if policy.answer is not None:
+        return policy.answer.schema
+    return qa.schema(policy.qa_mode) if facts.rows.task.type == qa.TYPE else None
+
+
+def _asks(facts: Facts) -> bool:
+    """Return whether a run may ask a person; a reviewer may not: what it does not know is an opinion."""
+    answer = facts.rows.plan.policy.answer
+    return facts.run.role is not Role.REVIEWER and (answer is None or answer.asks)
+
+
+# --- what is read for it ---------------------------------------------------------------------------------
+
+
+async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Facts:
+    """Read what a run is to be briefed with; one that runs already keeps what it began with."""
+    attempt, policy = rows.attempt, rows.plan.policy
+    agent = world.agent(run.agent or attempt.agent)
+    options = policy.agents.get(agent.name, {})
+    directory = world.paths.run(run.id)
+    tools = world.tools(directory)
+
+    review: Review | None = None
+    if run.role is Role.REVIEWER:
+        review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
+    template = await template_of(world, rows.project, rows.plan, rows.task, review)
+
+    def load(tx: Tx) -> Facts:
+        runs = tx.find(Run, attempt_id=attempt.id, role=run.role, label=run.label, order_by=("-created_at",))
+        others = [one for one in runs if one.id != run.id]
+        queued = run.state is RunState.QUEUED
+        # Where all accounts are closed, it does not matter which: `admit` parks the attempt.
+        account = run.account or quotas.account_of(tx, world.accounts, attempt, run)
+        return Facts(
+            rows=rows,
+            run=run,
+            template=template,
+            agent=agent.name,
+            can=able(agent, options),
+            options=options,
+            workspace=_place_of(world, attempt, review),
+            directory=directory,
+            contained=contained,
+            permissions=run.permissions or _permissions(tx, rows, review, contained=contained),
+            account=account or usual(world.accounts, run.agent or attempt.agent),
+            max_cost_micros=spending.allowance(tx, world, run) if queued else run.max_cost_micros,
+            tools=tools,
+            earlier=tuple(one for one in others if one.started_at),
+            answers=tuple(
+                (one.text, one.answer) for one in questions.of_attempt(tx, attempt) if one.answer is not None
+            ),
+            mending=mending(tx, attempt, others[0] if others else None),
+            review=review,
+        )
+
+    facts = await world.store.read(load)
+    if review is not None:
+        patch = await world.repository(rows.project).patch(review.parent_sha, review.candidate_sha)
+        return replace(facts, patch=patch)
+    if policy.answer is not None and rows.task.type != qa.TYPE and attempt.n > 1:
+        return replace(facts, last_answer=await last_answer(world, rows))
+    return facts
+
+
+def _place_of(world: World, attempt: Attempt, review: Review | None) -> Path:
+    """Return where a run works: in its attempt's workspace, or in a tree that is thrown away after the review."""
+    return Path(need(attempt.workspace, "a workspace")) if review is None else world.paths.tree(review.id)
+
+
+def mending(tx: Tx, attempt: Attempt, before: Run | None) -> Mending:
+    """Return the blocking findings that an attempt was sent back with."""
+    review = tx.get(Review, attempt.review_id) if attempt.review_id else None
+    if review is None or review.state is not ReviewState.BLOCKING:
+        return Mending()
+    is_new = before is not None and review.ended_at is not None and before.created_at < review.ended_at
+    return Mending(findings=blocking(review.findings), is_new=is_new)
+
+
+def _permissions(tx: Tx, rows: Rows, review: Review | None, *, contained: bool) -> Permissions:
+    if review is not None or rows.plan.policy.answer is not None:
+        return READS
+    return questions.permissions(tx, rows.plan, rows.task, rows.attempt, contained=contained)

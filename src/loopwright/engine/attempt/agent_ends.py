@@ -1,0 +1,147 @@
+"""How a run of an agent ended: what that means, and what is written down of it."""
+
+from datetime import datetime
+from typing import Any
+
+from loopwright.core.policy import budget
+from loopwright.core.policy.prices import estimate
+from loopwright.core.policy.quotas import limited_model
+from loopwright.core.policy.retry import Failed
+from loopwright.core.replies.questions import Asking, asked_in
+from loopwright.core.rows.model import Attempt, Plan, Run
+from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.states import AttemptState, RunState
+from loopwright.engine.gates.gate_runs import exit_facts
+from loopwright.engine.money import quotas, spending
+from loopwright.engine.people import discoveries
+from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows import pauses
+from loopwright.engine.rows.moves import cancel_attempt, move_attempt, move_run, need
+from loopwright.engine.rows.world import World
+from loopwright.ports import AgentResult, RunSpec, Tx
+
+
+def end_run(
+    tx: Tx,
+    world: World,
+    run: Run,
+    state: RunState,
+    ended: Ended,
+    *,
+    failure: Failure | None = None,
+    retry_at: datetime | None = None,
+) -> None:
+    """Write down how an agent's run ended, what that tells about its account, what it cost and what work it found."""
+    result = ended.result or AgentResult(claimed=False, failure=failure)
+    plan = need(tx.get(Plan, run.plan_id), "the plan")
+    cost, estimated = result.cost_micros, False
+    if cost is None:
+        cost = estimate(result.model or run.model, result.usage, plan.policy.prices)
+        estimated = cost is not None
+    quotas.settle_account(tx, run, account_report(ended, state, failure), chance=world.chance())
+    discoveries.note(tx, plan, run, ended.discovered)
+    moved = move_run(
+        tx,
+        run,
+        state,
+        failure=failure,
+        retry_at=retry_at,
+        summary=(result.summary or result.detail)[:4000],
+        usage=result.usage,
+        cost_micros=cost,
+        cost_estimated=estimated,
+        # What the agent says wins, also when it says that no conversation began.
+        session_ref=result.session_ref if ended.result else run.session_ref,
+        model=result.model or run.model,
+        agent_version=result.version,
+        **exit_facts(ended.exit),
+    )
+    spending.warn_when_charged(tx, moved)
+
+
+def is_over_budget(run: Run, ended: Ended, can: frozenset[str]) -> bool:
+    """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
+    failure = ended.result.failure if ended.result else None
+    by_itself = failure is not None and RULES[failure].pauses
+    # A budget that we did not give it is its user's own affair, and one that cannot keep any was given none.
+    return ended.over is not None or (by_itself and run.max_cost_micros is not None and "budget" in can)
+
+
+def stop_over_budget(
+    tx: Tx, world: World, attempt: Attempt, run: Run, ended: Ended, *, fence: int, **saved: Any
+) -> bool:
+    """Keep the work of a run that may cost no more, and pause the loop; say whether there is more to do."""
+    end_run(tx, world, run, RunState.ERROR, ended, failure=Failure.BUDGET)
+    current = need(tx.get(Attempt, attempt.id), "the attempt")
+    if current.interrupt == "cancel":
+        cancel_attempt(tx, current, fence=fence, **saved)
+        return True
+    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    own = need(tx.get(Run, run.id), "the run").cost_micros or 0
+    # Charged by now, so nothing but the cap of a run has to be told what it cost; there it counts at least as reached.
+    most = budget.Cap(setting="max_cost_per_run", limit=run.max_cost_micros or 0, spent=own)
+    over = budget.used_up(spending.caps(tx, world, plan, run)) or ended.over or most.over
+    move_attempt(
+        tx,
+        current,
+        AttemptState.WAITING,
+        fence=fence,
+        interrupt="",
+        wake_at=None,
+        wait_reason=over.why,
+        **saved,
+    )
+    pauses.pause_and_ask(tx, world.ids, plan, over, run)
+    return False
+
+
+def asked_of(world: World, spec: RunSpec, result: AgentResult | None) -> tuple[Asking, ...]:
+    """Return what a run asks a person: in its protocol, by the tool for it, or in its last words."""
+    # Also of a run that was lost: what it noted must not stay as it said it.
+    noted = world.asked(spec.directory, spec.secrets)
+    if result is None:
+        return ()
+    asked = (*result.asked, *noted, *asked_in(result.summary))
+    # Some adapters read the last words too: what is asked in them is one question.
+    return tuple(dict.fromkeys(asked))
+
+
+def failure_of(ended: Ended) -> Failed:
+    """Return what kept a run from being claimed as done."""
+    how, result = ended.exit, ended.result
+    lasted = how.ended_at - how.started_at if how.started_at else None
+    if ended.excess:
+        return Failed(failure=Failure.ENVIRONMENT, detail=ended.excess, lasted=lasted, lasting=True)
+    if ended.denial:
+        return Failed(failure=Failure.ENVIRONMENT, detail=ended.denial, lasted=lasted, lasting=True)
+    if result is None:
+        return Failed(
+            failure=Failure.CRASH, detail=how.error or "the keeper of the run was lost", lasted=None
+        )
+    detail = "\n".join(text for text in (result.detail, result.summary) if text)
+    failure = result.failure or Failure.AGENT_ERROR
+    return Failed(
+        failure=failure,
+        detail=detail,
+        lasted=lasted,
+        retry_at=result.retry_at,
+        limited_model=limited_model(result.windows) if failure is Failure.USAGE_LIMIT else "",
+    )
+
+
+def refusal_of(ended: Ended) -> Failed | None:
+    """Return why the service let a run in no more, if that closes the account for other runs too."""
+    if ended.interrupted or (ended.result is not None and ended.result.claimed):
+        return None
+    failed = failure_of(ended)
+    return failed if RULES[failed.failure].closes else None
+
+
+def account_report(ended: Ended, state: RunState, failure: Failure | None) -> quotas.AccountReport:
+    """Return what a run that ends in this state, with this failure, tells about its account."""
+    answered = failure is None or RULES[failure].level is Level.ATTEMPT
+    return quotas.AccountReport(
+        windows=ended.result.windows if ended.result else (),
+        refused=refusal_of(ended),
+        answered=answered and state is not RunState.CANCELLED,
+    )
