@@ -155,11 +155,11 @@ async def test_a_closed_account_sends_the_run_back_while_another_one_is_open() -
 async def test_a_budget_that_shrank_sends_the_run_back_and_one_that_others_may_use_makes_it_wait() -> None:
     scene = await ready("ab", max_cost=150, max_cost_per_run=100)
     with pytest.raises(_TermsChanged):
-        scene.admit(max_cost=None)
+        scene.admit(max_cost_micros=None)
     with pytest.raises(_TermsChanged):
-        scene.admit(max_cost=150)
-    run = scene.admit(max_cost=100)
+        scene.admit(max_cost_micros=150)
+    run = scene.admit(max_cost_micros=100)
     assert run is not None
     assert run.max_cost_micros == 100
-    assert scene.admit("b", max_cost=100) is None, "50 are left, which is no whole run"
+    assert scene.admit("b", max_cost_micros=100) is None, "50 are left, which is no whole run"
     assert scene.home.attempt("b").state is AttemptState.WAITING
