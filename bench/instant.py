@@ -229,8 +229,8 @@ class InstantRepository:
         raise Unasked
 
     async def files_at(self, *_: Any, **__: Any) -> dict[str, bytes]:
-        """Is not asked for."""
-        raise Unasked
+        """Return no file: the project has no prompts of its own."""
+        return {}
 
     async def booked(self, *_: Any, **__: Any) -> str:
         """Is not asked for."""
