@@ -21,6 +21,7 @@ from loopwright.core.gates.gate_limits import LIMITS
 from loopwright.core.policy.prices import AS_OF, PRICES
 from loopwright.core.policy.retry import MOST_RACES
 from loopwright.core.values import errors
+from loopwright.core.values.error_codes import CODES
 from loopwright.core.values.failures import RULES, Level, Rule
 from loopwright.core.values.states import MACHINES
 from loopwright.core.values.templates import ROLES
@@ -210,18 +211,29 @@ def error_classes() -> list[type[errors.LoopwrightError]]:
 
 def errors_page() -> str:
     """Return docs/reference/errors.md."""
-    lines = [MADE.format(source="src/loopwright/core/values/errors.py"), "", "# Errors", ""]
-    lines += [
-        "Every error that Loopwright raises has a stable code. You can fix errors of the kind `user_error`; their",
-        "message says how. The others come from the environment, from another process, or from a defect.",
+    lines = [
+        MADE.format(source="src/loopwright/core/values/error_codes.py and errors.py"),
         "",
-        "| code | kind | what it means |",
-        "|---|---|---|",
+        "# Errors",
+        "",
     ]
+    lines += [
+        "Every error that Loopwright raises on purpose has a code that does not change; messages and hints may.",
+        "`--json` prints it as `error.code`. Errors of the kind `UserError` are yours to fix, and their hint says how.",
+        "The others come from the environment, from another process, or from a defect.",
+        "",
+        "## Errors that you can fix",
+    ]
+    for kind, codes in CODES.items():
+        lines += ["", f"### {kind.__name__}", "", (inspect.getdoc(kind) or "").splitlines()[0], ""]
+        lines += ["| code | what it means |", "|---|---|"]
+        lines += [f"| `{code}` | {meaning} |" for code, meaning in codes.items()]
+    lines += ["", "## Errors with one cause", "", "| code | kind | what it means |", "|---|---|---|"]
     for cls in error_classes():
-        kind = cls.__mro__[1].__dict__.get("code", "") if cls is not errors.LoopwrightError else ""
-        meaning = (inspect.getdoc(cls) or "").splitlines()[0]
-        lines += [f"| `{cls.code}` | {f'`{kind}`' if kind else ''} | {meaning} |"]
+        if cls in CODES:
+            continue
+        kind = "" if cls is errors.LoopwrightError else f"`{cls.__mro__[1].__name__}`"
+        lines += [f"| `{cls.code}` | {kind} | {(inspect.getdoc(cls) or '').splitlines()[0]} |"]
     return "\n".join(lines) + "\n"
 
 

@@ -368,7 +368,11 @@ def agents(*known: str) -> Callable[[str], Any]:
 
     def agent(name: str) -> Any:
         if name not in known:
-            raise UserError(f"there is no agent named {name!r}", hint=f"known are: {', '.join(known)}")
+            raise UserError(
+                f"there is no agent named {name!r}",
+                code="adapter_not_found",
+                hint=f"known are: {', '.join(known)}",
+            )
         return Untouched()
 
     return agent

@@ -8,7 +8,7 @@ from typing import Final, cast
 
 from bench.measure import Measurement, Setting, Target
 from loopwright.adapters import registry
-from loopwright.engine.intake.submit import evaluate
+from loopwright.engine.intake.evaluation import evaluate
 from loopwright.ports import Files, ItemProgress, Mark, Progress, WritingSource
 
 CASE = "sources"

@@ -113,6 +113,7 @@ def _make(what: str, table: Mapping[str, str], name: str) -> object:
     if point is None:
         raise UserError(
             f"there is no {what} named {name!r}{did_you_mean(name, _known(what, table))}",
+            code="adapter_not_found",
             hint=f"known are: {', '.join(_known(what, table))}",
         )
     try:
@@ -120,5 +121,6 @@ def _make(what: str, table: Mapping[str, str], name: str) -> object:
     except (ImportError, AttributeError) as error:
         raise UserError(
             f"the {what} {name!r} cannot be loaded: {error}",
+            code="adapter_not_loaded",
             hint=f"reinstall or remove the package that offers it ({point.value})",
         ) from error

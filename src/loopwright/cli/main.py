@@ -30,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
-    from loopwright.core.values.errors import LoopwrightError
+    from loopwright.core.values.errors import LoopwrightError, UserError
 
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
@@ -39,11 +39,12 @@ def call(arguments: Sequence[str]) -> int:
     try:
         result = build()(list(arguments))
     except CycloptsError as mistake:
-        from loopwright.cli.shell.output import complain
+        from loopwright.cli.shell.mistakes import explain
         from loopwright.cli.shell.typing_mistakes import told
 
         message, hint = told(mistake)
-        return complain(message, hint=hint, code=ExitCode.USER_ERROR, as_json=as_json)
+        wrong = UserError(message, code="command_line_wrong", hint=hint)
+        return explain(wrong, arguments, as_json=as_json)
     except LoopwrightError as known:
         from loopwright.cli.shell.mistakes import explain
 

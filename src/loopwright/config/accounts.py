@@ -82,6 +82,7 @@ def accounts(
                 raise BadConfig(
                     f"{place}: agents.{agent}.accounts.{name}: it has the same home as {homes[home]}, so they are "
                     "one account",
+                    code="account_home_shared",
                     hint="give each account a home of its own, and log in once with each",
                 )
             if not account.variables:

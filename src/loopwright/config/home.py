@@ -17,6 +17,7 @@ def check_platform(platform: str) -> None:
     if platform.startswith(("win", "cygwin", "msys")):
         raise UserError(
             "Loopwright does not run on Windows itself.",
+            code="platform_unsupported",
             hint="Install it inside WSL (https://learn.microsoft.com/windows/wsl) and run it there.",
         )
 
@@ -61,6 +62,7 @@ def _user_folder(env: Mapping[str, str]) -> Path:
     if not folder.startswith("/"):
         raise BadConfig(
             "There is no home folder: the environment variable HOME is not set to an absolute path.",
+            code="no_home_folder",
             hint="Set LOOPWRIGHT_HOME to the folder where Loopwright may keep its data.",
         )
     return Path(folder)

@@ -38,7 +38,7 @@ class Settings:
     def origin(self, key: str) -> str:
         """Say where the value of a dotted key was set."""
         if setting_of(key) is None:
-            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}")
+            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}", code="setting_unknown")
         return self.origins.get(key, DEFAULT_ORIGIN)
 
     def policy(self) -> Policy:
@@ -54,7 +54,9 @@ class Settings:
     def home(self) -> Path:
         """The folder with the database, workspaces and run files."""
         if self.values.home is None:
-            raise BadConfig("No home is known.", hint="Set LOOPWRIGHT_HOME to an absolute path.")
+            raise BadConfig(
+                "No home is known.", code="no_home_folder", hint="Set LOOPWRIGHT_HOME to an absolute path."
+            )
         return self.values.home
 
     def shown(self) -> tuple[ShownSetting, ...]:
@@ -76,7 +78,7 @@ class Settings:
     def get(self, key: str) -> Any:
         """Return the value of a dotted key."""
         if setting_of(key) is None:
-            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}")
+            raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}", code="setting_unknown")
         value: Any = self.values
         parts = key.split(".")
         if len(parts) == 5:
@@ -103,7 +105,9 @@ def resolve(layers: Iterable[Layer]) -> Settings:
     problems = [problem for each in reversed(ordered) for problem in each.problems]
     if problems:
         raise BadConfig(
-            "\n".join(problems), hint="mend what is named; `loopwright config schema` prints every setting"
+            "\n".join(problems),
+            code="settings_wrong",
+            hint="mend what is named; `loopwright config schema` prints every setting",
         )
     written: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -127,6 +131,7 @@ def _check_limits(settled: Settings) -> None:
     )
     raise BadConfig(
         f"{first} is shorter than {second}: an agent that is done would be ended as one that hangs",
+        code="limits_conflict",
         hint="raise limits.idle or lower limits.done_grace",
     )
 

@@ -63,6 +63,16 @@ class PlannedTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Specs:
+    """A folder with specifications that a source names."""
+
+    folder: str
+    """As it is written: relative to the folder of the file that names it, or to one above."""
+    named_in: str
+    """That file, relative to the folder of the source."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWork:
     """A plan as a source gives it."""
 
@@ -80,6 +90,8 @@ class PlannedWork:
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
     context: str = ""
     """What every task's agent is told besides its own text: an overview, a goal, a house style."""
+    specs: Specs | None = None
+    """Where its specifications are: agents are told the path in their workspace."""
     notes: tuple[str, ...] = ()
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
     evaluated: str = ""

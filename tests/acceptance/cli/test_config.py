@@ -105,7 +105,7 @@ def test_a_wrong_setting_is_one_error_that_names_its_line(program: Program, tmp_
     assert said.code == 2
     assert 'loopwright.toml:2: max_atempts: unknown setting (did you mean "max_attempts"?)' in said.err
     assert "to do:" in said.err
-    assert program("config", "show", "--json", cwd=project).document["error"]["code"] == "bad_config"
+    assert program("config", "show", "--json", cwd=project).document["error"]["code"] == "settings_wrong"
 
 
 @pytest.mark.parametrize(

@@ -246,7 +246,7 @@ def test_a_folder_that_is_no_repository_or_has_no_commit_gets_a_clear_error(
     git(folder, "init", "-q")
     empty = program("init", "--json", cwd=folder)
     assert empty.code == 2
-    assert empty.document["error"]["code"] == "not_a_repository"
+    assert empty.document["error"]["code"] == "no_commit"
     assert "has no commit yet" in empty.document["error"]["message"]
     assert not (folder / "loopwright.toml").exists()
 

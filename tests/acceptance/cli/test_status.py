@@ -65,7 +65,7 @@ def test_an_unknown_plan_is_an_error_that_says_what_to_do(finished: Sandbox) -> 
     assert said.code == 2
     assert "nothing here is called 'nonsense'" in said.err
     assert "to do" in said.err
-    assert finished("status", "nonsense", "--json").document["error"]["code"] == "not_found"
+    assert finished("status", "nonsense", "--json").document["error"]["code"] == "target_not_found"
 
 
 def test_status_without_a_home_says_how_to_begin(sandbox: Sandbox) -> None:

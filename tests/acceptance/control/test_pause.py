@@ -37,7 +37,7 @@ def test_pause_lets_a_running_agent_finish_and_starts_nothing_more(shop: Worksho
     assert shop.row(Loop).state == "PAUSED"
     agent.let_go()
     assert run.end() == 3, run.out
-    assert "go on:  loopwright resume" in run.out
+    assert "  loopwright resume" in run.out
     assert shop.landed() == ["one"]
     assert shop.task("two").status == "QUEUED"
     assert shop("resume").code == 0

@@ -15,6 +15,7 @@ from tests.acceptance.sandbox import Background, task
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Loop, Plan, Run
+from loopwright.core.values.ids import short_id
 
 STUBBORN = [
     {
@@ -59,7 +60,7 @@ def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number:
     assert "Ctrl-C pauses cleanly; closing this terminal does the same." in before, "it is said beforehand"
     send(run, number)
     assert run.end() == 3, run.out
-    assert f"go on:  loopwright resume {shop.row(Plan).id}" in run.out
+    assert f"  loopwright resume {short_id(shop.row(Plan).id)}" in run.out
     words = {signal.SIGHUP: "its terminal was closed", signal.SIGTERM: "a signal asked it to end (SIGTERM)"}
     _consistent(shop, f"paused: {words[number]}" if number in words else "paused from the terminal")
     if number is signal.SIGINT:

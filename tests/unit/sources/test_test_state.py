@@ -29,7 +29,7 @@ from loopwright.adapters.sources.text.reading import read, recognise
 from loopwright.adapters.sources.text.schema_check import check_schema
 from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, Progress, Setback, Specs
 
 SOURCE = LoopTestsSource()
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "test-state.md"
@@ -74,7 +74,7 @@ def test_a_test_is_read_with_everything_in_it() -> None:
         {**content, "config.json": json.dumps({**CONFIGURED, "max_attempts": 5}).encode()}, "loop"
     )
     assert (work.title, work.notes, dict(work.settings)) == ("critical path", (), {"max_attempts": 5})
-    assert work.context == "The specifications are in specs: read what concerns your task."
+    assert work.specs == Specs(folder="specs", named_in="config.json")
     assert work.tasks == (
         PlannedTask(
             key="CP-UFS-001",

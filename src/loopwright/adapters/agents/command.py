@@ -58,7 +58,7 @@ class CommandAgent:
         way = options.text(self.name, request.options, "prompt") or "stdin"
         if way not in _WAYS:
             message = f"agent command: option prompt must be one of {', '.join(_WAYS)}, not {way!r}"
-            raise BadConfig(message, options=("prompt",))
+            raise BadConfig(message, code="agent_option_wrong", options=("prompt",))
         argv = _filled(request, way)
         if way == "stdin":
             argv = prompt_file.on_stdin(request.run_directory, argv)
@@ -135,6 +135,7 @@ def _filled(request: AgentRequest, way: str) -> tuple[str, ...]:
     if not argv:
         raise BadConfig(
             "agent command: option command is missing",
+            code="agent_option_missing",
             hint="give a shell line, or a list of arguments",
             options=("command",),
         )
@@ -147,10 +148,10 @@ def _filled(request: AgentRequest, way: str) -> tuple[str, ...]:
 def _check(command: str, way: str) -> None:
     if way == "file" and "{prompt_file}" not in command:
         message = "agent command: with prompt = file the command must contain {prompt_file}"
-        raise BadConfig(message, options=("command",))
+        raise BadConfig(message, code="agent_option_wrong", options=("command",))
     if way != "argument" and "{prompt}" in command:
         message = "agent command: {prompt} in the command needs prompt = argument"
-        raise BadConfig(message, options=("command",))
+        raise BadConfig(message, code="agent_option_wrong", options=("command",))
 
 
 def _values(request: AgentRequest, way: str) -> dict[str, str]:
@@ -163,7 +164,9 @@ def _values(request: AgentRequest, way: str) -> dict[str, str]:
     if way == "argument":
         if len(request.prompt.encode("utf-8", "replace")) > _LONGEST_ARGUMENT or "\0" in request.prompt:
             raise BadConfig(
-                "agent command: the prompt is too long for an argument", hint="use prompt = file or stdin"
+                "agent command: the prompt is too long for an argument",
+                code="prompt_too_long",
+                hint="use prompt = file or stdin",
             )
         values["prompt"] = request.prompt
     return values
@@ -175,7 +178,7 @@ def _fill(text: str, values: Mapping[str, Any]) -> str:
         name = match.group(1)
         if name not in values:
             message = f"agent command: {{{name}}} has no value"
-            raise BadConfig(message, hint=f"set a {name}", options=("command",))
+            raise BadConfig(message, code="agent_option_wrong", hint=f"set a {name}", options=("command",))
         return str(values[name])
 
     return _PLACEHOLDER.sub(value, text)

@@ -55,7 +55,9 @@ def agent_environment(
     for name in extra_names:
         if _FORBIDDEN.fullmatch(name):
             raise BadConfig(
-                f"the variable {name} is never given to agents", hint=f"remove {name} from `environment`"
+                f"the variable {name} is never given to agents",
+                code="agent_variable_forbidden",
+                hint=f"remove {name} from `environment`",
             )
     wanted = {*ALLOWED, *(invocation.inherit if invocation else ()), *extra_names}
     env = {
@@ -67,6 +69,7 @@ def agent_environment(
         if not host_env.get(source):
             raise BadConfig(
                 f"the variable {source}, which an account takes its {name} from, is not set",
+                code="agent_variable_missing",
                 hint=f"set {source} where Loopwright is started, or take it out of the account's `variables`",
             )
         env[name] = host_env[source]

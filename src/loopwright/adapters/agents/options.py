@@ -12,6 +12,7 @@ def only(agent: str, options: Mapping[str, Any], known: Collection[str]) -> None
     if unknown:
         raise BadConfig(
             f"agent {agent}: unknown option {', '.join(unknown)}",
+            code="agent_option_unknown",
             hint=f"it knows: {', '.join(sorted(known))}",
             options=tuple(unknown),
         )
@@ -23,7 +24,11 @@ def text(agent: str, options: Mapping[str, Any], name: str) -> str | None:
     if value is None:
         return None
     if not isinstance(value, str) or not value.strip() or "\0" in value:
-        raise BadConfig(f"agent {agent}: option {name} must be a text that is not empty", options=(name,))
+        raise BadConfig(
+            f"agent {agent}: option {name} must be a text that is not empty",
+            code="agent_option_wrong",
+            options=(name,),
+        )
     return value
 
 
@@ -34,7 +39,7 @@ def number(agent: str, options: Mapping[str, Any], name: str, *, least: int, mos
         return None
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         message = f"agent {agent}: option {name} must be a whole number from {least} to {most}"
-        raise BadConfig(message, options=(name,))
+        raise BadConfig(message, code="agent_option_wrong", options=(name,))
     return value
 
 
@@ -56,7 +61,11 @@ def texts(agent: str, options: Mapping[str, Any], name: str) -> tuple[str, ...]:
     if not isinstance(value, list | tuple) or any(
         not isinstance(item, str) or "\0" in item for item in value
     ):
-        raise BadConfig(f"agent {agent}: option {name} must be a list of texts", options=(name,))
+        raise BadConfig(
+            f"agent {agent}: option {name} must be a list of texts",
+            code="agent_option_wrong",
+            options=(name,),
+        )
     return tuple(value)
 
 
@@ -64,5 +73,7 @@ def switch(agent: str, options: Mapping[str, Any], name: str) -> bool:
     """Return an option that must be true or false; false when it is not given."""
     value = options.get(name, False)
     if not isinstance(value, bool):
-        raise BadConfig(f"agent {agent}: option {name} must be true or false", options=(name,))
+        raise BadConfig(
+            f"agent {agent}: option {name} must be true or false", code="agent_option_wrong", options=(name,)
+        )
     return value

@@ -85,6 +85,7 @@ class DbosEngine:
         if not sa.make_url(url).drivername.startswith("postgres"):
             raise BadConfig(
                 "sharing legs among machines needs a PostgreSQL database",
+                code="dispatch_needs_postgresql",
                 hint="set the database to a postgresql:// URL, or use the local engine",
             )
         self._url = sa.make_url(url).set(drivername="postgresql+psycopg")

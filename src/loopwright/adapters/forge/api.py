@@ -53,7 +53,9 @@ class Api:
                 return answer.json()
             except ValueError as error:
                 raise Refused(
-                    f"{self.url} does not answer like {self.forge}", hint="look at the setting forge.hosts"
+                    f"{self.url} does not answer like {self.forge}",
+                    code="forge_answer_unreadable",
+                    hint="look at the setting forge.hosts",
                 ) from error
         raise self._refusal(answer)
 
@@ -81,7 +83,7 @@ class Api:
                 told, hint = "says that the repository has moved", "put its new address into the git remote"
             case _:
                 told, hint = f"answered with {status}", "look at its words"
-        return Refused(f"{self.forge} {told}: {words}", hint=hint)
+        return Refused(f"{self.forge} {told}: {words}", code="forge_refused", hint=hint)
 
     def _clean(self, text: str) -> str:
         return "".join(one if one.isprintable() else " " for one in text.replace(self.token, "***"))[:_WORDS]

@@ -38,12 +38,14 @@ def choose(address: str, *, hosts: Sequence[str], token_file: str | None, env: M
     if remote is None:
         raise Refused(
             "the remote is no repository on a forge, so there is nowhere to open a pull request",
+            code="no_forge",
             hint="give the remote an address such as git@github.com:you/project.git",
         )
     known = {github.HOST: ("github", ""), gitlab.HOST: ("gitlab", ""), **_named(hosts)}
     if remote.host not in known:
         raise Refused(
             f"whether {remote.host} is a GitHub or a GitLab is not known",
+            code="forge_unknown",
             hint=f'say so in your own config.toml: [forge] hosts = ["{remote.host} github"] (or gitlab)',
         )
     kind, given = known[remote.host]
@@ -51,11 +53,16 @@ def choose(address: str, *, hosts: Sequence[str], token_file: str | None, env: M
     url = given or forge.api_url(remote.host)
     parts = urlsplit(url)
     if parts.scheme != "https" and parts.hostname not in _LOOPBACK:
-        raise Refused(f"{url} is not encrypted, so no token is sent there", hint="give an address with https")
+        raise Refused(
+            f"{url} is not encrypted, so no token is sent there",
+            code="forge_not_encrypted",
+            hint="give an address with https",
+        )
     token, token_from = _token(forge.TOKENS, token_file, env)
     if not token:
         raise Refused(
             f"there is no token for {forge.NAME}",
+            code="forge_token_missing",
             hint=f"set {' or '.join(forge.TOKENS)} where Loopwright runs, or name a file in the setting "
             "forge.token_file",
         )
@@ -86,10 +93,16 @@ def _token(names: Sequence[str], token_file: str | None, env: Mapping[str, str])
     path = Path(token_file).expanduser()
     try:
         if path.stat().st_mode & 0o077:
-            raise Refused(f"others can read {path}, which has a token in it", hint=f"chmod 600 {path}")
+            raise Refused(
+                f"others can read {path}, which has a token in it",
+                code="forge_token_exposed",
+                hint=f"chmod 600 {path}",
+            )
         with path.open(encoding="utf-8") as file:
             return file.read(_LARGEST).strip(), str(path)
     except (OSError, ValueError) as error:
         raise Refused(
-            f"the token in {path} cannot be read: {error}", hint="look at the setting forge.token_file"
+            f"the token in {path} cannot be read: {error}",
+            code="forge_token_unreadable",
+            hint="look at the setting forge.token_file",
         ) from error

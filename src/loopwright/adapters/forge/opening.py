@@ -27,5 +27,6 @@ async def find_or_create(
             return known
         raise Refused(
             f"{refusal} of {wanted.branch} into {wanted.base}: {conflict}",
+            code="pull_request_refused",
             hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
         ) from conflict

@@ -107,6 +107,7 @@ class GitRepository:
         if not names.is_sha(sha):
             raise NotARepository(
                 f"{self._project} has no commit yet",
+                code="no_commit",
                 hint="Commit what you have first: git add -A && git commit -m 'start'",
             )
         return Base(ref="HEAD" if branch == "(detached)" else branch, sha=sha, dirty=dirty)
@@ -139,6 +140,7 @@ class GitRepository:
         if sha is None:
             raise NotFound(
                 f"the branch {branch} is gone from {self._project}",
+                code="branch_gone",
                 hint="If it was deleted by mistake, restore it from the last landed commit, then resume.",
             )
         return sha
@@ -539,7 +541,9 @@ class GitRepository:
 
     async def _resolved(self, ref: str) -> str:
         unknown = NotFound(
-            f"{ref!r} names no commit in {self._project}", hint="Give a branch, a tag or a commit id."
+            f"{ref!r} names no commit in {self._project}",
+            code="commit_not_found",
+            hint="Give a branch, a tag or a commit id.",
         )
         if not ref or ref.startswith("-"):
             raise unknown

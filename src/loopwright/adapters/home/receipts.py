@@ -51,7 +51,9 @@ def check_shape(receipt: Any) -> None:
     problems = shape_problems(receipt)
     if problems:
         raise UserError(
-            f"this is not a receipt: {problems[0]}", hint="give the JSON file that loopwright wrote"
+            f"this is not a receipt: {problems[0]}",
+            code="not_a_receipt",
+            hint="give the JSON file that loopwright wrote",
         )
 
 

@@ -4,6 +4,7 @@ import asyncio
 import logging
 from collections.abc import Callable
 from concurrent.futures import Executor, Future
+from contextvars import copy_context
 from typing import TypeVar
 
 import anyio
@@ -14,13 +15,13 @@ T = TypeVar("T")
 
 
 async def run_in(pool: Executor, work: Callable[[], T]) -> T:
-    """Run `work` in the pool and wait for it.
+    """Run `work` in the pool, with the caller's context variables, and wait for it.
 
     When the caller is cancelled, work that has not begun never does; work that has is waited for, so that nothing is
     still being written after the caller has gone.
     """
     loop = asyncio.get_running_loop()
-    future = pool.submit(work)
+    future = pool.submit(copy_context().run, work)
     # One event instead of asyncio's own chain of futures, each of which takes one more turn of the loop.
     done = asyncio.Event()
 

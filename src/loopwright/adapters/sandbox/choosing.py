@@ -41,11 +41,13 @@ class Chosen:
             )
             raise UserError(
                 f"sandbox.level is {self.wanted}, but that does not hold here: {self.proof.why_not}",
+                code="sandbox_unavailable",
                 hint=f"{advice}; or set sandbox.level to none",
             )
         if self.keeps_network:
             raise UserError(
                 f"sandbox.network is {self.network}, but {self.keeps_network}",
+                code="sandbox_network_not_enforced",
                 hint="`loopwright doctor` says what a sandbox needs here; or set sandbox.network to on",
             )
 

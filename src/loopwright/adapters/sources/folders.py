@@ -39,6 +39,7 @@ def meant(place: Path, sources: Sequence[Source], kind: str | None = None) -> Pa
     first = next(path for _, path in found if path != place)
     raise UserError(
         f"{called(place)} has several sources: {several}",
+        code="source_ambiguous",
         hint=f"name the one that you mean, such as {first}, or its kind with --source KIND",
     )
 

@@ -191,7 +191,9 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
         url = make_url(text)
     except (ArgumentError, ValueError) as error:
         raise BadConfig(
-            "The address of the home is not a URL.", hint="Use postgresql://user@host/db."
+            "The address of the home is not a URL.",
+            code="home_address_wrong",
+            hint="Use postgresql://user@host/db.",
         ) from error
     kind = url.drivername.partition("+")[0]
     if kind == "sqlite" and url.database:
@@ -199,6 +201,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
     if kind not in ("postgresql", "postgres"):
         raise BadConfig(
             f"A home cannot live in {kind!r}.",
+            code="home_address_wrong",
             hint="Use the path of a SQLite file or postgresql://user@host/db.",
         )
     try:
@@ -206,6 +209,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
     except ModuleNotFoundError as error:
         raise BadConfig(
             "A home in PostgreSQL needs a driver that is not installed.",
+            code="database_driver_missing",
             hint="Run: pip install 'loopwright[postgres]'",
         ) from error
     return PostgresBackend(url, patience=patience)
@@ -226,5 +230,7 @@ def _sqlite(path: Path, *, create: bool, patience: float) -> Backend:
                 f"The folder {path.parent} cannot be made ({error.strerror}). Choose another home."
             ) from error
     elif not path.exists():
-        raise NotFound(f"There is no home at {path} yet.", hint="Run `loopwright run FILE` to make one.")
+        raise NotFound(
+            f"There is no home at {path} yet.", code="no_home", hint="Run `loopwright run FILE` to make one."
+        )
     return SqliteBackend(path, patience=patience, create=create)

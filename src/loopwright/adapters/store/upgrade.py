@@ -47,7 +47,9 @@ def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> No
     if not create:
         if found is None:
             raise NotFound(
-                f"There is no home at {backend.where} yet.", hint="Run `loopwright run FILE` to make one."
+                f"There is no home at {backend.where} yet.",
+                code="no_home",
+                hint="Run `loopwright run FILE` to make one.",
             )
         raise StoreUnavailable(
             f"The database {backend.where} was written by an older Loopwright (schema {found}). "

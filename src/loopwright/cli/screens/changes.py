@@ -10,7 +10,6 @@ from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.errors import GitFailed, UserError
 
-_SHORT: Final = 10
 # Neither programs of the user's configuration nor of an agent's attributes take part.
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv")
 
@@ -77,8 +76,3 @@ class Changes:
             env=user_env(), cwd=self._path, sink=sys.stdout.buffer.write,
         )  # fmt: skip
         sys.stdout.buffer.flush()
-
-
-def diff_command(old: str | None, new: str | None) -> str:
-    """Return the command that shows a diff; nothing while there is none."""
-    return f"git diff {old[:_SHORT]}..{new[:_SHORT]}" if old and new else ""

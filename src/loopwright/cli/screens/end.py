@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -9,17 +10,16 @@ from typing import Final
 from rich.markup import escape
 
 from loopwright.app import Home
-from loopwright.cli.screens.next_steps import left_without, merge_command, print_steps, written_by
+from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.screens.source_news import view_with_news
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.policy import caps_reached
-from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, FinishState
 from loopwright.engine.rows.moves import MACHINE
+from loopwright.engine.views.next_steps import merge_command, next_steps
 from loopwright.engine.views.views import PlanView
+from loopwright.services.homes.plan_facts import known_about
 
 _RECEIPT_S: Final = 5.0
 """How long to wait for a receipt that somebody else writes."""
@@ -82,10 +82,11 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     # What a person asked for and was refused leaves the result where it was.
     if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
+    known = known_about(view)
     if view.status == "VERIFIED" and view.answers:
-        print_steps(out, written_by(view))
+        print_steps(out, next_steps(view, known))
         return
-    merge = "" if merged else merge_command(view)
+    merge = "" if merged else shlex.join(merge_command(view, known))
     if view.status == "VERIFIED" and not merge:
         return
     if view.status == "VERIFIED":
@@ -100,12 +101,4 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
         out.print("all of it landed, and nothing has checked it: look at it before you take it over")
         out.print(f"merge it:  {escape(merge)}")
         return
-    for task in view.tasks:
-        if task.status in ("ERROR", "CANCELLED"):
-            out.print(f"look at it:  {escape(to_type('show', view.prefix + task.key))}")
-    if left_without(view):
-        out.print(f"verify what landed, without what was cancelled:  loopwright reverify {short_id(view.id)}")
-    # What to type about a budget was said with the reason.
-    asked = any(one.kind == caps_reached.ASKED for one in view.questions)
-    if view.loop_state in ("PAUSED", "STOPPED") and not asked:
-        out.print(f"go on:  loopwright resume {view.id}")
+    print_steps(out, next_steps(view, known))

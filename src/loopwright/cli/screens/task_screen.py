@@ -1,28 +1,26 @@
 """One task on one screen: what was expected, what failed, what each attempt changed, and what to do next."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from types import MappingProxyType
 from typing import Final
 
 from rich.console import Console
 from rich.text import Text
 
 from loopwright.adapters.gates.text import clean
-from loopwright.cli.screens.changes import Change, diff_command
+from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.layout import Wrapped
-from loopwright.cli.screens.next_steps import Step
 from loopwright.cli.screens.plan_table import mark, tries, word
-from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.gates.verdicts import command_id, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CommandResult, is_sentence
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import duration, money
+from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
 from loopwright.engine.views.views import AttemptView, TaskDetail
 
 _LEAST: Final = 3
@@ -53,22 +51,6 @@ class _Level:
     attempts: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Names:
-    """What to type for a task and for those that hold it up, and whether it can be tried again at all."""
-
-    handle: str
-    blockers: tuple[str, ...] = ()
-    retry_refused: str = ""
-    """Why `retry` would be refused; empty when it would not."""
-    may_leave_out: bool = False
-    """Whether the plan could be verified without it: everything else has landed."""
-    stuck: tuple[str, ...] = ()
-    """Those that can never start without it, where nothing else of its plan is left to do."""
-    resting: bool = False
-    """Whether the plan was paused or stopped, so that nothing goes on by itself."""
-
-
 _LEVELS: Final = (
     _Level(commands=6, criteria=3, attempts=3),
     _Level(commands=4, criteria=2, attempts=2),
@@ -84,7 +66,8 @@ def task_screen(
     height: int,
 ) -> tuple[Lines, list[Step]]:
     """Return the screen as lines, each of which fits one line of a terminal, and the commands to type."""
-    steps = task_steps(detail, names, changes)
+    unchanged = frozenset(n for n, change in changes.items() if change is not None and not change.files)
+    steps = list(next_steps(detail, Known(names=names, unchanged=unchanged)))
     if detail.task.status == "COMPLETE":
         return [*_head(detail, names), *_decided(detail), *_landed(detail, changes)], steps
     head, room = [*_head(detail, names), *_decided(detail)], 0
@@ -93,7 +76,7 @@ def task_screen(
         lower = [Text(), *_attempts(detail, changes, level.attempts)] if detail.attempts else []
         if level is _LEVELS[-1]:
             # The attempts above name the same diff.
-            steps = [step for step in steps if not step.command.startswith("git diff")]
+            steps = [step for step in steps if step.command[:2] != ("git", "diff")]
         room = height - len(upper) - len(lower) - len(steps) - _FRAME
         if room >= _LEAST:
             break
@@ -123,7 +106,7 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
     if task.status == "ERROR":
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
     elif task.status == "CANCELLED":
-        lines.append(Text(f"cancelled after {_tries(detail)}; {_stays(detail)}", style="yellow"))
+        lines.append(Text(f"cancelled after {_tries(detail)}; {what_stays(detail)}", style="yellow"))
         lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
     elif task.status != "COMPLETE":
         doing = f": {clean(task.doing)}" if task.doing else ""
@@ -281,13 +264,6 @@ def _check(check: Check) -> Lines:
     ]
 
 
-def _stays(detail: TaskDetail) -> str:
-    """Say how the work of a task is kept: what git cannot record is no commit that could be pinned."""
-    last = detail.attempts[-1] if detail.attempts else None
-    unrecorded = last is not None and last.failure == Failure.UNRECORDABLE
-    return "its files stay in the archive" if unrecorded else "its work stays pinned"
-
-
 def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: int) -> Lines:
     shown = detail.attempts[-most:]
     earlier = len(detail.attempts) - len(shown)
@@ -306,7 +282,7 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
             told = change.in_words() if change else "its commits are not in this repository"
             lines[-1].append(f"  {told}")
             if change is None or change.files:
-                lines.append(Text(f"     {diff_command(one.base_sha, one.tip_sha)}", style="dim"))
+                lines.append(Text(f"     {shlex.join(diff_command(one.base_sha, one.tip_sha))}", style="dim"))
         lines += _outside(one)
         lines += _who_worked(one)
         lines += _who_looked(one)
@@ -402,88 +378,6 @@ def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
         told = f"flaky, failed and then passed on the same tree: {', '.join(map(_flat, flaky[:3]))}{more}"
         lines.append(Text(f"  {told}", style="yellow"))
     return [*lines, Text(), *_attempts(detail, changes, _LEVELS[0].attempts)]
-
-
-def task_steps(
-    detail: TaskDetail, names: Names, changes: Mapping[int, Change | None] = MappingProxyType({})
-) -> list[Step]:
-    """Return what to type next about a task."""
-    task, name = detail.task, names.handle
-    seen = [
-        one
-        for one in detail.attempts
-        if one.run_ids and (one.tip_sha or one.failure or one.state == "WORKING")
-    ]
-    logs = Step(command=to_type("logs", name), why="what the agent did and the gate printed")
-    cancel = Step(command=to_type("cancel", name), why=f"give it up; {_stays(detail)}")
-    match task.status:
-        case "COMPLETE":
-            steps = [logs]
-            if task.commit:
-                steps.append(Step(command=f"git show {task.commit[:10]}", why="what landed"))
-            return steps
-        case "AWAITING_RESPONSE":
-            asked = Step(command="loopwright questions", why="what it asks, and how to answer")
-            resume = to_type("resume", short_id(detail.plan_id))
-            then = [Step(command=resume, why="then continue, if no worker is running")]
-            decide = _decisions(detail)
-            return [asked, *decide, *(then if decide or names.resting else ()), logs, cancel]
-        case "ERROR" | "CANCELLED":
-            again = [
-                Step(command=to_type("retry", name, note="…"), why="try again, told what you know"),
-                Step(command=to_type("retry", name, agent="NAME"), why="let another agent try (or --model)"),
-            ]
-            kept = detail.attempts[-1].contradicted if detail.attempts else ()
-            if task.failure == Failure.CONTRADICTION and kept:
-                why = "allow it to contradict these checks"
-                again.insert(0, Step(command=to_type("retry", name, allow=kept), why=why))
-            plan = short_id(detail.plan_id)
-            without = Step(command=to_type("reverify", plan), why="or verify what landed, without it")
-            if names.retry_refused:
-                again = [without] if names.may_leave_out else []
-            elif task.status == "CANCELLED":
-                ends = "or end the plan; what landed stays"
-                end = Step(command=to_type("cancel", plan), why=ends)
-                waiting = [
-                    Step(command=to_type("cancel", one), why="or cancel it too, then reverify")
-                    for one in names.stuck[:2]
-                ]
-                again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
-            steps = [*again, *([logs] if seen else [])]
-            change = changes.get(seen[-1].n) if seen else None
-            if seen and seen[-1].tip_sha and (change is None or change.files):
-                diff = diff_command(seen[-1].base_sha, seen[-1].tip_sha)
-                steps.append(Step(command=diff, why=f"what attempt {seen[-1].n} changed"))
-            if task.failure in ("auth", "cannot_start", "billing"):
-                steps.insert(0, Step(command="loopwright doctor", why="is the agent there and logged in?"))
-            return [*steps, *([cancel] if task.status == "ERROR" else [])]
-        case "QUEUED" if task.taken_by:
-            back = Step(command=to_type("hand-back", name), why="send what you did through the checks")
-            drop = Step(command=to_type("hand-back", name, drop=True), why="leave it to the machine again")
-            return [back, drop, *([logs] if seen else []), cancel]
-        case "RUNNING" | "QUEUED" if names.resting:
-            go_on = Step(command=f"loopwright resume {short_id(detail.plan_id)}", why="go on with the plan")
-            return [go_on, *([logs] if seen else []), cancel]
-        case "RUNNING":
-            follow = Step(command=to_type("logs", name, follow=True), why="see what it does")
-            return [follow, cancel]
-        case _:
-            watch = Step(command=f"loopwright watch {short_id(detail.plan_id)}", why="follow the plan live")
-            held = [Step(command=to_type("show", key), why=f"{key} holds it up") for key in names.blockers]
-            return [*(held or [watch]), *([logs] if seen else []), cancel]
-
-
-def _decisions(detail: TaskDetail) -> list[Step]:
-    """Return the two answers to each question about contradicted checks."""
-    return [
-        Step(command=to_type("answer", short_id(one.id), said), why=why)
-        for one in detail.questions
-        if one.kind == KIND
-        for said, why in (
-            (ACCEPT, "let the work land"),
-            (REJECT, "keep these checks: a new attempt is told so"),
-        )
-    ]
 
 
 def _flat(text: str) -> str:

@@ -46,7 +46,7 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def complain(
-    message: str, *, code: ExitCode, hint: str | None = None, as_json: bool = False, kind: str = "user_error"
+    message: str, *, code: ExitCode, kind: str, hint: str | None = None, as_json: bool = False
 ) -> int:
     """Say what is wrong and what to do about it; return the exit code."""
     if as_json:

@@ -6,8 +6,6 @@ from typing import Annotated, Any, Final
 from cyclopts import Group, Parameter
 
 from loopwright.config.groups import ROUND_FLAGS
-from loopwright.core.values.errors import Refused
-from loopwright.ports import PlannedWork
 
 _GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop goes on, and what stops it.", sort_key=8)
 
@@ -41,15 +39,3 @@ class RoundFlags:
 
 
 NO_ROUND_FLAGS: Final = RoundFlags()
-
-
-def check_rounds(flags: dict[str, Any], work: PlannedWork, kind: str) -> None:
-    """Refuse flags that would change nothing for this work."""
-    given = [name for key, name in ROUND_FLAGS.items() if flags.get(key) is not None]
-    if given and not work.rounds:
-        raise Refused(
-            f"{given[0]} is for a loop over one prompt, and this is a source of the kind {kind}",
-            hint="leave it out, or put the work into a PROMPT.md",
-        )
-    if work.rounds and flags.get("max_attempts") is not None:
-        raise Refused("a loop over one prompt has rounds instead of attempts", hint="say --max-rounds")

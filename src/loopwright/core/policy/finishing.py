@@ -34,7 +34,7 @@ def refuse_unknown(tasks: Sequence[Task], keys: Sequence[str]) -> None:
     known = [task.key for task in tasks]
     if unknown := [key for key in keys if key not in known]:
         hint = f"its tasks are: {', '.join(known[:20])}"
-        raise NotFound(f"the plan has no task {', '.join(unknown)}", hint=hint)
+        raise NotFound(f"the plan has no task {', '.join(unknown)}", code="task_not_found", hint=hint)
 
 
 def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) -> tuple[Task, ...]:
@@ -47,7 +47,9 @@ def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) 
     if unfinished := [task for task in wanted if task.status is not TaskState.COMPLETE]:
         told = ", ".join(f"{task.key} is {task.status.value}" for task in unfinished)
         raise Refused(
-            f"only a task that has landed can be accepted: {told}", hint="leave it out, or wait for it"
+            f"only a task that has landed can be accepted: {told}",
+            code="task_not_landed",
+            hint="leave it out, or wait for it",
         )
     have = {task.id for task in wanted} | set(accepted)
     names = {task.id: task.key for task in tasks}
@@ -57,6 +59,7 @@ def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) 
         whole = ",".join(task.key for task in tasks if task.key in {*keys, *missing})
         raise Refused(
             f"these tasks cannot go without what they build on: {told}",
+            code="tasks_need_others",
             hint=f"take them together: --tasks {whole}",
         )
     return tuple(wanted)

@@ -26,9 +26,15 @@ def parse_comment(place: str, text: str) -> dict[str, Any]:
     """Read FILE:LINE and what is said about it; raise what is wrong with it."""
     file, colon, number = place.rpartition(":")
     if not colon or not file or not number.isascii() or not number.isdigit() or int(number) < 1:
-        raise Refused(f"{place!r} is no FILE:LINE", hint='such as --at app.py:12 "this must not be public"')
+        raise Refused(
+            f"{place!r} is no FILE:LINE",
+            code="comment_place_wrong",
+            hint='such as --at app.py:12 "this must not be public"',
+        )
     if not text.strip():
-        raise Refused(f"nothing is said about {place}", hint=f'--at {place} "what is wrong there"')
+        raise Refused(
+            f"nothing is said about {place}", code="comment_empty", hint=f'--at {place} "what is wrong there"'
+        )
     return {"file": file, "line": int(number), "text": text.strip()[:_LONGEST]}
 
 

@@ -464,6 +464,7 @@ class Command:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     state: CommandState = CommandState.PENDING
     result: str = ""
+    """What it came to; of a refused one the message, the hint and the code, each on its own line."""
     commit_sha: str | None = None
     """The commit with which it takes landed work out, written down before the branch has it."""
     created_at: datetime

@@ -1,7 +1,7 @@
 """Every error that Loopwright raises on purpose.
 
 LoopwrightError
-├── UserError            the user can mend it: shown as one line with what to do, exit code 2
+├── UserError            the user can fix it: one line with what to do, exit code 2; carries a code of `error_codes`
 │   ├── BadId
 │   ├── BadPlan          carries located problems
 │   ├── BadConfig
@@ -47,16 +47,16 @@ from typing import ClassVar
 class LoopwrightError(Exception):
     """Something went wrong in Loopwright."""
 
-    code: ClassVar[str] = "error"
+    code: str = "error"
+    """The stable name of the cause."""
 
 
 class UserError(LoopwrightError):
-    """Something that the user can mend; `hint` says how."""
+    """Something that the user can fix; `code` names the cause and `hint` says what to do."""
 
-    code = "user_error"
-
-    def __init__(self, message: str, *, hint: str | None = None) -> None:
+    def __init__(self, message: str, *, code: str, hint: str | None = None) -> None:
         super().__init__(message)
+        self.code = code
         self.hint = hint
 
 
@@ -64,6 +64,9 @@ class BadId(UserError):
     """A text that should be an id is none."""
 
     code = "bad_id"
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=type(self).code)
 
 
 class BadPlan(UserError):
@@ -74,7 +77,9 @@ class BadPlan(UserError):
     def __init__(self, source: str, problems: tuple[str, ...], *, hint: str | None = None) -> None:
         # A located problem names the file already.
         super().__init__(
-            "; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems), hint=hint
+            "; ".join(one if one.startswith(source) else f"{source}: {one}" for one in problems),
+            code=type(self).code,
+            hint=hint,
         )
         self.source = source
         self.problems = problems
@@ -85,10 +90,10 @@ class BadPlan(UserError):
 class BadConfig(UserError):
     """A setting is unknown or has a wrong value."""
 
-    code = "bad_config"
-
-    def __init__(self, message: str, *, hint: str | None = None, options: tuple[str, ...] = ()) -> None:
-        super().__init__(message, hint=hint)
+    def __init__(
+        self, message: str, *, code: str, hint: str | None = None, options: tuple[str, ...] = ()
+    ) -> None:
+        super().__init__(message, code=code, hint=hint)
         self.options = options
         """The options of an agent that are at fault, where it is about them: whoever read them knows the place."""
 
@@ -96,13 +101,9 @@ class BadConfig(UserError):
 class NotARepository(UserError):
     """The folder is no git repository, or has no commit yet."""
 
-    code = "not_a_repository"
-
 
 class NotFound(UserError):
     """Nothing with that name or id."""
-
-    code = "not_found"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,6 +128,7 @@ class Ambiguous(NotFound):
         names = ", ".join(f"{one.handle} ({one.title})" for one in choices[:5])
         super().__init__(
             f"{text!r} could be any of {len(choices)}: {names}",
+            code=type(self).code,
             hint=f"say which one, such as {choices[0].handle}",
         )
         self.text = text
@@ -136,8 +138,6 @@ class Ambiguous(NotFound):
 class Refused(UserError):
     """The present state does not allow what was asked."""
 
-    code = "refused"
-
 
 class NotTold(Refused):
     """A work source refused how some of its items stand."""
@@ -145,14 +145,12 @@ class NotTold(Refused):
     code = "not_told"
 
     def __init__(self, message: str, *, hint: str | None = None, items: tuple[str, ...]) -> None:
-        super().__init__(message, hint=hint)
+        super().__init__(message, code=type(self).code, hint=hint)
         self.items = items
 
 
 class Held(UserError):
     """Another process holds what was asked for."""
-
-    code = "held"
 
 
 class IllegalTransition(LoopwrightError):

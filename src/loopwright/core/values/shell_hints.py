@@ -10,13 +10,17 @@ def to_type(*words: str, **options: str | bool | Sequence[str]) -> str:
     `to_type("retry", key, note="…")` is `loopwright retry KEY --note '…'`. An option that is False is left out, one
     with several values is given several times, and an underscore at the end of its name is not part of it.
     """
+    return shlex.join(command(*words, **options))
+
+
+def command(*words: str, **options: str | bool | Sequence[str]) -> tuple[str, ...]:
+    """Return the words of the command line that `to_type` returns."""
     flags = [one for name, value in options.items() if value is not False for one in _flags(name, value)]
-    named = [shlex.quote(word) for word in words]
     at = next((n for n, word in enumerate(words) if word.startswith("-")), None)
     if at is None:
-        return " ".join(["loopwright", *named, *flags])
+        return ("loopwright", *words, *flags)
     # What looks like an option goes behind `--`, where nothing is one any more.
-    return " ".join(["loopwright", *named[:at], *flags, "--", *named[at:]])
+    return ("loopwright", *words[:at], *flags, "--", *words[at:])
 
 
 def _flags(name: str, value: str | bool | Sequence[str]) -> list[str]:
@@ -24,4 +28,4 @@ def _flags(name: str, value: str | bool | Sequence[str]) -> list[str]:
     if isinstance(value, bool):
         return [flag]
     values = [value] if isinstance(value, str) else value
-    return [f"{flag}{'=' if one.startswith('-') else ' '}{shlex.quote(one)}" for one in values]
+    return [word for one in values for word in ([f"{flag}={one}"] if one.startswith("-") else [flag, one])]

@@ -75,7 +75,10 @@ def packaged(file: str, text: str) -> Template:
     declared = {name.removesuffix("?"): not name.endswith("?") for name in read.declared}
     used = {name for _, name in read.names()}
     if unlike := declared.keys() ^ used:
-        raise BadConfig(f"{file}: declared or used, but not both: {', '.join(sorted(unlike))}")
+        raise BadConfig(
+            f"{file}: declared or used, but not both: {', '.join(sorted(unlike))}",
+            code="prompt_template_wrong",
+        )
     said = UsedTemplate(file=f"loopwright:{file}", version=read.version, sha256=_hash(text.encode()))
     return Template(used=said, variables=declared, text=changeable.strip("\n"), fixed=fixed.strip("\n"))
 
@@ -90,7 +93,11 @@ def replaced(template: Template, file: str, content: bytes) -> Template:
     try:
         text = content.decode()
     except UnicodeDecodeError as wrong:
-        raise BadConfig(f"{file}: it is not UTF-8 text: {wrong.reason}", hint="save it as UTF-8") from wrong
+        raise BadConfig(
+            f"{file}: it is not UTF-8 text: {wrong.reason}",
+            code="prompt_template_wrong",
+            hint="save it as UTF-8",
+        ) from wrong
     read = _Read(file=file, lines=text.splitlines())
     problems = [
         f"{file}:{line}: there is no variable `{name}` in this template"
@@ -116,6 +123,7 @@ def replaced(template: Template, file: str, content: bytes) -> Template:
         names = ", ".join(f"`{name}`" for name in template.variables)
         raise BadConfig(
             "\n".join(problems),
+            code="prompt_template_wrong",
             hint=f"commit a corrected file, or delete it to use the packaged one; its variables are {names}",
         )
     used = UsedTemplate(file=file, version=read.version, sha256=_hash(content))
@@ -176,7 +184,7 @@ class _Read:
             raise self._wrong(n, f"`{line.strip()}` cannot be read", hint=_FRONT_MATTER)
 
     def _wrong(self, line: int, problem: str, *, hint: str) -> BadConfig:
-        return BadConfig(f"{self.file}:{line}: {problem}", hint=hint)
+        return BadConfig(f"{self.file}:{line}: {problem}", code="prompt_template_wrong", hint=hint)
 
 
 _FRONT_MATTER: Final = (

@@ -245,6 +245,7 @@ def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bo
     if access is Access.READ_ONLY and not is_kept(access, can, contained=contained):
         raise Refused(
             f"permission_mode is read-only, but nothing keeps {name} to that here",
+            code="read_only_not_enforced",
             hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
         )
 

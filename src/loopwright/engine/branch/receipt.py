@@ -49,7 +49,7 @@ async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
     ]:
         plan = tx.get(Plan, plan_id)
         if plan is None:
-            raise NotFound(f"there is no plan {plan_id}")
+            raise NotFound(f"there is no plan {plan_id}", code="plan_not_found")
         return (
             plan,
             need(tx.get(Project, plan.project_id), "the project"),

@@ -1,41 +1,26 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
-from loopwright.core.plans.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import graph
 from loopwright.core.policy.red_first import RED_ON_BASE
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.environments import PlanEnvironment
-from loopwright.core.values.errors import BadPlan, Refused
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
+from loopwright.engine.intake.evaluation import Evaluation, edges_of, evaluate, to_do
 from loopwright.engine.rows.added_tasks import FIRST, task_row
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
 from loopwright.engine.rows.ref_names import plan_branch
-from loopwright.engine.rows.source_marks import SETTLED, keep_marks
+from loopwright.engine.rows.source_marks import keep_marks
 from loopwright.engine.rows.writeback_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
-
-
-def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
-    """Return the items of a source that somebody has to do."""
-    return tuple(task for task in work.tasks if task.mark not in SETTLED)
-
-
-def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
-    """Return what each of these tasks waits for; what the source says was done before is not waited for."""
-    known = {task.key for task in tasks}
-    return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,14 +41,8 @@ class Submission:
     """Files of the source that git tracks, relative to the repository, if its format has room for a status."""
     follows: bool = False
     """Whether a plan that is under way follows what is changed in its source; else it has to end first."""
-    despite: str = ""
-    """Why a person wants a plan that its evaluation refuses."""
-    seen: tuple[Finding, ...] = ()
-    """What was found by looking at more than the plan: at the project, and at what was done in it before."""
-    wanted: tuple[str, ...] = ()
-    """Why an agent has to look at the plan before it runs."""
-    judgement: Judgement | None = None
-    """What that came to."""
+    evaluation: Evaluation | None = None
+    """What is known about the plan; None if only the plan itself is looked at, when it is submitted."""
     new: bool = False
     """Start over even if the same plan was already done."""
     opened: tuple[str, ...] = ()
@@ -82,54 +61,6 @@ class Submitted:
     plan: Plan
     created: bool
     """False when the loop already had exactly this plan."""
-
-
-def evaluate(
-    work: PlannedWork,
-    source: str,
-    *,
-    despite: str = "",
-    seen: Sequence[Finding] = (),
-    wanted: Sequence[str] = (),
-    judgement: Judgement | None = None,
-) -> dict[str, Any]:
-    """Judge a plan; raise `BadPlan`, or return what was found and is worth showing before money is spent.
-
-    `despite` is a person's reason to run a plan that would be refused; `seen` is what was found by looking at more than
-    the plan; `wanted` says why an agent has to look at it, and `judgement` what that came to.
-    """
-    settled = {task.key for task in work.tasks if task.mark in SETTLED}
-    found = (*findings(work.tasks, settled=settled), *seen, *_said_before(work), *as_findings(judgement))
-    if wanted and judgement is None and work.evaluated != "passed":
-        text = f"nobody has evaluated it, and somebody has to ({'; '.join(wanted)})"
-        found = (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
-    impossible = tuple(one.text for one in found if one.weight is Weight.IMPOSSIBLE)
-    if impossible:
-        raise BadPlan(source, impossible)
-    against = [one.text for one in found if one.weight in OVERRIDABLE]
-    if against and not despite:
-        told = "; ".join(against)
-        raise Refused(
-            f"{source}: {told}", hint='fix that, or say why the plan is to run all the same: --despite "..."'
-        )
-    tasks = to_do(work)
-    return {
-        "tasks": len(tasks),
-        "critical_path": len(graph.critical_path(edges_of(tasks))),
-        "without_acceptance": sum(not task.acceptance for task in tasks),
-        "findings": [{"check": one.check, "weight": one.weight.value, "text": one.text} for one in found],
-        "evaluator": document(judgement) if judgement is not None else None,
-        "despite": despite if against else "",
-        "passed": not against,
-    }
-
-
-def _said_before(work: PlannedWork) -> list[Finding]:
-    """Honour the evaluation that stands in the source itself."""
-    if work.evaluated != "failed":
-        return []
-    text = "the evaluation report that stands in it says that it failed"
-    return [Finding(check="evaluated", weight=Weight.OBJECTED, text=text)]
 
 
 def register_project(tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str) -> Project:
@@ -154,6 +85,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         if current is not None and current.status not in ENDED_PLAN:
             raise Refused(
                 f"{asked.source_path} is worked on as {loop.source_kind}: plan {current.id} is unfinished",
+                code="source_kind_changed",
                 hint=f"`--source {loop.source_kind}` goes on with it; `loopwright cancel {short_id(current.id)}` "
                 "ends it",
             )
@@ -165,11 +97,13 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         if current.status not in ENDED_PLAN:
             raise Refused(
                 f"{asked.source_path} changed while its plan {current.id} is unfinished",
+                code="source_changed",
                 hint=f"{taken_in_by(current, asked.source_path)}; or put the file back to finish what was begun",
             )
     if current is not None and current.status not in ENDED_PLAN:
         raise Refused(
             f"plan {current.id} of {asked.source_path} is unfinished",
+            code="plan_unfinished",
             hint=f"`loopwright cancel {current.id}` first, then start over",
         )
     if current is not None:
@@ -238,15 +172,9 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
 def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> Plan:
     now = tx.now()
     plan_id = ids(Kind.PLAN)
-    evaluation = evaluate(
-        asked.work,
-        asked.source_path,
-        despite=asked.despite,
-        seen=asked.seen,
-        wanted=asked.wanted,
-        judgement=asked.judgement,
-    )
-    evaluation = {**evaluation, RED_ON_BASE: list(asked.base_known.red if asked.base_known else ())}
+    evaluated = asked.evaluation or evaluate(asked.work, asked.source_path)
+    red = asked.base_known.red if asked.base_known else ()
+    evaluation = {**evaluated.record(), RED_ON_BASE: list(red)}
     wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:
@@ -280,7 +208,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     _tasks(tx, ids, plan, wanted)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     if evaluation["despite"]:
-        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=asked.despite))
+        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=evaluation["despite"]))
     if asked.base_known is not None:
         take_over(tx, ids, plan, asked.base_known)
     return plan

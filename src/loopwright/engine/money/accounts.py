@@ -13,6 +13,7 @@ def account(accounts: Accounts, agent: str, name: str | None) -> Account:
     if found is None:
         raise BadConfig(
             f"the agent {agent} has no account named {name} on this machine",
+            code="account_unknown",
             hint=f"name it in your config.toml as [agents.{agent}.accounts.{name}]",
         )
     return found
@@ -26,6 +27,7 @@ def drawing(invocation: Invocation, agent: str, account: Account) -> Invocation:
     if account.home and variable is None:
         raise BadConfig(
             f"the agent {agent} cannot be given another config home: account {account.name} has one",
+            code="account_home_conflict",
             hint=f"give the account `variables` instead, such as its key, or take out "
             f"agents.{agent}.accounts.{account.name}.home",
         )

@@ -229,6 +229,7 @@ def find_named(tx: Tx, name: str) -> list[Envelope]:
         listed = ", ".join(sorted(map(label, known)))
         raise NotFound(
             f"there is no account named {name}",
+            code="account_not_found",
             hint=f"one of {listed}" if listed else "no agent has drawn from any yet",
         )
     return meant
@@ -242,7 +243,11 @@ def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
         return "already open"
     if len(closed) > 1:
         listed = ", ".join(sorted(one.id for one in closed))
-        raise Refused(f"{command.target} has several closed accounts", hint=f"name one of {listed}")
+        raise Refused(
+            f"{command.target} has several closed accounts",
+            code="account_ambiguous",
+            hint=f"name one of {listed}",
+        )
     ids = [one.id for one in tx.find(Envelope, agent=closed[0].agent)]
     waiting = tx.count(Attempt, envelope_id=ids, state=AttemptState.WAITING)
     open_again(tx, closed[0].id, command.actor)

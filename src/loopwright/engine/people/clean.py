@@ -25,7 +25,11 @@ def cleanable(tx: Tx, *, project_path: Checkouts | None) -> list[Plan]:
 def check_clean(tx: Tx, plan: Plan) -> None:
     """Raise what speaks against cleaning up after a plan."""
     if why := why_not(tx, plan):
-        raise Refused(f"{short_id(plan.id)} {why}", hint="only a plan that is over for good is cleaned up")
+        raise Refused(
+            f"{short_id(plan.id)} {why}",
+            code="plan_still_needed",
+            hint="only a plan that is over for good is cleaned up",
+        )
 
 
 def why_not(tx: Tx, plan: Plan) -> str:

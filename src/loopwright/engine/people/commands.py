@@ -22,6 +22,7 @@ from loopwright.core.rows.model import (
     Task,
 )
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.error_codes import kind_of
 from loopwright.core.values.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.shell_hints import to_type
@@ -63,7 +64,7 @@ def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: 
     """Write down what a person wants."""
     if verb not in VERBS and verb not in BY_GIT:
         known = ", ".join((*VERBS, *sorted(BY_GIT)))
-        raise NotFound(f"there is no command {verb!r}", hint=f"one of: {known}")
+        raise NotFound(f"there is no command {verb!r}", code="command_not_found", hint=f"one of: {known}")
     command = Command(
         id=ids(Kind.COMMAND), actor=actor, verb=verb, target=target, arguments=arguments, created_at=tx.now()
     )
@@ -78,19 +79,22 @@ def apply(tx: Tx, ids: Ids, command: Command) -> Command:
 
 def answer(tx: Tx, command: Command, result: str) -> Command:
     """Say what a command that was carried out came to."""
-    return _answer(tx, command, CommandState.APPLIED, result, "command_applied")
+    return _answer(tx, command, CommandState.APPLIED, result, "command_applied", result=result)
 
 
 def refuse(tx: Tx, command: Command, why: UserError | IllegalTransition) -> Command:
     """Answer a command that cannot be carried out."""
-    told = [str(why), getattr(why, "hint", None) or ""]
-    return _answer(tx, command, CommandState.REFUSED, "\n".join(filter(None, told)), "command_refused")
+    hint = getattr(why, "hint", None) or ""
+    told = "\n".join(filter(None, (str(why), hint)))
+    stored = "\n".join((str(why), hint, why.code))
+    return _answer(tx, command, CommandState.REFUSED, stored, "command_refused", result=told, code=why.code)
 
 
-def refusal(command: Command) -> Refused:
-    """Return what spoke against a command, with what to do about it apart."""
-    why, _, hint = command.result.partition("\n")
-    return Refused(why, hint=hint or None)
+def refusal(command: Command) -> UserError:
+    """Return the error that a refused command stores: the message, the hint and the code."""
+    rest, _, code = command.result.rpartition("\n")
+    why, _, hint = rest.partition("\n")
+    return kind_of(code)(why, code=code, hint=hint or None)
 
 
 def pending(tx: Tx) -> list[Command]:
@@ -104,14 +108,14 @@ def being_decided(tx: Tx) -> set[str]:
     return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
 
 
-def _answer(tx: Tx, command: Command, state: CommandState, result: str, event: str) -> Command:
+def _answer(tx: Tx, command: Command, state: CommandState, stored: str, event: str, **told: Any) -> Command:
     expect = {"state": CommandState.PENDING}
-    done = tx.update(Command, command.id, expect=expect, state=state, result=result, applied_at=tx.now())
+    done = tx.update(Command, command.id, expect=expect, state=state, result=stored, applied_at=tx.now())
     plan = _plan_of(tx, command.target)
     if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
         # It changed nothing: the record of a plan that is over stays the one that its receipt has.
         plan = None
-    tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, result=result))
+    tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, **told))
     return done
 
 
@@ -126,7 +130,7 @@ def _plan_of(tx: Tx, target: str) -> Plan | None:
 def _plan(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     plan = tx.get(Plan, command.target)
     if plan is None:
-        raise NotFound(f"there is no plan {command.target}")
+        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
     return plan, need(tx.get(Loop, plan.loop_id), "the loop")
 
 
@@ -143,14 +147,18 @@ def _refuse_over(tx: Tx, plan: Plan, loop: Loop) -> None:
             PlanState.CANCELLED: starts_over(loop),
         }
         hint = hints.get(plan.status, "`retry` a failed task, or `reverify` the plan")
-        raise Refused(f"the plan is {plan_word(tx, plan)}", hint=hint)
+        raise Refused(f"the plan is {plan_word(tx, plan)}", code="plan_ended", hint=hint)
 
 
 def _refuse_at_rest(tx: Tx, plan: Plan, loop: Loop) -> None:
     _refuse_over(tx, plan, loop)
     if loop.state not in (LoopState.RUNNING, LoopState.PAUSED):
         words = "needs you" if loop.state is LoopState.FAILED else f"is {plan_word(tx, plan)}"
-        raise Refused(f"nothing is running in this plan: it {words}", hint="`loopwright status` shows more")
+        raise Refused(
+            f"nothing is running in this plan: it {words}",
+            code="nothing_running",
+            hint="`loopwright status` shows more",
+        )
 
 
 def _interrupt(tx: Tx, plan: Plan, how: str) -> int:
@@ -213,7 +221,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
         tx.update(Plan, plan.id, policy=replace(current.policy, wait_for_limits=waits))
     over = spending.still_over(tx, need(tx.get(Plan, plan.id), "the plan"))
     if over is not None:
-        raise Refused(over.reason(plan.id))
+        raise Refused(over.reason(plan.id), code="budget_used_up")
     pauses.go_on(tx, plan, loop, command.actor)
     return "resumed"
 
@@ -248,9 +256,13 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     if plan.status is PlanState.CANCELLED:
         return "already cancelled"
     if plan.status is PlanState.VERIFIED:
-        raise Refused("the plan is VERIFIED: there is nothing left to cancel")
+        raise Refused("the plan is VERIFIED: there is nothing left to cancel", code="plan_verified")
     if plan.id in being_decided(tx):
-        raise Refused("work of the plan is being taken back this very moment", hint="try again in a moment")
+        raise Refused(
+            "work of the plan is being taken back this very moment",
+            code="rollback_in_progress",
+            hint="try again in a moment",
+        )
     for open_task in tx.find(Task, plan_id=plan.id):
         if open_task.status not in (TaskState.COMPLETE, TaskState.CANCELLED):
             _cancel_task(tx, command, open_task)
@@ -280,6 +292,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed already: there is nothing left to cancel",
+            code="task_landed",
             hint=f"`{to_type('rollback', task.key)}` takes back what it landed",
         )
     move_task(
@@ -299,6 +312,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
         if attempt.state is AttemptState.LANDING:
             raise Refused(
                 f"task {task.key} is landing this very moment",
+                code="task_landing",
                 hint="`stop` lets it finish that, if nobody works here",
             )
         if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
@@ -323,25 +337,33 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
     if task.status is TaskState.COMPLETE:
         raise Refused(
             f"the task {task.key} has landed: there is nothing to try again",
+            code="task_landed",
             hint=f"`{to_type('reject', task.key, note='what is wrong with it')}` sends it back",
         )
     if task.status not in (TaskState.ERROR, TaskState.CANCELLED):
         raise Refused(
             f"the task is {task.status.value}; only a failed or cancelled one can be retried",
+            code="task_not_retryable",
             hint="cancel it first if it is running",
         )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     refuse_superseded(plan, loop)
     if plan.status is PlanState.CANCELLED:
-        raise Refused("its plan was cancelled", hint=starts_over(loop))
+        raise Refused("its plan was cancelled", code="plan_cancelled", hint=starts_over(loop))
     if plan.status is PlanState.VERIFYING:
-        raise Refused("its plan is being verified this very moment", hint="`stop` the plan first, or wait")
+        raise Refused(
+            "its plan is being verified this very moment",
+            code="plan_verifying",
+            hint="`stop` the plan first, or wait",
+        )
     if plan.status is PlanState.VERIFIED:
-        raise Refused("its plan was verified without it", hint=starts_over(loop))
+        raise Refused("its plan was verified without it", code="plan_verified", hint=starts_over(loop))
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is not None and last.state in LIVE_ATTEMPT:
-        raise Refused("its last attempt is still being ended", hint="try again in a moment")
+        raise Refused(
+            "its last attempt is still being ended", code="attempt_ending", hint="try again in a moment"
+        )
     return plan, last
 
 
@@ -358,7 +380,7 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     """Give a task another attempt, steered by a note, another agent or another model."""
     task = tx.get(Task, command.target)
     if task is None:
-        raise NotFound(f"there is no task {command.target}")
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
     plan, last = check_retry(tx, task)
     steer = {
         name: command.arguments[name] for name in ("note", "agent", "model") if command.arguments.get(name)
@@ -398,6 +420,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     if plan.status is PlanState.VERIFIED:
         raise Refused(
             "the plan is VERIFIED: its complete gate has passed on what landed",
+            code="plan_verified",
             hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
             f"`loopwright show {short_id(plan.id)}` says how to take the result over",
         )
@@ -406,6 +429,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
         names = ", ".join(task.key for task in stuck[:3]) + (" …" if len(stuck) > 3 else "")
         raise Refused(
             "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again",
+            code="plan_not_reverifiable",
             hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
             if stuck
             else f"`loopwright show {short_id(plan.id)}` says what it waits for",
@@ -484,7 +508,7 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     found = escalations.meaning(text)
     if found is None:
         hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
-        raise Refused(f"{text!r} is no answer to this question", hint=hint)
+        raise Refused(f"{text!r} is no answer to this question", code="answer_not_offered", hint=hint)
     option, note = found
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:

@@ -103,14 +103,21 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
     found = _decidable(tx, command.target, DiscoveryState.ACCEPTED)
     way = str(command.arguments.get("as") or found.recommendation)
     if way not in (CURRENT, NEW):
-        raise Refused(f"work cannot be accepted as {way!r}", hint=f"as {CURRENT} or as {NEW}")
+        raise Refused(
+            f"work cannot be accepted as {way!r}",
+            code="discovery_use_unknown",
+            hint=f"as {CURRENT} or as {NEW}",
+        )
     if way == CURRENT:
         task = _into_plan(tx, ids, found, command.actor)
         _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, task=task, became=task.key)
         return f"the task {task.key} was added to the plan"
     file = str(command.arguments.get("file") or "")
     if not file:
-        raise Refused("for a plan of its own the file has to be named that it was written to")
+        raise Refused(
+            "for a plan of its own the file has to be named that it was written to",
+            code="plan_file_not_named",
+        )
     _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, became=file)
     return f"a plan for it is in {file}"
 
@@ -127,7 +134,9 @@ def check_decidable(found: Discovery, target: DiscoveryState) -> None:
     if target not in DISCOVERY[found.state]:
         became = f": {found.became}" if found.became else ""
         raise Refused(
-            f"{short_id(found.id)} is {found.state.value.lower()} already{became}", hint=_what_came_of(found)
+            f"{short_id(found.id)} is {found.state.value.lower()} already{became}",
+            code="discovery_decided",
+            hint=_what_came_of(found),
         )
 
 
@@ -143,7 +152,7 @@ def _what_came_of(found: Discovery) -> str:
 def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:
     found = tx.get(Discovery, id_)
     if found is None:
-        raise NotFound(f"there is no discovered work {id_}", hint=_LISTS)
+        raise NotFound(f"there is no discovered work {id_}", code="discovery_not_found", hint=_LISTS)
     check_decidable(found, target)
     return found
 
@@ -153,10 +162,12 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
     refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
     apart = f"`loopwright discovered accept {short_id(found.id)} --as {NEW}` gives it a plan of its own"
     if plan.status in (PlanState.VERIFIED, PlanState.CANCELLED):
-        raise Refused(f"its plan is {plan_word(tx, plan)}", hint=apart)
+        raise Refused(f"its plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment", hint=f"`stop` the plan first, or {apart}"
+            "its plan is being verified this very moment",
+            code="plan_verifying",
+            hint=f"`stop` the plan first, or {apart}",
         )
     tasks = tx.find(Task, plan_id=plan.id)
     by = next((task.key for task in tasks if task.id == found.task_id), "")
@@ -285,5 +296,7 @@ def find_discovered(tx: Tx, text: str) -> Discovery:
         return found[0]
     if found:
         names = ", ".join(short_id(one.id) for one in found)
-        raise NotFound(f"{text!r} could be any of {names}", hint="give more of the id")
-    raise NotFound(f"there is no discovered work {text!r}", hint=_LISTS)
+        raise NotFound(
+            f"{text!r} could be any of {names}", code="discovery_ambiguous", hint="give more of the id"
+        )
+    raise NotFound(f"there is no discovered work {text!r}", code="discovery_not_found", hint=_LISTS)

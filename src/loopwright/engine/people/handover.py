@@ -34,14 +34,14 @@ _CLOSED: Final = {
 def _task(tx: Tx, command: Command) -> tuple[Task, Plan]:
     task = tx.get(Task, command.target)
     if task is None:
-        raise NotFound(f"there is no task {command.target}")
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     refuse_superseded(plan, loop)
     if plan.status is PlanState.CANCELLED:
-        raise Refused("the plan is CANCELLED", hint=starts_over(loop))
+        raise Refused("the plan is CANCELLED", code="plan_cancelled", hint=starts_over(loop))
     if plan.status in _CLOSED:
-        raise Refused(f"the plan is {plan_word(tx, plan)}", hint=_CLOSED[plan.status])
+        raise Refused(f"the plan is {plan_word(tx, plan)}", code="plan_ended", hint=_CLOSED[plan.status])
     return task, plan
 
 
@@ -51,14 +51,18 @@ def take_over(tx: Tx, ids: Ids, command: Command) -> str:
     where = str(command.arguments.get("directory") or "")
     if task.taken_by:
         if where and where != task.taken_dir:
-            raise Refused(f"{task.taken_by} has it already, in {task.taken_dir}")
+            raise Refused(f"{task.taken_by} has it already, in {task.taken_dir}", code="task_taken_over")
         return f"with {task.taken_by} in {task.taken_dir}"
     if task.status is TaskState.COMPLETE:
         raise Refused(
-            f"{task.key} has landed already", hint=f"`{to_type('rollback', task.key)}` takes that back first"
+            f"{task.key} has landed already",
+            code="task_landed",
+            hint=f"`{to_type('rollback', task.key)}` takes that back first",
         )
     if task.unmet or task.status is TaskState.CREATED:
-        raise Refused(f"{task.key} waits for other tasks: what it builds on is not there yet")
+        raise Refused(
+            f"{task.key} waits for other tasks: what it builds on is not there yet", code="task_waits"
+        )
     _end_attempt(tx, ids, command, plan, task)
     task = tx.update(
         Task, task.id, taken_by=command.actor, taken_dir=where, not_before=None, updated_at=tx.now()
@@ -74,7 +78,9 @@ def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> 
     if task.status is TaskState.QUEUED:
         return  # that attempt has not begun
     if last is not None and last.state is AttemptState.LANDING:
-        raise Refused(f"{task.key} is landing this very moment", hint="look again in a moment")
+        raise Refused(
+            f"{task.key} is landing this very moment", code="task_landing", hint="look again in a moment"
+        )
     told = evidence_of(tx, last)
     if last is not None and last.state in _PARKED:
         cancel_attempt(tx, last, fence=None, actor=command.actor)
@@ -103,17 +109,25 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     """Take a person's work in as an attempt that is about to be checked, or the task back without any."""
     task, plan = _task(tx, command)
     if not task.taken_by:
-        raise Refused(f"nobody has taken {task.key} over", hint=f"`{to_type('take-over', task.key)}` does")
+        raise Refused(
+            f"nobody has taken {task.key} over",
+            code="task_not_taken_over",
+            hint=f"`{to_type('take-over', task.key)}` does",
+        )
     task = begin_anew(tx, ids, task, command.actor)
     if task.status is not TaskState.QUEUED:
         last = need(tx.get(Attempt, task.attempt_id or ""), "the attempt")
         why = "is being checked" if last.agent == HUMAN else "is being taken from its agent"
-        raise Refused(f"{task.key} {why} this very moment", hint="try again in a moment")
+        raise Refused(
+            f"{task.key} {why} this very moment", code="attempt_ending", hint="try again in a moment"
+        )
     if command.arguments.get("drop"):
         return _given_back(tx, command, plan, task)
     if task.unmet:
         raise Refused(
-            f"{task.key} waits for tasks that were taken back meanwhile", hint="hand it back after them"
+            f"{task.key} waits for tasks that were taken back meanwhile",
+            code="task_waits",
+            hint="hand it back after them",
         )
     attempt = need(tx.get(Attempt, task.attempt_id or ""), "the queued attempt")
     run = need(tx.get(Run, attempt.run_id or ""), "its run")
@@ -164,11 +178,11 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
-        raise NotFound(f"there is no plan {command.target}")
+        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
     if task is not None and qa_decisions.is_undecided(task):
         return qa_decisions.passed_by(tx, plan, task, command.actor)
     if task is not None and task.status is not TaskState.COMPLETE:
-        raise Refused(f"{task.key} has not landed: there is nothing to look at yet")
+        raise Refused(f"{task.key} has not landed: there is nothing to look at yet", code="task_not_landed")
     done: dict[str, Any] = {"plan_id": plan.id, "status": TaskState.COMPLETE}
     landed = [task] if task else tx.find(Task, order_by=("position",), **done)
     new = [one for one in landed if not one.reviewed_by]

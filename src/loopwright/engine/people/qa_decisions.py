@@ -34,12 +34,15 @@ def passed_by(tx: Tx, plan: Plan, task: Task, actor: str) -> str:
     if plan.status is not PlanState.RUNNING or task.status not in (TaskState.QUEUED, TaskState.ERROR):
         raise Refused(
             f"{task.key} is {task.status.value} in a plan that is {plan_word(tx, plan)}",
+            code="task_not_in_qa",
             hint="a look that waits, or that was given up, can be passed by you",
         )
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is not AttemptState.QUEUED:
-            raise Refused(f"{task.key} is still being ended", hint="try again in a moment")
+            raise Refused(
+                f"{task.key} is still being ended", code="attempt_ending", hint="try again in a moment"
+            )
         cancel_attempt(tx, attempt, fence=None, actor=actor)
     reopen_plan(tx, plan.id, actor)
     reason = f"passed by {actor}: nothing was checked"

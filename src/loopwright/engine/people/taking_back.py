@@ -71,10 +71,11 @@ def load(tx: Tx, command: Command) -> Asked:
     plan = tx.get(Plan, target.plan_id if target else command.target)
     if plan is None:
         what = "plan or task" if command.verb == "rollback" else "task"
-        raise NotFound(f"there is no {what} {command.target}")
+        raise NotFound(f"there is no {what} {command.target}", code="target_not_found")
     if target is None and (command.verb != "rollback" or not command.arguments.get("to")):
-        raise Refused(
+        raise NotFound(
             f"{command.verb} is about a task",
+            code="task_expected",
             hint="name a task, or `loopwright rollback PLAN --to TASK` for all that landed after it",
         )
     return Asked(
@@ -91,14 +92,19 @@ def check(tx: Tx, command: Command, asked: Asked) -> None:
     plan, target = asked.plan, asked.target
     refuse_superseded(plan, asked.loop)
     if plan.status is PlanState.CANCELLED:
-        raise Refused("the plan was cancelled", hint=starts_over(asked.loop))
+        raise Refused("the plan was cancelled", code="plan_cancelled", hint=starts_over(asked.loop))
     if plan.status is PlanState.VERIFYING:
-        raise Refused("the plan is being verified this very moment", hint="`stop` the plan first, or wait")
+        raise Refused(
+            "the plan is being verified this very moment",
+            code="plan_verifying",
+            hint="`stop` the plan first, or wait",
+        )
     if target is None or target.status is TaskState.COMPLETE:
         return
     if command.verb == "rollback":
         raise Refused(
             f"the task {target.key} has not landed: there is nothing to take back",
+            code="task_not_landed",
             hint="`cancel` gives it up, `retry` or `reject` tries it again",
         )
     _check_reject(tx, target)
@@ -110,10 +116,13 @@ def _check_reject(tx: Tx, task: Task) -> None:
         return
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is None or (last.n == 1 and last.state is AttemptState.QUEUED):
-        raise Refused(f"nobody has worked on {task.key} yet: there is nothing to reject")
+        raise Refused(
+            f"nobody has worked on {task.key} yet: there is nothing to reject", code="task_not_started"
+        )
     if last.state not in _PARKED:
         raise Refused(
             f"{task.key} is being worked on this very moment",
+            code="task_running",
             hint=f"wait for its end, or `{to_type('cancel', task.key)}` first",
         )
 
@@ -127,12 +136,15 @@ def chosen(asked: Asked, command: Command, steps: Sequence[Step]) -> tuple[str, 
         on_branch = tuple(step.sha for step in steps if step.sha in gone)
         if missing := gone - set(on_branch):
             keys = ", ".join(landed[sha].key for sha in sorted(missing))
-            raise Refused(f"what {keys} landed is not on {asked.plan.branch}: somebody changed the branch")
+            raise Refused(
+                f"what {keys} landed is not on {asked.plan.branch}: somebody changed the branch",
+                code="branch_changed",
+            )
         return on_branch
     kept = _checkpoint(asked, str(command.arguments["to"]), steps)
     after = [step.sha for step in steps[:kept] if step.sha in landed]
     if not after:
-        raise Refused("nothing landed after that: there is nothing to take back")
+        raise Refused("nothing landed after that: there is nothing to take back", code="nothing_to_roll_back")
     return tuple(after)
 
 
@@ -143,7 +155,9 @@ def _checkpoint(asked: Asked, text: str, steps: Sequence[Step]) -> int:
             shas = [step.sha for step in steps]
             if task.status is not TaskState.COMPLETE or task.landed_sha not in shas:
                 raise Refused(
-                    f"{task.key} has landed nothing on the branch", hint="name a task that has, or a commit"
+                    f"{task.key} has landed nothing on the branch",
+                    code="task_not_landed",
+                    hint="name a task that has, or a commit",
                 )
             return shas.index(task.landed_sha)
     if len(text) >= _SHORTEST:
@@ -154,6 +168,7 @@ def _checkpoint(asked: Asked, text: str, steps: Sequence[Step]) -> int:
             return found[0]
     raise NotFound(
         f"{text!r} is no task and no commit of this plan's branch",
+        code="checkpoint_not_found",
         hint=f"`git log --first-parent {asked.plan.base_sha[:7]}..{asked.plan.branch}` lists them",
     )
 

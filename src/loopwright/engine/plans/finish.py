@@ -174,6 +174,7 @@ class FinishLeg:
             if tip is None:
                 raise Refused(
                     f"{base} is no branch of {work.project.path}: there is nothing that could be moved",
+                    code="base_not_a_branch",
                     hint=f"take the result over yourself: git merge {work.plan.branch}",
                 )
             finish = work.finish
@@ -276,17 +277,21 @@ class FinishLeg:
             case VerdictStatus.INCONCLUSIVE if verdict.lasting:
                 raise Refused(
                     f"the gate could not run: {verdict.reason}; nothing was moved",
+                    code="gate_did_not_run",
                     hint=f"mend that, then `loopwright accept {plan.id}`",
                 )
             case VerdictStatus.INCONCLUSIVE:
                 raise CannotRun(f"the gate could not run: {verdict.reason}")
             case VerdictStatus.UNVERIFIED if not plan.policy.allow_unverified:
-                raise Refused("nothing is configured to check it", hint="give the plan gates")
+                raise Refused(
+                    "nothing is configured to check it", code="no_gates", hint="give the plan gates"
+                )
             case VerdictStatus.FAILED:
                 failing = [one.name for one in verdict.checks if one.status.value in ("failed", "error")]
                 what = whole.told or ", ".join(failing[:5]) or verdict.reason or "the gate"
                 raise Refused(
                     f"together with what {plan.base_ref} has by now, these checks fail: {what}; nothing was moved",
+                    code="gate_failed",
                     hint=f"look at it: git merge --no-commit {plan.branch}"
                     if work.whole
                     else "accept more tasks with it",
@@ -307,6 +312,7 @@ class FinishLeg:
         if address is None:
             raise Refused(
                 f"{work.project.path} has no git remote {plan.policy.remote!r} to push to",
+                code="no_remote",
                 hint="add it with `git remote add`, or set forge.remote to the one that you mean",
             )
         # Before anything is pushed: whether there is a forge at all, and a token for it.
@@ -372,7 +378,11 @@ class FinishLeg:
         def landing(tx: Tx) -> Finish:
             plan = need(tx.get(Plan, work.plan.id), "the plan")
             if work.whole and (plan.status, plan.result_sha) != (PlanState.VERIFIED, work.plan.result_sha):
-                raise Refused("the plan has more to do by now", hint="wait until it is verified again")
+                raise Refused(
+                    "the plan has more to do by now",
+                    code="plan_unfinished",
+                    hint="wait until it is verified again",
+                )
             return move_finish(
                 tx, work.finish, FinishState.LANDING, fence=self._leg.fence, about=about, **facts
             )

@@ -102,7 +102,9 @@ class Decision:
                 except (GitFailed, CannotRun, OSError) as trouble:
                     troubles += 1
                     if troubles > _REPEATS:
-                        raise Refused(f"it cannot be taken back now: {trouble}") from trouble
+                        raise Refused(
+                            f"it cannot be taken back now: {trouble}", code="rollback_failed"
+                        ) from trouble
                     pause = backoff(troubles, first_s=0.1, limit_s=5.0, chance=self._world.chance())
                     await self._world.clock.sleep(pause.total_seconds())
 
@@ -147,6 +149,7 @@ class Decision:
         except MergeConflict as conflict:
             raise Refused(
                 f"later work changed the same places: {', '.join(conflict.paths)}",
+                code="rollback_conflict",
                 hint=f"take that back as well: `loopwright rollback {plan.id} --to TASK`",
             ) from conflict
         await self._gate(repository, asked, steps, candidate, landings)
@@ -192,12 +195,17 @@ class Decision:
         )
         _, verdict = await judge(self._world, repository, ask, asyncio.Event())
         if verdict.status is VerdictStatus.INCONCLUSIVE and verdict.lasting:
-            raise Refused(f"the gate could not run: {verdict.reason}", hint="mend that, then ask again")
+            raise Refused(
+                f"the gate could not run: {verdict.reason}",
+                code="gate_did_not_run",
+                hint="mend that, then ask again",
+            )
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             raise CannotRun(f"the gate could not run: {verdict.reason}")
         if verdict.status is VerdictStatus.FAILED:
             raise Refused(
                 f"what stays does not pass without it: {evidence(verdict)[:_TOLD]}".replace("\n", " "),
+                code="gate_failed",
                 hint=f"take more back: `loopwright rollback {plan.id} --to TASK`",
             )
 
@@ -228,13 +236,23 @@ class Decision:
     async def _quoted(self, repository: Repository, tip: str | None, comment: Comment) -> Comment:
         """Put the line itself beside what is said about it: the next attempt does not see the rejected work."""
         if tip is None:
-            raise NotFound(f"there is no work yet that has a line {comment.file}:{comment.line}")
+            raise NotFound(
+                f"there is no work yet that has a line {comment.file}:{comment.line}",
+                code="comment_place_not_found",
+            )
         text = await repository.file_at(tip, comment.file)
         if text is None:
-            raise NotFound(f"the rejected work has no file {comment.file}", hint=f"looked at {tip[:10]}")
+            raise NotFound(
+                f"the rejected work has no file {comment.file}",
+                code="comment_place_not_found",
+                hint=f"looked at {tip[:10]}",
+            )
         lines = text.splitlines()
         if comment.line > len(lines):
-            raise NotFound(f"{comment.file} has only {len(lines)} lines in the rejected work")
+            raise NotFound(
+                f"{comment.file} has only {len(lines)} lines in the rejected work",
+                code="comment_place_not_found",
+            )
         return replace(comment, quoted=lines[comment.line - 1][:500])
 
 

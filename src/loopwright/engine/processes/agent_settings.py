@@ -27,7 +27,8 @@ async def refuse_foreign(
             f"{agent} would take settings from {listed}, which changed since the plan began: an agent may have written "
             "them. "
             "Look at them and begin a plan from a commit that has them, let another agent do this task, or set "
-            f"agents.{agent}.trust_workspace = true"
+            f"agents.{agent}.trust_workspace = true",
+            code="agent_settings_changed",
         )
 
 

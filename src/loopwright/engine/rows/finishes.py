@@ -55,21 +55,27 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
     """Take a plan's work over because a person says so: all of it, or some of its tasks."""
     plan = tx.get(Plan, command.target)
     if plan is None:
-        raise NotFound(f"there is no plan {command.target}")
+        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     keys = [str(key) for key in command.arguments.get("tasks") or ()]
     refuse_unknown(tasks, keys)
     how = str(command.arguments.get("finish") or plan.policy.finish)
     if how not in WAYS:
-        raise Refused(f"there is no way {how!r} to finish a plan", hint=f"one of: {', '.join(WAYS)}")
+        raise Refused(
+            f"there is no way {how!r} to finish a plan",
+            code="finish_unknown",
+            hint=f"one of: {', '.join(WAYS)}",
+        )
     if how == LEAVE:
         raise Refused(
             "the plan's setting `finish` is leave, so there is nothing to do with its branch",
+            code="finish_is_leave",
             hint=f"say what: --finish {' or --finish '.join(WAYS[1:])}",
         )
     if is_open(tx, plan.id):
         raise Refused(
             "its end is being carried out already",
+            code="finish_in_progress",
             hint=f"`loopwright resume {short_id(plan.id)}` goes on with it",
         )
     wanted = chosen(tasks, keys, accepted(tx, plan.id)) if keys else ()
@@ -79,7 +85,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         landed = ",".join(task.key for task in tasks if task.status is TaskState.COMPLETE)
         some = to_type("accept", short_id(plan.id), tasks=landed)
         hint = f"accept what has landed: `{some}`" if landed else "`loopwright status` shows more"
-        raise Refused(f"the plan is {plan_word(tx, plan)}, not VERIFIED", hint=hint)
+        raise Refused(f"the plan is {plan_word(tx, plan)}, not VERIFIED", code="plan_not_verified", hint=hint)
     begin(tx, ids, plan, how, command.actor, wanted)
     what = f"{len(wanted)} of {len(tasks)} tasks" if wanted else "the plan"
     return f"{what} accepted: {how}"
@@ -128,7 +134,11 @@ def call_off(tx: Tx, plan: Plan, actor: str) -> str:
     """End what a plan's end is doing, because a person wants it stopped; empty when there is nothing."""
     for finish in tx.find(Finish, plan_id=plan.id, state=OPEN_FINISH):
         if finish.state is FinishState.LANDING:
-            raise Refused("the plan's work is being taken over this very moment", hint="wait a moment")
+            raise Refused(
+                "the plan's work is being taken over this very moment",
+                code="finish_in_progress",
+                hint="wait a moment",
+            )
         for run in tx.find(Run, plan_id=plan.id, role=Role.FINISH, state=RunState.RUNNING):
             move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="stopped by a person")
         told = f"stopped by a person\n`loopwright accept {short_id(plan.id)}` takes it up again"

@@ -150,11 +150,17 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
     """Take a person's answer, and let everyone who waited for it go on."""
     question = tx.get(Question, command.target)
     if question is None:
-        raise NotFound(f"there is no question {command.target}", hint="`loopwright questions` lists them")
+        raise NotFound(
+            f"there is no question {command.target}",
+            code="question_not_found",
+            hint="`loopwright questions` lists them",
+        )
     if question.state is not QuestionState.OPEN:
         known = f": {question.answer}" if question.answer else ""
         raise Refused(
-            f"the question is {question.state.value.lower()} already{known}", hint=_too_late(tx, question)
+            f"the question is {question.state.value.lower()} already{known}",
+            code="question_settled",
+            hint=_too_late(tx, question),
         )
     said = str(command.arguments.get("answer") or "").strip()
     text = _checked(question, said, other=bool(command.arguments.get("other")))
@@ -183,21 +189,32 @@ def refuse_scope(question: Question, command: Command) -> str:
     """Return how far an answer is to go, or refuse what this question has not."""
     scope = str(command.arguments.get("for") or "run")
     if scope not in SCOPES:
-        raise Refused(f"an answer cannot hold for {scope!r}", hint=f"one of {', '.join(SCOPES)}")
+        raise Refused(
+            f"an answer cannot hold for {scope!r}",
+            code="answer_scope_unknown",
+            hint=f"one of {', '.join(SCOPES)}",
+        )
     if scope != "run" and question.kind != _PERMISSION:
-        raise Refused("only the answer to a permission can hold for more than the run that asked")
+        raise Refused(
+            "only the answer to a permission can hold for more than the run that asked",
+            code="answer_scope_not_allowed",
+        )
     return scope
 
 
 def _checked(question: Question, text: str, *, other: bool = False) -> str:
     if not text:
         raise Refused(
-            "the answer is empty", hint=f"one of {', '.join(question.options)}" if question.options else ""
+            "the answer is empty",
+            code="answer_empty",
+            hint=f"one of {', '.join(question.options)}" if question.options else "",
         )
     if question.kind == _PERMISSION:
         short = {"y": YES, "n": NO}.get(text.lower(), text.lower())
         if short not in (YES, NO):
-            raise Refused(f"{text!r} is no answer to this question", hint="answer yes or no")
+            raise Refused(
+                f"{text!r} is no answer to this question", code="answer_not_offered", hint="answer yes or no"
+            )
         return short
     if question.kind == KIND:
         return _decision(text)
@@ -212,6 +229,7 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
     # An answer cannot be taken back: what nobody offered is a slip, unless it is said that it is none.
     raise Refused(
         f"there is no option {text}",
+        code="answer_not_offered",
         hint=f"1 to {len(question.options)}, or one of {', '.join(question.options)}; "
         "--other gives an answer that is none of them",
     )
@@ -227,6 +245,7 @@ def _decision(text: str) -> str:
         return f"{REJECT}: {words.strip()}" if words.strip() else REJECT
     raise Refused(
         f"{text!r} is neither {ACCEPT} nor {REJECT}",
+        code="answer_not_offered",
         hint=f"answer {ACCEPT}, {REJECT}, or '{REJECT}: …' with words for the next attempt",
     )
 

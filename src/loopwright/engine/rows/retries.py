@@ -18,7 +18,9 @@ def refuse_superseded(plan: Plan, loop: Loop) -> None:
     """A loop drives one plan; what was asked of an older one would move nothing, or the wrong thing."""
     if loop.plan_id != plan.id:
         raise Refused(
-            f"{plan.id} is not the current plan of its loop", hint=f"the current one is {loop.plan_id}"
+            f"{plan.id} is not the current plan of its loop",
+            code="plan_superseded",
+            hint=f"the current one is {loop.plan_id}",
         )
 
 

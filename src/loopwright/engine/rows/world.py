@@ -112,7 +112,9 @@ def the_users_own(
 
 
 def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
-    raise Refused(f"there is no forge for {address}", hint="this worker was put together without one")
+    raise Refused(
+        f"there is no forge for {address}", code="no_forge", hint="this worker was put together without one"
+    )
 
 
 def _nothing_underway() -> "Underway":

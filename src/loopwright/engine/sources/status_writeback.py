@@ -146,7 +146,7 @@ async def tell(world: World, plan_id: str) -> Untold | None:
             marks = {key: item.mark.value for key, item in progress.items.items()}
             behind = await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
             if not await asyncio.to_thread(source.told, place, progress):
-                raise Refused("its program is not there any more")
+                raise Refused("its program is not there any more", code="source_program_missing")
         elif not plan.books:
             await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
         else:
@@ -272,14 +272,22 @@ async def _put(
         if loop.state is LoopState.RUNNING:
             return
         hint = f"`loopwright resume {short_id(plan.id)}` takes it in"
-        raise Refused("you changed it, and the plan does not follow that while it rests", hint=hint)
+        raise Refused(
+            "you changed it, and the plan does not follow that while it rests",
+            code="source_changed",
+            hint=hint,
+        )
     # Before it is written: what stands there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     mine = {key: mark for key, mark in after.items() if key not in theirs}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, mine, apart=theirs))
     folder = place if place.is_dir() else place.parent
     if not world.put_files(folder, told, seen):
-        raise Refused("somebody saved it at this very moment", hint="it is told again by itself")
+        raise Refused(
+            "somebody saved it at this very moment",
+            code="source_being_saved",
+            hint="it is told again by itself",
+        )
     world.own_writes.note(folder, told)
 
 

@@ -98,5 +98,9 @@ def find_question(tx: Tx, text: str) -> Question:
         return found[0]
     if found:
         names = ", ".join(short_id(one.id) for one in found)
-        raise NotFound(f"{text!r} could be any of {names}", hint="give more of the id")
-    raise NotFound(f"there is no question {text!r}", hint="`loopwright questions` lists them")
+        raise NotFound(
+            f"{text!r} could be any of {names}", code="question_ambiguous", hint="give more of the id"
+        )
+    raise NotFound(
+        f"there is no question {text!r}", code="question_not_found", hint="`loopwright questions` lists them"
+    )

@@ -39,7 +39,11 @@ def resolve_target(
         return found[0]
     if found:
         raise Ambiguous(text, tuple(_choice(tx, row) for row in found))
-    raise NotFound(f"nothing here is called {text!r}", hint="`loopwright status` lists what there is")
+    raise NotFound(
+        f"nothing here is called {text!r}",
+        code="target_not_found",
+        hint="`loopwright status` lists what there is",
+    )
 
 
 def handle(tx: Tx, task: Task, *, project_path: Checkouts | None = None) -> str:
@@ -66,7 +70,7 @@ def obvious_target(tx: Tx, *, project_path: Checkouts | None = None, with_output
     """
     plans = recent_plans(tx, project_path=project_path) or recent_plans(tx)
     if not plans:
-        raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
+        raise NotFound("there is no plan yet", code="no_plan", hint="`loopwright run plan.yaml`")
     unfinished = [plan for plan in plans if _is_current(tx, plan) and plan.status not in ENDED_PLAN]
     held = [plan for plan in unfinished if _state(tx, plan) is LoopState.FAILED]
     for why, among, states in (
@@ -92,7 +96,9 @@ def _driven(tx: Tx, loop: Loop) -> Plan:
     plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if plan is None:
         raise NotFound(
-            f"the loop {loop.name} has no plan", hint=f"`{to_type('run', loop.source_path)}` gives it one"
+            f"the loop {loop.name} has no plan",
+            code="no_plan",
+            hint=f"`{to_type('run', loop.source_path)}` gives it one",
         )
     return plan
 
@@ -110,6 +116,7 @@ def _in_named_plan(tx: Tx, text: str, plans: Sequence[Plan]) -> list[Task]:
         keys = [task.key for task in tx.find(Task, plan_id=known[0].id, order_by=("position",), limit=8)]
         raise NotFound(
             f"the plan {known[0].title!r} has no task {text.rpartition('/')[2]!r}",
+            code="task_not_found",
             hint=f"its tasks are: {', '.join(keys)}",
         )
     return []

@@ -236,7 +236,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     """Return one plan with all its tasks."""
     plan = tx.get(Plan, plan_id)
     if plan is None:
-        raise NotFound(f"there is no plan {plan_id}")
+        raise NotFound(f"there is no plan {plan_id}", code="plan_not_found")
     loop, project = tx.get(Loop, plan.loop_id), tx.get(Project, plan.project_id)
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = {one.id: one for one in tx.find(Attempt, plan_id=plan.id)}
@@ -450,7 +450,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
     """Return one task with what each of its attempts came to."""
     task = tx.get(Task, task_id)
     if task is None:
-        raise NotFound(f"there is no task {task_id}")
+        raise NotFound(f"there is no task {task_id}", code="task_not_found")
     plan = tx.get(Plan, task.plan_id)
     assert plan is not None, "a task always has its plan"
     view = next(one for one in plan_view(tx, plan.id, paths).tasks if one.id == task_id)

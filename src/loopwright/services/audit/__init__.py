@@ -1,4 +1,4 @@
-"""Finding the commits behind items that a source calls finished.
+"""What proves finished work: the commits and checks behind items that a source calls finished, and behind criteria.
 
-Not here: judging them (`core.plans.auditing`).
+Not here: judging them (`core.plans`).
 """

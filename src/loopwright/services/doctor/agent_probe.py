@@ -35,6 +35,7 @@ from loopwright.ports import AgentRequest, AgentResult, Spent
 from loopwright.prompts import packaged
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import LOGIN, find_agent
+from loopwright.services.homes.caller import environment
 from loopwright.services.quota.windows import window_in_words
 
 _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
@@ -125,7 +126,7 @@ def _place(settings: Settings) -> Path:
 
 
 def _repository(workspace: Path) -> Path:
-    plain = {"PATH": os.environ.get("PATH", os.defpath), **_NO_GIT}
+    plain = {"PATH": environment().get("PATH", os.defpath), **_NO_GIT}
     subprocess.run(["git", "init", "-q", str(workspace)], check=True, env=plain, capture_output=True)
     return workspace
 
@@ -136,7 +137,7 @@ async def _turn(
     policy = settings.policy()
     agent = registry.agent(name)
     run_id = new_id(Kind.RUN)
-    sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
+    sandbox = chosen_sandbox(settings, environment(), refuse=True).sandbox
     directory = scratch / "runs" / run_id
     request = AgentRequest(
         prompt=packaged("parts/probe").fill({}),
@@ -147,13 +148,13 @@ async def _turn(
         contained=sandbox.level is not Containment.NONE,
         options=policy.agents.get(name, {}),
     )
-    known = accounts(settings, os.environ)
+    known = accounts(settings, environment())
     drawn = accounts_of_runs.account(known, name, account or usual(known, name))
     invocation = accounts_of_runs.drawing(agent.invocation(request), name, drawn)
     given = (*policy.environment, *policy.environment_plain)
-    here = with_file(os.environ, settings.values.env_file, policy.environment)
+    here = with_file(environment(), settings.values.env_file, policy.environment)
     env = agent_environment(here, invocation, given, dict(workspace_env(workspace)))
-    env, view = home_view(settings, os.environ)(env, invocation, scratch / "user")
+    env, view = home_view(settings, environment())(env, invocation, scratch / "user")
     spec = agent_spec(
         request,
         invocation,
@@ -161,7 +162,7 @@ async def _turn(
         env=env,
         limits=replace(_LIMITS, term_grace=policy.limits.term_grace),
         secrets=(
-            *secrets_of(os.environ, env, policy.environment),
+            *secrets_of(environment(), env, policy.environment),
             *(env[name] for name in drawn.variables),
         ),
         home=sandbox.view(view),

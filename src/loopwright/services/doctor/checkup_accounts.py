@@ -1,6 +1,5 @@
 """`doctor`: the accounts that the settings name for agents, each with the login that it should have."""
 
-import os
 from pathlib import Path
 
 from loopwright.adapters import registry
@@ -15,12 +14,13 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.engine.money.accounts import drawing
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import invocation_of
+from loopwright.services.homes.caller import environment
 
 
 def accounts(settings: Settings) -> list[Finding]:
     """Look at each account: whether its agent can be given it, its home is there, and its variables are set."""
     try:
-        known = named_accounts(settings, os.environ)
+        known = named_accounts(settings, environment())
     except BadConfig as bad:
         return [Finding(name="accounts", status=Status.FAIL, text=str(bad), fix=bad.hint or "")]
     return [_account(agent, one, settings) for agent, several in known.items() for one in several]
@@ -34,7 +34,7 @@ def _account(agent: str, account: Account, settings: Settings) -> Finding:
         return Finding(name=name, status=Status.FAIL, text=str(wrong), fix=wrong.hint or "")
     parts = []
     if account.home:
-        shown = shorten(Path(account.home), os.environ)
+        shown = shorten(Path(account.home), environment())
         if not Path(account.home).is_dir():
             probe = f"`{to_type('doctor', probe=True, agent=agent, account=account.name)}`"
             return Finding(
@@ -56,4 +56,4 @@ def _variable(agent: str, settings: Settings) -> str:
 def check(agent: str, account: Account, settings: Settings) -> None:
     """Raise, with what to do, where an agent could not be started with an account."""
     invocation = invocation_of(registry.agent(agent), settings)
-    agent_environment(os.environ, drawing(invocation, agent, account))
+    agent_environment(environment(), drawing(invocation, agent, account))

@@ -1,13 +1,13 @@
 """What `doctor` says of pull requests, where a plan of this repository would end in one: remote, host and token."""
 
 import asyncio
-import os
 
 from loopwright.adapters.git import GitRepository
 from loopwright.config.resolve import Settings
 from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.values.errors import LoopwrightError, Refused
 from loopwright.services.doctor.checkup_machine import Finding, Status
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import here
 from loopwright.services.homes.repository_glance import glance_at
 
@@ -27,8 +27,12 @@ def forge(settings: Settings) -> list[Finding]:
         with glance_at(place.root) as repository:
             address = asyncio.run(_address(repository, wanted.remote))
         if address is None:
-            raise Refused(f"there is no git remote {wanted.remote!r}", hint="add it, or set forge.remote")
-        chosen = choose(address, hosts=wanted.hosts, token_file=wanted.token_file, env=os.environ)
+            raise Refused(
+                f"there is no git remote {wanted.remote!r}",
+                code="no_remote",
+                hint="add it, or set forge.remote",
+            )
+        chosen = choose(address, hosts=wanted.hosts, token_file=wanted.token_file, env=environment())
     except LoopwrightError as trouble:
         fix = getattr(trouble, "hint", None) or "see to it, or set finish to leave"
         return [Finding(name="forge", status=Status.FAIL, text=str(trouble), fix=fix)]

@@ -1,6 +1,5 @@
 """What `doctor` looks at on the machine: Python, git, the platform, containment, agents."""
 
-import os
 import platform
 import re
 import shutil
@@ -8,6 +7,7 @@ import sqlite3
 import sys
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
@@ -17,6 +17,7 @@ from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.runner import OLDEST
 from loopwright.config.resolve import Settings
 from loopwright.services.doctor.probes import LOGIN, FoundAgent, ask, probe_agent
+from loopwright.services.homes.caller import environment
 
 _OLDEST_PYTHON: Final = (3, 11)
 _OLDEST_SQLITE: Final = (3, 35)
@@ -109,11 +110,18 @@ def platform_() -> list[Finding]:
     ]
 
 
+def _probed(name: str, settings: Settings) -> FoundAgent:
+    return probe_agent(name, settings, environment())
+
+
 def agents(settings: Settings) -> list[Finding]:
     """Look for every known agent and ask each for its version; only the one in force has to be there."""
     names = registry.known_agents()
     with ThreadPoolExecutor(max_workers=8) as pool:
-        found = list(pool.map(lambda name: probe_agent(name, settings, os.environ), names))
+        # A thread does not inherit the caller's folder and environment by itself.
+        contexts = [copy_context() for _ in names]
+        probes = pool.map(lambda context, name: context.run(_probed, name, settings), contexts, names)
+        found = list(probes)
     findings = [_with_version(_agent(one, settings), one) for one in found]
     chosen = settings.values.agent
     if chosen not in names:
@@ -161,7 +169,7 @@ def _agent(found: FoundAgent, settings: Settings) -> Finding:
             name=name, status=Status.OK, text=f"{text}; for the demo and for tests, it follows a script"
         )
     variables = _KEY_VARIABLES.get(found.name, ())
-    given = [variable for variable in variables if os.environ.get(variable)]
+    given = [variable for variable in variables if environment().get(variable)]
     if given:
         return Finding(name=name, status=Status.OK, text=f"{text}; it will use {given[0]}")
     login = LOGIN.get(found.name)

@@ -1,6 +1,5 @@
 """What `doctor` says of containment: which sandbox runs have here, what it lets them reach, and what is missing."""
 
-import os
 import platform
 from typing import Final
 
@@ -9,6 +8,7 @@ from loopwright.adapters.sandbox.proof import Proof
 from loopwright.app import chosen_sandbox
 from loopwright.config.resolve import Settings
 from loopwright.services.doctor.checkup_machine import Finding, Status
+from loopwright.services.homes.caller import environment
 
 _OPEN: Final = (
     "agents and gates run as you, in private clones with an allow-listed environment, but in no sandbox"
@@ -22,7 +22,7 @@ _NETWORK: Final = {
 
 def containment(settings: Settings) -> list[Finding]:
     """Say which sandbox runs have, after trying it."""
-    chosen = chosen_sandbox(settings, os.environ)
+    chosen = chosen_sandbox(settings, environment())
     more = [_passed_over(chosen, chosen.passed_over)] if chosen.passed_over is not None else []
     if not chosen.proof.holds:
         return [_none(chosen), *more]

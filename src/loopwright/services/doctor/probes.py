@@ -21,6 +21,7 @@ from loopwright.core.values.errors import BadConfig, UserError
 from loopwright.core.values.permissions import Permissions, access_of
 from loopwright.core.values.wording import one_line
 from loopwright.ports import Agent, AgentRequest, Invocation
+from loopwright.services.homes.caller import environment
 
 PROBE_S: Final = 5.0
 """How long a program may take to say something."""
@@ -112,8 +113,8 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
     """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
     given = settings.values.environment
-    handed_over = {name: os.environ[name] for name in given if name in os.environ}
-    secrets = secrets_of(os.environ, handed_over, given)
+    handed_over = {name: environment()[name] for name in given if name in environment()}
+    secrets = secrets_of(environment(), handed_over, given)
     for option, value in settings.policy().agents.get(name, {}).items():
         said = json.dumps(value, ensure_ascii=False, default=str)
         if redacted(said, secrets) != said:
@@ -181,7 +182,7 @@ def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
 def _found(program: str, *, in_shell: bool) -> str | None:
     """Return where a program is; what only the shell or the workspace knows counts as found."""
     expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is no path yet
-    found = shutil.which(expanded)
+    found = shutil.which(expanded, path=environment().get("PATH"))
     if found is not None or os.path.isabs(expanded):  # noqa: PTH117 - as above
         return found
     if "/" in program or (in_shell and _SHELL.search(program)):
@@ -189,7 +190,7 @@ def _found(program: str, *, in_shell: bool) -> str | None:
         return program
     # The shell knows words of its own, such as `cd` and `exec`.
     asked = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", program)
-    return program if in_shell and ask(asked, env=os.environ)[0] else None
+    return program if in_shell and ask(asked, env=environment())[0] else None
 
 
 def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundAgent:

@@ -30,7 +30,7 @@ from loopwright.core.plans.unloadable import Before
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import counted, listed
-from loopwright.engine.intake.submit import to_do
+from loopwright.engine.intake.evaluation import to_do
 from loopwright.engine.processes.process_environment import below
 from loopwright.ports import PlannedWork
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree

@@ -31,6 +31,7 @@ from loopwright.engine.processes.process_environment import CACHES
 from loopwright.engine.processes.sandboxing import Shared, contain_gate
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest, Repository, Tracked
+from loopwright.services.homes.caller import environment
 
 FOLDER: Final = "trials"
 """Below the home, so that the gates are run on the disk that workspaces will be on."""
@@ -72,7 +73,7 @@ class CleanTree:
         self._subfolder = subfolder
         self._scratch = scratch
         cache = HomePaths(root=settings.home).cache()
-        self._sandbox = chosen_sandbox(settings, os.environ, refuse=True).sandbox
+        self._sandbox = chosen_sandbox(settings, environment(), refuse=True).sandbox
         if self._sandbox.level is not Containment.NONE:
             # What runs share is theirs alone; here nobody has run anything yet.
             cache = scratch / "cache"
@@ -84,16 +85,16 @@ class CleanTree:
         values |= {**workspace_env(self.tree), "CI": "true"}
         given = (*settings.values.environment, *settings.values.environment_plain)
         if plan is not None:
-            env = environments(settings, os.environ)(plan, None, values)
+            env = environments(settings, environment())(plan, None, values)
         else:
-            here = with_file(os.environ, settings.values.env_file, settings.values.environment)
+            here = with_file(environment(), settings.values.env_file, settings.values.environment)
             env = agent_environment(here, None, given, values)
         env = own_sources(env, checkout, self.tree)
-        self._env, self._view = home_view(settings, os.environ)(env, None, scratch / "user")
+        self._env, self._view = home_view(settings, environment())(env, None, scratch / "user")
         self._runners = settings.values.test_runners
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
         secret = plan.policy.environment if plan is not None else settings.values.environment
-        self._gate = CommandGate(secrets=secrets_of(os.environ, self._env, secret))
+        self._gate = CommandGate(secrets=secrets_of(environment(), self._env, secret))
 
     async def judge(
         self,
@@ -159,6 +160,7 @@ async def clean_tree(
     except OSError as error:
         raise UserError(
             f"the home {settings.home} cannot be written: {error.strerror}",
+            code="home_not_writable",
             hint="make it writable, or set LOOPWRIGHT_HOME to another folder",
         ) from error
     try:

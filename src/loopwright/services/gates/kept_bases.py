@@ -5,7 +5,6 @@ it later computes the verdict anew, from files whose hashes are checked.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -36,6 +35,7 @@ from loopwright.core.values.ids import Kind
 from loopwright.engine.gates.evaluated_base import KnownBase
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest
+from loopwright.services.homes.caller import environment
 
 FOLDER: Final = "bases"
 _FRESH: Final = timedelta(hours=12)
@@ -123,7 +123,7 @@ class Bases:
             # Somebody else put another one in its place, or let it go: the plan judges its base itself.
             delete(copied)
             return None
-        sandbox = chosen_sandbox(self.settings, os.environ).sandbox
+        sandbox = chosen_sandbox(self.settings, environment()).sandbox
         return KnownBase(
             run_id=run_id,
             tree=kept.tree,
@@ -143,7 +143,7 @@ class Bases:
         asked += [sorted(values.environment), plain(values.user_folder)]
         given = {*values.environment, *values.environment_plain}
         # In another environment the same commands may find other programs.
-        here = with_file(os.environ, values.env_file, values.environment)
+        here = with_file(environment(), values.env_file, values.environment)
         asked += [sorted((name, text) for name, text in here.items() if is_kept(name) or name in given)]
         # So may other versions of them.
         asked += [programs_of(commands, here)]

@@ -5,7 +5,6 @@ Each gate that runs tests is tried once per project and environment, in a clean 
 
 import asyncio
 import json
-import os
 import re
 import shlex
 import shutil
@@ -46,6 +45,7 @@ from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.wording import listed
 from loopwright.engine.processes.process_environment import below
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place
 
 Tell = Callable[[str], None]
@@ -243,9 +243,9 @@ class TreeProbe:
     def _place_of(self, gate: GateCommand) -> Path:
         values, policy = self.settings.values, self.policy
         given = {*values.environment, *values.environment_plain}
-        here = with_file(os.environ, values.env_file, values.environment)
+        here = with_file(environment(), values.env_file, values.environment)
         env = {name: text for name, text in here.items() if is_kept(name) or name in given}
-        programs = [shutil.which(name) for name in programs_of(gate.command)]
+        programs = [shutil.which(name, path=environment().get("PATH")) for name in programs_of(gate.command)]
         asked: list[object] = [
             str(self.place.root),
             self.place.subfolder,

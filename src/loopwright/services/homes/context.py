@@ -5,13 +5,12 @@ import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Any
 
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
 from loopwright.core.values.errors import BadConfig, NotFound, Refused
+from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.repository import repository_around
 
 if TYPE_CHECKING:
@@ -20,10 +19,6 @@ if TYPE_CHECKING:
 
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 """Variables of ours that are no settings."""
-
-
-SettingsFile = Annotated[Path | None, Parameter(name="--settings")]
-"""A file to read the project's settings from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +59,7 @@ def settings_for(
     """Return the settings in force for a command; `loop` is its work source, from the top of the repository."""
     given = {key: value for key, value in (flags or {}).items() if value is not None}
     return load(
-        os.environ,
+        environment(),
         platform=sys.platform,
         flags=given,
         plan=plan,
@@ -81,7 +76,7 @@ def called_as() -> str:
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
 
-    return redacted(" ".join(sys.argv[:3]), secret_values(os.environ))
+    return redacted(" ".join(sys.argv[:3]), secret_values(environment()))
 
 
 def project_text(folder: Path) -> str | None:
@@ -92,7 +87,7 @@ def project_text(folder: Path) -> str | None:
 
 def standing() -> Place | None:
     """Return the repository around the current folder and that folder in it, whether it is a project or not."""
-    folder = Path.cwd()
+    folder = current_folder()
     root = repository_around(folder)
     return Place(root=root, subfolder=_relative(folder, root)) if root else None
 
@@ -103,7 +98,7 @@ def here(plan: Path | None = None) -> Place | None:
     A plan is of one project, wherever it is called from; one that lies in no folder of this repository is of the
     project that the user stands in.
     """
-    folder = Path.cwd()
+    folder = current_folder()
     root = repository_around(folder)
     if root is None:
         return None
@@ -117,6 +112,7 @@ def here(plan: Path | None = None) -> Place | None:
     if mine.subfolder and not file.is_relative_to(root / mine.subfolder):
         raise Refused(
             f"{file.relative_to(root)} is not in {mine.subfolder}, which is a project of its own",
+            code="other_project",
             hint=f"run it from the top of the repository, or put it into {mine.subfolder} if it is for that",
         )
     return _project(around, root)
@@ -161,7 +157,9 @@ def given_settings(file: Path) -> ProjectSettings:
         return ProjectSettings(text=file.read_text(encoding="utf-8"), file=str(file), given=True)
     except (OSError, UnicodeDecodeError) as broken:
         raise BadConfig(
-            f"{file} cannot be read: {broken}", hint="name a file in the form of loopwright.toml"
+            f"{file} cannot be read: {broken}",
+            code="settings_unreadable",
+            hint="name a file in the form of loopwright.toml",
         ) from broken
 
 
@@ -222,9 +220,11 @@ def open_existing(settings: Settings) -> "Home":
         and not any(settings.home.glob(f"{file.name}.backup-*"))
     ):
         raise NotFound(
-            "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
+            "nothing has run here yet",
+            code="no_home",
+            hint="`loopwright run plan.yaml`, or `loopwright demo` to see it",
         )
-    return open_home(settings, os.environ, create=False)
+    return open_home(settings, environment(), create=False)
 
 
 def actor() -> str:

@@ -14,4 +14,6 @@ def write_whole(path: Path, text: str, *, hint: str) -> None:
         draft.replace(path)
     except OSError as error:
         draft.unlink(missing_ok=True)
-        raise UserError(f"{path} cannot be written: {error.strerror}", hint=hint) from error
+        raise UserError(
+            f"{path} cannot be written: {error.strerror}", code="file_not_written", hint=hint
+        ) from error

@@ -1,6 +1,5 @@
 """Opening a home only to look at it: quickly, without a worker's parts, and without changing anything."""
 
-import os
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
@@ -23,6 +22,7 @@ from loopwright.engine.views.overview import PlanSummary
 from loopwright.engine.views.targets import obvious_target, resolve_target
 from loopwright.engine.views.views import PlanView, live_workers
 from loopwright.ports import Tx
+from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.repository import checkouts, repository_around
 
 if TYPE_CHECKING:
@@ -130,10 +130,12 @@ def glancing() -> Iterator["Look[Glimpse] | Look[SqlStore]"]:
 
 
 def _present_home() -> tuple[Path, str | None]:
-    root, database = whereabouts(os.environ, sys.platform)
+    root, database = whereabouts(environment(), sys.platform)
     if not database and not (root / DATABASE).exists() and not any(root.glob(f"{DATABASE}.backup-*")):
         raise NotFound(
-            "nothing has run here yet", hint="`loopwright run plan.yaml`, or `loopwright demo` to see it"
+            "nothing has run here yet",
+            code="no_home",
+            hint="`loopwright run plan.yaml`, or `loopwright demo` to see it",
         )
     return root, database
 
@@ -188,7 +190,7 @@ def _plain(env: Mapping[str, str]) -> tuple[str, str] | None:
 def project_here() -> tuple[str, ...] | None:
     """Return the checkouts of the repository around the current folder, that one first."""
     # Not by `context.here`: that module loads every setting.
-    root = repository_around(Path.cwd())
+    root = repository_around(current_folder())
     return tuple(map(str, checkouts(root))) if root else None
 
 
@@ -236,6 +238,7 @@ def nothing_named(verb: str) -> NotFound:
     """Say that no plan is meant by itself outside of every repository: the newest of all could be anyone's."""
     return NotFound(
         "this folder is in no git repository, so no plan is meant by itself",
+        code="plan_not_named",
         hint=f"`{to_type(verb, 'PLAN')}`; `loopwright status --all` lists the plans",
     )
 
@@ -245,7 +248,7 @@ def find_plan(tx: Tx, text: str | None) -> Plan:
     if text is None:
         plan = newest_plan(tx)
         if plan is None:
-            raise NotFound("there is no plan yet", hint="`loopwright run plan.yaml`")
+            raise NotFound("there is no plan yet", code="no_plan", hint="`loopwright run plan.yaml`")
         return plan
     row = find_target(tx, text)
     if isinstance(row, Plan):

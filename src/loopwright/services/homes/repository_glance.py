@@ -7,6 +7,7 @@ from tempfile import TemporaryDirectory
 
 from loopwright.adapters.git import GitRepository
 from loopwright.core.values.errors import NotARepository
+from loopwright.services.homes.caller import current_folder
 from loopwright.services.homes.context import Place, here, standing
 
 
@@ -23,7 +24,8 @@ def needed_folder() -> Place:
 def _needed(place: Place | None) -> Place:
     if place is None:
         raise NotARepository(
-            f"{Path.cwd()} is not in a git repository",
+            f"{current_folder()} is not in a git repository",
+            code="not_a_repository",
             hint="change into your project, or `git init` and commit something first",
         )
     return place

@@ -9,21 +9,20 @@ import sys
 from dataclasses import dataclass, replace
 
 from loopwright.adapters.machine.host import new_id
-from loopwright.app import Home, repositories
-from loopwright.cli.commands.decide.control import ask as order
-from loopwright.cli.foreground import Foreground
-from loopwright.cli.screens.follow import Display
-from loopwright.cli.shell.exits import ExitCode
+from loopwright.app import repositories
 from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.policy import Answering, GateCommand, Policy, ReviewPolicy
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, submit
 from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.services.control.sending import send
+from loopwright.services.driving.driver import Drive, Rested
+from loopwright.services.driving.submitters import submit_again, submitting, with_environment
 from loopwright.services.homes.context import Place, actor
+from loopwright.services.homes.session import Session
 from loopwright.services.plans.unusable_answers import found_wrong
-from loopwright.services.runs.cost_check import check_costs
-from loopwright.services.runs.submitters import submit_again, submitting, with_environment
+from loopwright.services.preflight.cost_check import check_costs
 
 TRIES = 2
 """The first, and one more with the located errors of the first."""
@@ -67,7 +66,8 @@ class Answered:
     plan_id: str
     text: str | None
     """The answer; None when there is none that could be used."""
-    code: int
+    rested: Rested
+    """How the plan that asked for it ended."""
     problems: tuple[str, ...] = ()
     """What the check found in the last answer, where there is none that could be used."""
 
@@ -79,9 +79,7 @@ def who(settings: Settings, agent: str | None, model: str | None, *, fallback: b
     return Who(agent=name, model=model or (works.model if name == works.agent else None), fallback=fallback)
 
 
-async def ask(
-    home: Home, settings: Settings, place: Place, base: Base, asked: Asked, by: Who, *, quiet: bool
-) -> Answered:
+async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, drive: Drive) -> Answered:
     """Have it answered, or take the answer that there is."""
     submission = Submission(
         root=place.root,
@@ -90,45 +88,38 @@ async def ask(
         source_path=asked.source,
         work=_work(asked),
         base=base,
-        policy=_policy(settings.policy(), asked, by),
+        policy=_policy(at.settings.policy(), asked, by),
         gates=(),
         actor=actor(),
         new=asked.new,
     )
     (task,) = submission.work.tasks
-    check_costs(settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))
-    with submitting(home) as submitter:
-        plan_id, code = await _worked_on(
-            home, settings, with_environment(home, submission, submitter), submitter, quiet=quiet
-        )
-    plan = await home.store.read(lambda tx: tx.get(Plan, plan_id))
+    check_costs(at.settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))
+    store = at.home.store
+    with submitting(at.home) as submitter:
+        rested = await _worked_on(at, with_environment(at.home, submission, submitter), submitter, drive)
+    plan = await store.read(lambda tx: tx.get(Plan, rested.plan_id))
     if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
-        wrong = await home.store.read(lambda tx: found_wrong(tx, plan_id))
-        ended = int(code) or int(ExitCode.NOT_VERIFIED)
-        return Answered(plan_id=plan_id, text=None, code=ended, problems=wrong)
-    project = await home.store.read(lambda tx: tx.get(Project, plan.project_id))
+        wrong = await store.read(lambda tx: found_wrong(tx, rested.plan_id))
+        return Answered(plan_id=rested.plan_id, text=None, rested=rested, problems=wrong)
+    project = await store.read(lambda tx: tx.get(Project, plan.project_id))
     assert project is not None, "a plan has a project"
     file = f"{place.subfolder}/{asked.answering.file}".lstrip("/")
-    text = await repositories(home)(project).file_at(plan.result_sha, file)
-    return Answered(plan_id=plan_id, text=text, code=int(ExitCode.VERIFIED))
+    text = await repositories(at.home)(project).file_at(plan.result_sha, file)
+    return Answered(plan_id=rested.plan_id, text=text, rested=rested)
 
 
-async def _worked_on(
-    home: Home, settings: Settings, submission: Submission, submitter: str, *, quiet: bool
-) -> tuple[str, ExitCode]:
-    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, submission))
+async def _worked_on(at: Session, submission: Submission, submitter: str, drive: Drive) -> Rested:
+    store = at.home.store
+    submitted = await store.transact("submit", lambda tx: submit(tx, new_id, submission))
     if not submitted.created and submitted.plan.status in _OF_NO_USE:
         anew = replace(submission, new=True)
-        submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, anew))
+        submitted = await store.transact("submit", lambda tx: submit(tx, new_id, anew))
     elif submitted.plan.status not in ENDED_PLAN:
-        await submit_again(home, submitted.plan, submission)
+        await submit_again(at.home, submitted.plan, submission)
         if submitted.loop.state is not LoopState.RUNNING:
-            await order(home, "resume", submitted.plan.id, {})
-    display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
-    foreground = Foreground(
-        home, settings, submitted.plan, actor=submission.actor, display=display, submitter=submitter
-    )
-    return submitted.plan.id, await foreground.run()
+            await send(at, "resume", submitted.plan.id, {})
+    return await drive(at, submitted.plan, submitter)
 
 
 def _work(asked: Asked) -> PlannedWork:

@@ -1,9 +1,7 @@
 """Having a plan looked at by an agent before anything of it runs, where the settings ask for that."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from loopwright.app import Home
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.plan_evaluators import (
     CHECK,
@@ -18,12 +16,14 @@ from loopwright.core.plans.plan_evaluators import (
 )
 from loopwright.core.rows.model import Role
 from loopwright.core.values.policy import Answering
-from loopwright.engine.intake.submit import Submission
+from loopwright.engine.intake.evaluation import Evaluation
 from loopwright.ports import Base, PlannedWork
 from loopwright.prompts import packaged
+from loopwright.services.driving.driver import Drive
 from loopwright.services.homes.context import Place
+from loopwright.services.homes.session import Session
 from loopwright.services.plans.agent_answers import Asked, ask, who
-from loopwright.services.runs.preflight import check_named
+from loopwright.services.preflight.checks import check_named
 
 
 def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
@@ -41,17 +41,10 @@ def check_evaluator(settings: Settings) -> None:
 
 
 async def judged(
-    home: Home,
-    settings: Settings,
-    place: Place,
-    base: Base,
-    work: PlannedWork,
-    *,
-    name: str,
-    goal: str = "",
-    quiet: bool,
+    at: Session, place: Place, base: Base, work: PlannedWork, drive: Drive, *, name: str, goal: str = ""
 ) -> Judgement | None:
-    """Have a plan judged, or take the judgement that there is of this very plan; None when it came to nothing."""
+    """Have an agent evaluate a plan, or take its judgement of exactly this plan; None if no answer could be used."""
+    settings = at.settings
     evaluator = settings.values.evaluator
     by = who(settings, evaluator.agent, evaluator.model, fallback=False)
     gates = work.gates if work.gates is not None else settings.gates
@@ -66,7 +59,7 @@ async def judged(
         arguments=("loopwright.services.plans.evaluation_check",),
         source=f"evaluation:{Path(name).stem}-{work.sha256[:12]}",
     )
-    answered = await ask(home, settings, place, base, asked, by, quiet=quiet)
+    answered = await ask(at, place, base, asked, by, drive)
     found = read_findings(answered.text or "", [task.key for task in work.tasks])
     if isinstance(found, str):
         return None
@@ -77,18 +70,13 @@ async def judged(
 
 
 async def evaluated(
-    home: Home, settings: Settings, place: Place, asked: Submission, *, quiet: bool
-) -> Submission:
-    """Return a submission with what an agent says of its plan, if one has to look at it.
+    at: Session, place: Place, base: Base, work: PlannedWork, known: Evaluation, drive: Drive, *, name: str
+) -> Evaluation:
+    """Complete an evaluation with an agent's judgement, if the settings ask for one; raise if the plan may not run.
 
-    With a person's reason to run it whatever anybody says, nobody is asked.
+    With a person's reason to run the plan, no agent is asked.
     """
-    why = wanted(settings, asked.work)
-    if not why:
-        return asked
-    if asked.despite:
-        return replace(asked, wanted=why)
-    judgement = await judged(
-        home, settings, place, asked.base, asked.work, name=asked.source_path, quiet=quiet
-    )
-    return replace(asked, wanted=why, judgement=judgement)
+    why = wanted(at.settings, work)
+    if not why or known.despite:
+        return known.with_judgement(why, None)
+    return known.with_judgement(why, await judged(at, place, base, work, drive, name=name))

@@ -21,6 +21,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import TaskState
 from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import PlannedWork, Store, Tx
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place
 
 
@@ -46,7 +47,7 @@ async def seen_around(
         files=files,
         makefile=await _text(repository, sha, place, makefile) if makefile else None,
         lies_about=lambda name: (place.root / place.subfolder / name).is_file(),
-        has_program=cache(lambda name: shutil.which(name) is not None),
+        has_program=cache(lambda name: shutil.which(name, path=environment().get("PATH")) is not None),
         brings=bool(policy.dependencies or policy.setup or policy.copy_files),
         elsewhere=settings.values.database is not None,
         failed_before=failed,

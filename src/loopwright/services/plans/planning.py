@@ -1,10 +1,9 @@
-"""`plan "goal"`: let an agent answer with the plan, and have it judged, before anything of it runs."""
+"""Let an agent write the plan for a goal, and have the plan evaluated, before anything of it runs."""
 
-import asyncio
 import math
 import os
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,6 @@ from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.adapters.sources.spec.planner_answer import as_written, planner_schema
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
-from loopwright.app import open_home
-from loopwright.cli.commands.inspect.inspect import project_packet
-from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.inspection_packets import in_markdown
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
@@ -43,17 +38,20 @@ from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
 from loopwright.ports import Tx
 from loopwright.prompts import packaged
+from loopwright.services.driving.driver import Drive, Rested, drive, unheard
 from loopwright.services.gates.tree_probe import check_tree
+from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.context import Place, settings_for
 from loopwright.services.homes.file_writing import write_whole
-from loopwright.services.homes.log import log_to
+from loopwright.services.homes.opening import opened
 from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.inspection.packets import project_packet
 from loopwright.services.plans.agent_answers import Answered, Asked, ask, who
 from loopwright.services.plans.evaluator import check_evaluator, judged, wanted
 from loopwright.services.plans.prompt_check import check_prompts
 from loopwright.services.plans.spec_check import GATES
-from loopwright.services.runs.preflight import check_accounts, check_named, check_sandbox, who_works
-from loopwright.services.runs.run_inputs import project_settings
+from loopwright.services.preflight.checks import check_accounts, check_named, check_sandbox, who_works
+from loopwright.services.preflight.run_inputs import project_settings
 
 _COMPARED = 50
 """How many earlier plans an estimate looks at."""
@@ -69,63 +67,67 @@ class Planned:
     """Where the plan lies; None when none could be made."""
     judgement: Judgement | None = None
     """What an evaluator said of it; None when nobody was asked, or came to nothing."""
-    code: int
+    rested: Rested | None = None
+    """How the planner's own plan ended; None when the plan file was there before."""
     problems: tuple[str, ...] = ()
     """What is wrong with the last answer, when no plan could be made of any."""
 
+    @property
+    def is_objected_to(self) -> bool:
+        """Whether an evaluator says that it must not run."""
+        return self.judgement is not None and bool(self.judgement.blocking)
 
-def plan_goal(
-    goal: str,
-    *,
-    out: Path | None,
-    flags: dict[str, Any],
-    own: bool,
-    packet: str | None = None,
-    force: bool,
-    quiet: bool,
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GoalRequest:
+    """A goal that a plan is wanted for."""
+
+    goal: str
+    out: Path | None = None
+    """Where to put the plan; None for the folder `plans`, by the first words of the goal."""
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Settings by their keys, above those of the project."""
+    own: bool = True
+    """Whether `agent` and `model` among the flags are the planner's. Else they are those of the work, and a plan that
+    was made for this goal before is taken as it is."""
+    packet: str | None = None
+    """A packet that there is, to plan from."""
+    force: bool = False
+    """Plan again, and replace the file that is there."""
+
+
+async def plan_goal(
+    request: GoalRequest, *, tell: Callable[[str], None] = unheard, drive: Drive = drive
 ) -> Planned:
-    """Have a plan made for a goal; it is put where a person can read and edit it.
-
-    `own` says whether agent and model among the flags are meant for the planner, or for who works: who only wants the
-    goal to be done goes on with the plan that was made for it before. `packet` names one that there is and that it is
-    to plan from.
-    """
-    return asyncio.run(_plan(goal, packet, out=out, flags=flags, own=own, force=force, quiet=quiet))
-
-
-async def _plan(
-    goal: str,
-    given: str | None,
-    *,
-    out: Path | None,
-    flags: dict[str, Any],
-    own: bool,
-    force: bool,
-    quiet: bool,
-) -> Planned:
+    """Have a plan made for a goal; it is put where a person can read and edit it."""
+    flags, own = request.flags, request.own
     place = needed_place()
     with glance_at(place.root) as repository:
         base = await repository.base()
         found = await project_settings(repository, base.sha, place)
     settings = settings_for(flags=flags, project_text=found.text)
-    secrets = secret_values(os.environ, settings.values.environment)
+    secrets = secret_values(environment(), settings.values.environment)
     # It becomes a title, a prompt and the name of a file.
-    goal = redacted(goal, secrets)
-    target = out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
-    if target.exists() and not force:
+    goal = redacted(request.goal, secrets)
+    target = request.out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
+    if target.exists() and not request.force:
         before = None if own else await _planned_before(settings, place, goal)
         if before is not None:
-            return Planned(plan_id=before.id, packet_id="", path=target, code=int(ExitCode.VERIFIED))
-        raise Refused(f"{os.path.relpath(target)} exists already", hint=_for_existing(goal, target, own=own))
-    more = _given(place, given) if given else ""
+            return Planned(plan_id=before.id, packet_id="", path=target)
+        raise Refused(
+            f"{os.path.relpath(target, current_folder())} exists already",
+            code="file_exists",
+            hint=_for_existing(goal, target, own=own),
+        )
+    more = _given(place, request.packet) if request.packet else ""
     packet = await project_packet(goal, place)
     text = in_markdown(packet)
     files = ProjectStateFiles()
     files.put(place.root, "packets", packet.packet_id, document(packet))
     files.put_text(place.root, "packets", f"{packet.packet_id}.md", text)
     set_, planner = settings.values, settings.values.planner
-    named = set_.agent if own and flags["agent"] else planner.agent
-    by = who(settings, named, set_.model if own and flags["model"] else planner.model, fallback=True)
+    named = set_.agent if own and flags.get("agent") else planner.agent
+    by = who(settings, named, set_.model if own and flags.get("model") else planner.model, fallback=True)
     check_named(
         settings, "planner.agent" if named == planner.agent and named else "agent", by.agent, by.model
     )
@@ -133,26 +135,21 @@ async def _plan(
     check_accounts(settings, who_works(settings, by.agent))
     check_sandbox(settings)
     with glance_at(place.root) as repository:
-        tell = (lambda _: None) if quiet else console().print
         await check_prompts(repository, base.sha, place)
         await check_tree(repository, base.sha, place, settings, tell)
-    home = open_home(settings, os.environ)
-    log_to(home.root)
-    try:
-        asked = _asked(goal, f"{text}\n{more}", gates=not settings.gates, new=force)
+    async with opened(settings) as at:
+        asked = _asked(goal, f"{text}\n{more}", gates=not settings.gates, new=request.force)
 
         async def plan(asked: Asked) -> Answered:
-            return await ask(home, settings, place, base, asked, by, quiet=quiet)
+            return await ask(at, place, base, asked, by, drive)
 
         async def judge(text: str) -> Judgement | None:
             work = YamlSource().parse({target.name: text.encode()}, target.name)
             if not wanted(settings, work):
                 return None
-            return await judged(home, settings, place, base, work, name=target.name, goal=goal, quiet=quiet)
+            return await judged(at, place, base, work, drive, name=target.name, goal=goal)
 
         made = await _made(asked, plan, judge)
-    finally:
-        await home.store.close()
     if made.text is not None:
         target.parent.mkdir(parents=True, exist_ok=True)
         # An agent wrote it, and what is planned becomes rows.
@@ -164,25 +161,22 @@ async def _plan(
         path=target if made.text is not None else None,
         judgement=made.judgement,
         problems=made.answered.problems,
-        code=int(ExitCode.NOT_VERIFIED) if made.is_objected_to else made.answered.code,
+        rested=made.answered.rested,
     )
 
 
 async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan | None:
     """Return what planned for exactly this goal in this project; goals that begin alike have the same file."""
-    if not _has_home(settings):
+    if not has_home(settings):
         return None
-    home = open_home(settings, os.environ)
-    try:
-        source = source_of(goal)
-        return await home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
-    finally:
-        await home.store.close()
+    source = source_of(goal)
+    async with opened(settings) as at:
+        return await at.home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
 
 
 def _for_existing(goal: str, target: Path, *, own: bool) -> str:
     """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
-    run = f"`{to_type('run', os.path.relpath(target))}` runs it as it is"
+    run = f"`{to_type('run', os.path.relpath(target, current_folder()))}` runs it as it is"
     if own:
         return f"{run}; choose another name with --out, or replace it with --force"
     return f"{run}; `{to_type('plan', goal, force=True)}` makes it anew"
@@ -195,6 +189,7 @@ def _given(place: Place, name: str) -> str:
     if len(found) != 1:
         raise NotFound(
             f"{'several packets begin' if found else 'no packet begins'} with {name!r}",
+            code="packet_not_found",
             hint="`loopwright inspect` makes one and prints its id",
         )
     return found[0].read_text(encoding="utf-8")
@@ -251,25 +246,22 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
     )
 
 
-def _has_home(settings: Settings) -> bool:
-    """Say whether there are rows to look at; to look must not make a home."""
+def has_home(settings: Settings) -> bool:
+    """Return whether there are rows to look at; to look must not make a home."""
     return bool(settings.values.database) or (settings.home / "loopwright.db").exists()
 
 
-def estimate(settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int) -> str:
+async def estimate(
+    settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int
+) -> str:
     """Say what a plan will probably take, from what the project's plans took before.
 
     `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
     """
-
-    async def look() -> list[Any]:
-        home = open_home(settings, os.environ)
-        try:
-            return await home.store.read(lambda tx: _before(tx, project))
-        finally:
-            await home.store.close()
-
-    found = asyncio.run(look()) if _has_home(settings) else []
+    found: list[Any] = []
+    if has_home(settings):
+        async with opened(settings) as at:
+            found = await at.home.store.read(lambda tx: _before(tx, project))
     whole = together(found)
     at_once = f"{side_by_side} side by side"
     if not whole.completed:

@@ -31,12 +31,14 @@ async def check_prompts(repository: GitRepository, sha: str, place: Place) -> No
             wrong.append(problem)
     if wrong:
         hints = dict.fromkeys(one.hint for one in wrong if one.hint)
-        raise BadConfig("\n".join(map(str, wrong)), hint="; ".join(hints))
+        raise BadConfig("\n".join(map(str, wrong)), code="prompt_template_wrong", hint="; ".join(hints))
 
 
 def _unknown(path: str) -> BadConfig:
     guess = did_you_mean(path.rpartition("/")[2].removesuffix(".md"), ROLES)
     files = ", ".join(f"{role}.md" for role in ROLES)
     return BadConfig(
-        f"{path}: no agent reads this file{guess}", hint=f"rename or delete it; the templates are {files}"
+        f"{path}: no agent reads this file{guess}",
+        code="prompt_template_unknown",
+        hint=f"rename or delete it; the templates are {files}",
     )

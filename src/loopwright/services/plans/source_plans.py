@@ -1,17 +1,17 @@
 """The plans that a source became, as the home knows them."""
 
-import os
 import sys
 from collections.abc import Sequence
 
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.ports import Tx
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 
 
 def is_home() -> bool:
     """Say whether there is a home: without one nothing has run here yet."""
-    root, database = whereabouts(os.environ, sys.platform)
+    root, database = whereabouts(environment(), sys.platform)
     return bool(database) or (root / DATABASE).exists()
 
 

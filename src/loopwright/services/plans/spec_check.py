@@ -12,7 +12,7 @@ from loopwright.core.plans.planning import FENCE
 from loopwright.core.values.display_text import drawable
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.wording import listed
-from loopwright.engine.intake.submit import evaluate
+from loopwright.engine.intake.evaluation import evaluate
 from loopwright.ports import PlannedWork
 
 GATES: Final = "--gates"

@@ -1,13 +1,7 @@
 """Why an answer could not be used: what its check found, where a person can read it at once."""
 
-from rich.console import Console
-from rich.markup import escape
-
 from loopwright.core.rows.model import Attempt, VerdictRecord
-from loopwright.core.values.wording import one_line
 from loopwright.ports import Tx
-
-_SHOWN = 3
 
 
 def found_wrong(tx: Tx, plan_id: str) -> tuple[str, ...]:
@@ -18,13 +12,3 @@ def found_wrong(tx: Tx, plan_id: str) -> tuple[str, ...]:
         if bad:
             return tuple(line.strip() for line in bad[0].tail.splitlines() if line.strip())
     return ()
-
-
-def print_wrong(out: Console, problems: tuple[str, ...]) -> None:
-    """Print the first of them."""
-    if problems:
-        out.print("the last answer cannot be used:")
-    for one in problems[:_SHOWN]:
-        out.print(f"  {escape(one_line(one, 400))}")
-    if len(problems) > _SHOWN:
-        out.print(f"  and {len(problems) - _SHOWN} more")

@@ -1,7 +1,6 @@
 """Looking again at everything that a receipt tells of: git, recordings, the chain of events, rows, the script."""
 
 import json
-import os
 import sys
 import tempfile
 from dataclasses import replace
@@ -13,6 +12,7 @@ from loopwright.adapters.home.receipts import gather_facts, plan_events
 from loopwright.core.receipts.receipt_script import check_script
 from loopwright.core.receipts.receipts import EventFacts, Facts, render
 from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import look_settings, open_existing
 from loopwright.services.homes.read_only_home import find_plan, looking, whereabouts
 from loopwright.services.receipts.files import EVIDENCE, frozen_beside, script_beside
@@ -27,7 +27,7 @@ async def present_receipt(plan: str | None) -> dict[str, Any]:
     home = open_existing(settings)
     try:
         row = await home.store.read(lambda tx: find_plan(tx, plan))
-        world = make_world(home, settings, os.environ, slots=1)
+        world = make_world(home, settings, environment(), slots=1)
         return await plan_receipt(world, row.id)
     finally:
         await home.store.close()
@@ -45,7 +45,7 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
             )
         except NotARepository as outside:
             hint = "say where the result is: --repository PATH"
-            raise NotARepository(str(outside), hint=hint) from outside
+            raise NotARepository(str(outside), code="not_a_repository", hint=hint) from outside
     script = script_beside(file)
     if script is not None:
         expected = check_script(receipt, file.read_text(encoding="utf-8"), name=file.with_suffix(".sh").name)
@@ -79,7 +79,7 @@ def _events(receipt: Any) -> EventFacts | None:
 def _run_files(receipt: Any) -> Path | None:
     """Return the folder with the run files, when this is the machine where the plan ran."""
     try:
-        folder = whereabouts(os.environ, sys.platform)[0] / "runs"
+        folder = whereabouts(environment(), sys.platform)[0] / "runs"
     except LoopwrightError:
         return None
     runs = receipt.get("runs") if isinstance(receipt, dict) else None

@@ -9,7 +9,7 @@ from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.home.receipts import read_evidence
 from loopwright.core.receipts.receipt_script import check_script
 from loopwright.core.receipts.receipts import recorded, render
-from loopwright.core.values.errors import UserError
+from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.services.homes.file_writing import write_whole
 
@@ -25,13 +25,15 @@ def read_receipt(path: Path) -> Any:
         with path.open("rb") as file:
             data = file.read(_LARGEST + 1)
     except OSError as error:
-        raise UserError(f"{path} cannot be read: {error.strerror}", hint=hint) from error
+        raise UserError(
+            f"{path} cannot be read: {error.strerror}", code="receipt_unreadable", hint=hint
+        ) from error
     if len(data) > _LARGEST:
-        raise UserError(f"{path} is too large for a receipt", hint=hint)
+        raise UserError(f"{path} is too large for a receipt", code="receipt_too_large", hint=hint)
     try:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{path} is not JSON: {error}", hint=hint) from error
+        raise UserError(f"{path} is not JSON: {error}", code="not_a_receipt", hint=hint) from error
 
 
 def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
@@ -42,11 +44,15 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str,
     try:
         folder.mkdir(parents=True)
     except FileExistsError as error:
-        raise UserError(
-            f"{folder} is there already", hint="give a folder that does not exist yet: nothing is overwritten"
+        raise Refused(
+            f"{folder} is there already",
+            code="file_exists",
+            hint="give a folder that does not exist yet: nothing is overwritten",
         ) from error
     except OSError as error:
-        raise UserError(f"{folder} cannot be made: {error.strerror}", hint=_ELSEWHERE) from error
+        raise UserError(
+            f"{folder} cannot be made: {error.strerror}", code="folder_not_created", hint=_ELSEWHERE
+        ) from error
     missing = []
     for one in recorded(receipt):
         if not one.of_gate:

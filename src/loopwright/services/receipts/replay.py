@@ -82,6 +82,7 @@ def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list
         if plan["result_sha"] is None or found is None:
             raise UserError(
                 "this receipt has no verdict on a result: there is nothing to run again",
+                code="receipt_without_verdict",
                 hint="name a task that landed: --task KEY",
             )
         return [
@@ -237,6 +238,7 @@ def _landed(
     if task["landed_sha"] is None or found is None:
         raise UserError(
             f"task {key!r} has no verdict on a tree that landed",
+            code="receipt_without_verdict",
             hint="name a task that landed, or leave --task out",
         )
     return _judged(
@@ -254,7 +256,9 @@ def _task(receipt: Mapping[str, Any], key: str) -> Mapping[str, Any]:
     task: Mapping[str, Any] | None = next((one for one in receipt["tasks"] if one["key"] == key), None)
     if task is None:
         known = ", ".join(one["key"] for one in receipt["tasks"])
-        raise UserError(f"the receipt has no task {key!r}", hint=f"it has: {known}")
+        raise UserError(
+            f"the receipt has no task {key!r}", code="task_not_in_receipt", hint=f"it has: {known}"
+        )
     return task
 
 

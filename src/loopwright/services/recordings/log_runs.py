@@ -165,12 +165,19 @@ def nothing(tx: Tx, wish: Wish) -> NotFound:
     what = f" {wish.role}" if wish.role else ""
     if isinstance(row, Run):
         if row.started_at is None:
-            return NotFound(f"{row.id} has not started yet", hint="--follow waits for it")
-        return NotFound(f"{row.id} is no{what} run but {NAMES[row.role]}", hint="leave out --role")
+            return NotFound(
+                f"{row.id} has not started yet", code="run_not_started", hint="--follow waits for it"
+            )
+        return NotFound(
+            f"{row.id} is no{what} run but {NAMES[row.role]}",
+            code="run_of_another_role",
+            hint="leave out --role",
+        )
     if isinstance(row, Plan):
         keys = [task.key for task in tx.find(Task, plan_id=row.id, order_by=("position",), limit=5)]
         return NotFound(
             f"the plan {row.title!r} has not been verified yet, so its gate printed nothing",
+            code="no_output",
             hint=f"name a task: {', '.join(keys)}",
         )
     tried = {run.attempt_id: run for run in tx.find(Run, task_id=row.id) if run.started_at is not None}
@@ -178,17 +185,23 @@ def nothing(tx: Tx, wish: Wish) -> NotFound:
     if wish.attempt is not None and wish.attempt not in numbers:
         return NotFound(
             f"there is no attempt {wish.attempt} at {row.key}",
+            code="attempt_not_found",
             hint=f"there are: {', '.join(map(str, numbers)) or 'none yet'}",
         )
     if wish.role in ("verify", "evaluation"):
         return NotFound(
-            "a task has no verification: the plan has", hint=f"loopwright logs {short_id(row.plan_id)}"
+            "a task has no verification: the plan has",
+            code="no_output",
+            hint=f"loopwright logs {short_id(row.plan_id)}",
         )
     if wish.role == "gate" and numbers:
         return NotFound(
             f"no gate ran in this attempt at {row.key}: it did not get so far, or exactly this tree was judged before",
+            code="no_output",
             hint=f"--attempt picks another: {', '.join(map(str, numbers))}",
         )
     return NotFound(
-        f"there is no{what} output of {row.key} yet", hint="--follow waits for it, --attempt picks another"
+        f"there is no{what} output of {row.key} yet",
+        code="no_output",
+        hint="--follow waits for it, --attempt picks another",
     )

@@ -1,4 +1,4 @@
-"""Everything before a plan runs: preflight, its last plan, its costs, its submission.
+"""Prepare a run and submit it: its last plan, unknown work, its evaluation, its submission.
 
-Not here: evaluating or writing a plan (`services.plans`), and doing the work (`engine`).
+Not here: single checks (`services.preflight`), driving the plan (`services.driving`), the work itself (`engine`).
 """

@@ -5,11 +5,6 @@ from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Final
 
-from rich.markup import escape
-
-from loopwright.cli.screens.plan_table import news_lines
-from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console, print_json
 from loopwright.config.groups import ROUND_FLAGS
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.rows.model import Plan
@@ -18,9 +13,6 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, listed, money
-from loopwright.engine.intake.submit import Submission
-from loopwright.engine.rows.writeback_debts import SourceNews
-from loopwright.ports import Mark
 
 _TYPED: Final[Mapping[str, str]] = {"wait_for_limits": "--no-wait", **ROUND_FLAGS}
 """Flags that are typed under another name than their setting's."""
@@ -52,9 +44,11 @@ def idle_flags(
     """Return the flags that were given but differ from what an unfinished plan began with."""
     found: list[Idle] = []
     for key, value in flags.items():
+        if value is None or not hasattr(plan.policy, key.partition(".")[0]):
+            continue  # not given, or nothing that a plan keeps
         field = attrgetter(key)
         kept = field(plan.policy)
-        if value is not None and field(wanted) != kept:
+        if field(wanted) != kept:
             found.append(Idle(flag=flag_of(key), kept=_words(key, kept), harmless=key in _HARMLESS))
     if base_sha is not None and base_sha != plan.base_sha:
         kept = f"{plan.base_ref} ({plan.base_sha[:7]})"
@@ -82,6 +76,7 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
         raise Refused(
             f"this plan is unfinished and keeps its settings, so {counted(len(wrong), 'flag')} would change "
             f"nothing: {kept}",
+            code="flags_without_effect",
             hint="; or ".join(ways),
         )
     return tuple(f"{one.flag} changes nothing now: the plan began with {one.kept}" for one in idle)
@@ -106,21 +101,3 @@ def for_finished(
     if flags.get("finish") and not cancelled:
         told += f" `{to_type('accept', finish=flags['finish'])}` takes its work over."
     return told
-
-
-def print_nothing_left(asked: Submission, *, as_json: bool) -> ExitCode:
-    """Say that every item of a source is settled, so that no plan is made of it."""
-    marks = [task.mark for task in asked.work.tasks]
-    done, skipped = marks.count(Mark.DONE), marks.count(Mark.SKIPPED)
-    code = ExitCode.UNFINISHED if asked.work.open_ends else ExitCode.VERIFIED
-    if as_json:
-        found = {"nothing_to_do": True, "done": done, "skipped": skipped, "open_ends": asked.work.open_ends}
-        print_json({"plan": None, **found, "exit_code": int(code)})
-        return code
-    told = f"{counted(done, 'item')} done" + (f", {skipped} skipped" if skipped else "")
-    console().print(
-        f"Nothing is left to do in {escape(asked.source_path)}: {told}. What you set open again there is done again."
-    )
-    for line in news_lines(SourceNews(source=asked.source_path, open_ends=asked.work.open_ends)):
-        console().print(escape(line))
-    return code

@@ -13,7 +13,8 @@ from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
 from loopwright.core.values.wording import counted, listed
-from loopwright.engine.intake.submit import Submission, last_plan, to_do
+from loopwright.engine.intake.evaluation import to_do
+from loopwright.engine.intake.submit import Submission, last_plan
 from loopwright.engine.plans.state_export import is_exported
 from loopwright.engine.rows.source_marks import marks_of
 from loopwright.engine.rows.writeback_debts import DebtView, debt_view, is_asked
@@ -47,6 +48,7 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
     raise Refused(
         f"the last plan of {asked.source_path} landed {counted(landed, 'task')} on {plan.branch}, which {failed}is not "
         f"merged into {asked.base.ref} ({asked.base.sha[:7]}): a new plan would start without that work",
+        code="branch_not_merged",
         hint="; or ".join(ways),
     )
 
@@ -81,6 +83,7 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
     raise Refused(
         f"the last plan of {debt.source} is over, and its source could not be told {about}how it ended "
         f"({debt.reason}): a new plan would do again what is done",
+        code="status_not_written_back",
         hint=hint,
     )
 

@@ -4,7 +4,6 @@ import json
 import math
 import os
 import shlex
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -19,10 +18,12 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN
 from loopwright.core.values.wording import counted
-from loopwright.engine.intake.submit import Submission, last_plan, to_do
+from loopwright.engine.intake.evaluation import to_do
+from loopwright.engine.intake.submit import Submission, last_plan
 from loopwright.engine.plans.row_rebuild import move_project
 from loopwright.engine.rows.ref_names import commit_subject
 from loopwright.ports import Tx
+from loopwright.services.homes.caller import current_folder
 from loopwright.services.runs.last_plan import is_ahead
 
 IMPORT: Final = "loopwright projects import"
@@ -158,24 +159,17 @@ async def _on_a_branch(home: Home, repository: GitRepository, asked: Submission)
 
 
 def _typed(asked: Submission) -> str:
-    return os.path.relpath(asked.root / asked.source_path)
+    return os.path.relpath(asked.root / asked.source_path, current_folder())
 
 
-def ask_or_refuse(found: Unknown, asked: Submission, *, may_ask: bool) -> bool:
-    """Return whether to import what was found, rather than start a new plan; refuse where nobody can be asked."""
-    refused = Refused(
-        f"{found.what}; a new plan would do that work again",
-        hint="; or ".join(
-            [*found.ways, f"`{to_type('run', _typed(asked), new=True)}` starts a new plan all the same"]
-        ),
-    )
-    if not (may_ask and found.importable and sys.stdin.isatty()):
-        raise refused
-    sys.stdout.write(f"{found.what}.\nImport it (i), start a new plan (n), or do nothing (Enter)? ")
-    sys.stdout.flush()
-    match sys.stdin.readline().strip().lower():
-        case "i" | "import":
-            return True
-        case "n" | "new":
-            return False
-    raise refused
+class UnknownWork(Refused):
+    """The repository has work of this source that the home does not know; a new plan would do it again."""
+
+    def __init__(self, found: Unknown, asked: Submission) -> None:
+        anew = f"`{to_type('run', _typed(asked), new=True)}` starts a new plan all the same"
+        super().__init__(
+            f"{found.what}; a new plan would do that work again",
+            code="work_unknown",
+            hint="; or ".join([*found.ways, anew]),
+        )
+        self.found = found

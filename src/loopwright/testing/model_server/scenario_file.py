@@ -33,7 +33,7 @@ def load(path: Path) -> Scenario:
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as problem:
-        raise BadConfig(f"{path} cannot be read as a scenario: {problem}") from problem
+        raise BadConfig(f"{path} cannot be read as a scenario: {problem}", code="bad_scenario") from problem
     return parse(value, str(path))
 
 
@@ -56,7 +56,7 @@ def parse(value: Any, source: str) -> Scenario:
 def _turns(value: Any, where: str) -> tuple[Turn, ...]:
     turns = tuple(_turn(one, f"{where}[{n}]") for n, one in enumerate(_list(value, where)))
     if not turns:
-        raise BadConfig(f"{where}: at least one turn is needed")
+        raise BadConfig(f"{where}: at least one turn is needed", code="bad_scenario")
     return turns
 
 
@@ -66,11 +66,11 @@ def _turn(value: Any, where: str) -> Turn:
         return _refusal(given, where) or _reply(given, where)
     fails = _refusal(_mapping(given["fails"], where), f"{where}.fails")
     if fails is None:
-        raise BadConfig(f"{where}.fails: it must be a trouble or a rejection")
+        raise BadConfig(f"{where}.fails: it must be a trouble or a rejection", code="bad_scenario")
     then = _reply(given.get("then"), f"{where}.then")
     times = given.get("times")
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:
-        raise BadConfig(f"{where}.times: it must be a whole number of at least 1")
+        raise BadConfig(f"{where}.times: it must be a whole number of at least 1", code="bad_scenario")
     return _made(Flaky, {**given, "fails": fails, "then": then}, where)
 
 
@@ -79,7 +79,9 @@ def _refusal(given: Mapping[str, Any], where: str) -> Rejection | Trouble | None
         kind = given["trouble"]
         if kind not in get_args(TroubleKind):
             known = ", ".join(get_args(TroubleKind))
-            raise BadConfig(f"{where}: there is no trouble {kind!r}", hint=f"known are: {known}")
+            raise BadConfig(
+                f"{where}: there is no trouble {kind!r}", code="bad_scenario", hint=f"known are: {known}"
+            )
         return _made(Trouble, {**_without(given, "trouble"), "kind": kind}, where)
     return _made(Rejection, given, where) if "status" in given else None
 
@@ -111,22 +113,26 @@ def _made(kind: type[T], given: Mapping[str, Any], where: str) -> T:
     known = {field.name: field for field in fields(kind)}  # type: ignore[arg-type]
     unknown = sorted(set(given) - set(known))
     if unknown:
-        raise BadConfig(f"{where}: unknown {', '.join(unknown)}", hint=f"known are: {', '.join(known)}")
+        raise BadConfig(
+            f"{where}: unknown {', '.join(unknown)}",
+            code="bad_scenario",
+            hint=f"known are: {', '.join(known)}",
+        )
     required = {n for n, one in known.items() if one.default is MISSING and one.default_factory is MISSING}
     if missing := sorted(required - set(given)):
-        raise BadConfig(f"{where}: {', '.join(missing)} is missing")
+        raise BadConfig(f"{where}: {', '.join(missing)} is missing", code="bad_scenario")
     return kind(**given)
 
 
 def _mapping(value: Any, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise BadConfig(f"{where}: it must be an object")
+        raise BadConfig(f"{where}: it must be an object", code="bad_scenario")
     return value
 
 
 def _list(value: Any, where: str) -> list[Any]:
     if not isinstance(value, list):
-        raise BadConfig(f"{where}: it must be a list")
+        raise BadConfig(f"{where}: it must be a list", code="bad_scenario")
     return value
 
 

@@ -241,7 +241,7 @@ def test_a_plan_of_which_all_but_a_cancelled_task_landed_says_how_it_is_verified
     assert f"all the rest has landed: `{command}` verifies the plan without it" in " ".join(said.out.split())
     again = shop("resume", timeout=60)
     assert again.code == 1
-    assert f"verify what landed, without what was cancelled:  {command}" in again.out
+    assert f"  {command}  or verify what landed, without it" in again.out
     assert command in shop("show", "words").out
     done = shop("reverify", timeout=60)
     assert shop.row(Plan).status == "VERIFIED", done.out + done.err

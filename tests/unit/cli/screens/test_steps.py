@@ -6,9 +6,9 @@ from pathlib import Path
 from tests.doubles import FAILED, PASSED, Home, planned
 
 from loopwright.cli.screens.changes import Change
-from loopwright.cli.screens.next_steps import plan_steps
+from loopwright.cli.screens.next_steps import typed
 from loopwright.cli.screens.plan_table import exit_code, tries
-from loopwright.cli.screens.task_screen import Names, task_screen, task_steps
+from loopwright.cli.screens.task_screen import task_screen
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.replies.questions import Asking
@@ -24,8 +24,10 @@ from loopwright.engine.people.commands import held_up
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE, change_attempt
 from loopwright.engine.rows.questions import wait_for_answers
+from loopwright.engine.views.next_steps import Known, Names, next_steps
 from loopwright.engine.views.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
+from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.recordings.log_runs import Wish, choose
 
 
@@ -43,14 +45,14 @@ async def _one_cancelled(*more: PlannedTask) -> Home:
 
 def _plan_commands(home: Home) -> list[str]:
     view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
-    return [step.command for step in plan_steps(view, worked=False)]
+    return [typed(step) for step in next_steps(view, known_about(view))]
 
 
 def _task_commands(home: Home, names: Names) -> tuple[str, list[str]]:
     detail = home.store.read_sync(lambda tx: task_detail(tx, home.task("b").id, home.world.paths))
     lines, _ = task_screen(detail, {}, names=names, height=40)
     text = "\n".join(line.plain for line in lines)
-    return text, [step.command for step in task_steps(detail, names)]
+    return text, [typed(step) for step in next_steps(detail, Known(names=names))]
 
 
 async def test_every_cancelled_task_is_offered_and_left_out_together() -> None:
@@ -58,7 +60,7 @@ async def test_every_cancelled_task_is_offered_and_left_out_together() -> None:
     await home.command("cancel", home.task("c").id)
     await home.turn()
     view = home.store.read_sync(lambda tx: plan_view(tx, home.plan().id, home.world.paths))
-    steps = [(step.command.split()[1], step.why) for step in plan_steps(view, worked=False)]
+    steps = [(typed(step).split()[1], step.why) for step in next_steps(view, known_about(view))]
     assert steps[:3] == [
         ("retry", "try b again after all"),
         ("retry", "try c again after all"),
@@ -344,11 +346,14 @@ async def test_an_answer_is_never_merged_but_a_plan_that_has_no_file_yet_is_writ
     made = replace(
         view, status="VERIFIED", answers="planner", title="Plan: Greet all of us", path=str(tmp_path)
     )
-    assert [one.command for one in plan_steps(made, worked=False)] == ["loopwright plan 'Greet all of us'"]
-    assert plan_steps(replace(made, answers="plan-evaluator"), worked=False) == []
+    assert [typed(one) for one in next_steps(made, known_about(made))] == [
+        "loopwright plan 'Greet all of us'"
+    ]
+    judged = replace(made, answers="plan-evaluator")
+    assert next_steps(judged, known_about(judged)) == ()
     (tmp_path / "plans").mkdir()
     (tmp_path / "plans" / "greet-all-of-us.yaml").touch()
-    assert plan_steps(made, worked=False) == []
+    assert next_steps(made, known_about(made)) == ()
 
 
 async def test_the_diff_of_an_attempt_that_changed_nothing_is_not_offered() -> None:
@@ -368,7 +373,7 @@ async def test_the_diff_of_an_attempt_that_changed_nothing_is_not_offered() -> N
         names = Names(handle="b")
         lines, steps = task_screen(seen, changes, names=names, height=40)
         told = "git diff" in "\n".join(line.plain for line in lines)
-        assert told == any("git diff" in one.command for one in steps)
+        assert told == any("git diff" in typed(one) for one in steps)
         return told
 
     assert offered("x.py")

@@ -81,14 +81,14 @@ def test_the_schema_is_that_of_the_file_with_the_problem(
 
 
 def test_every_problem_of_the_settings_has_its_own_line(capsys: pytest.CaptureFixture[str]) -> None:
-    bad = BadConfig("a:1: x\nb:2: y", hint="see the docs")
+    bad = BadConfig("a:1: x\nb:2: y", code="settings_wrong", hint="see the docs")
     assert _told(capsys, bad) == [
         "error: the settings cannot be used: 2 problems",
         "  a:1: x",
         "  b:2: y",
         "to do: see the docs",
     ]
-    assert _told(capsys, BadConfig("a:1: x")) == ["error: a:1: x"]
+    assert _told(capsys, BadConfig("a:1: x", code="settings_wrong")) == ["error: a:1: x"]
 
 
 def test_what_a_name_could_mean_is_listed_with_the_command_that_means_it(
@@ -103,7 +103,15 @@ def test_what_a_name_could_mean_is_listed_with_the_command_that_means_it(
     ]
 
 
-@each_case(("known", "code"), [(NotFound("x"), 2), (Held("x"), 5), (GitFailed("x"), 6), (UNCLEAR, 2)])
+@each_case(
+    ("known", "code"),
+    [
+        (NotFound("x", code="no_plan"), 2),
+        (Held("x", code="home_in_use"), 5),
+        (GitFailed("x"), 6),
+        (UNCLEAR, 2),
+    ],
+)
 def test_a_program_gets_one_document_with_the_exit_code(
     capsys: pytest.CaptureFixture[str], known: LoopwrightError, code: int
 ) -> None:

@@ -18,6 +18,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.engine.intake.evaluation import Evaluation, evaluate
 from loopwright.engine.intake.submit import is_known, submit
 from loopwright.engine.processes.process_environment import CACHES, attempt_values, free_port_base
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, hand_branch, plan_branch, trailers
@@ -281,9 +282,14 @@ def test_a_plan_whose_checks_cannot_fail_needs_a_person_s_reason() -> None:
     vain = planned("a", acceptance=(GateCommand(name="own", command="true"),))
     with pytest.raises(Refused, match="no criterion can fail"):
         home.submit(vain)
-    plan = home.submit(vain, despite="only to see it run")
+    plan = home.submit(vain, evaluation=evaluation(vain, despite="only to see it run"))
     assert (plan.evaluation["passed"], plan.evaluation["despite"]) == (False, "only to see it run")
     assert [event.payload["reason"] for event in home.events("plan_forced")] == ["only to see it run"]
+
+
+def evaluation(*tasks: PlannedTask, evaluated: str = "", despite: str = "") -> Evaluation:
+    work = PlannedWork(title="A plan", tasks=tasks, sha256="a" * 64, evaluated=evaluated)
+    return evaluate(work, "plan.yaml", despite=despite)
 
 
 def judgement(*severities: Severity) -> Judgement:
@@ -293,24 +299,24 @@ def judgement(*severities: Severity) -> Judgement:
 
 @pytest.mark.capability("C020")
 def test_what_an_evaluator_or_the_source_s_own_report_objects_to_runs_only_with_a_persons_reason() -> None:
-    home = Home()
-    wanted: dict[str, Any] = {"wanted": ("every plan is evaluated",)}
-    objected = {**wanted, "judgement": judgement(Severity.BLOCKING, Severity.OPINION)}
+    home, task = Home(), planned("a")
+    wanted = ("every plan is evaluated",)
+    objected = judgement(Severity.BLOCKING, Severity.OPINION)
     with pytest.raises(Refused, match="nobody has evaluated it, and somebody has to"):
-        create(home, planned("a"), **wanted)
+        evaluation(task).with_judgement(wanted, None)
     with pytest.raises(Refused, match="task a: it cannot work") as refused:
-        create(home, planned("a"), **objected)
+        evaluation(task).with_judgement(wanted, objected)
     assert "--despite" in (refused.value.hint or "")
-    assert home.all(Plan) == []
-    plan = home.submit(planned("a"), despite="it can", **objected)
+    plan = home.submit(task, evaluation=evaluation(task, despite="it can").with_judgement(wanted, objected))
     assert plan.evaluation["evaluator"]["plan_id"] == "plan_x"
     assert (plan.evaluation["passed"], plan.evaluation["despite"]) == (False, "it can")
     [forced] = home.events("plan_forced")
     assert forced.payload == {"reason": "it can"}
 
     other = Home()
-    asked = other.submission(planned("a"), **wanted)
-    failed, passed = (replace(asked, work=replace(asked.work, evaluated=one)) for one in ("failed", "passed"))
+    asked = other.submission(task)
+    failed = replace(asked, work=replace(asked.work, evaluated="failed"))
+    passed = replace(asked, evaluation=evaluation(task, evaluated="passed").with_judgement(wanted, None))
     with pytest.raises(Refused, match="the evaluation report that stands in it says that it failed"):
         other.store.transact_sync("submit", lambda tx: submit(tx, other.ids, failed))
     assert not other.store.read_sync(lambda tx: is_known(tx, passed))

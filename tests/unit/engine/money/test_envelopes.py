@@ -20,6 +20,7 @@ from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState
 from loopwright.engine.attempt.agent_ends import account_report, refusal_of
 from loopwright.engine.money import quotas
 from loopwright.engine.money.quota_watch import QuotaWatch
+from loopwright.engine.people import commands
 from loopwright.ports import AgentResult
 
 HOUR = timedelta(hours=1)
@@ -221,7 +222,8 @@ async def test_a_person_opens_it_and_everything_goes_on() -> None:
     [leg, *_] = await home.turn()
     assert home.hand.land(leg).status is TaskState.COMPLETE
     refused = await home.command("open", "goose")
-    assert refused.result == "there is no account named goose\none of claude"
+    told = commands.refusal(refused)
+    assert (told.code, told.hint) == ("account_not_found", "one of claude")
 
 
 async def test_nobody_opens_what_was_never_drawn_from() -> None:

@@ -117,6 +117,7 @@ async def test_a_target_that_does_not_exist_is_refused_by_name(verb: str, words:
     refused = await home.command(verb, "plan_ghost")
     assert refused.state is CommandState.REFUSED
     assert refused.result.startswith(f"there is {words} plan_ghost")
+    assert isinstance(commands.refusal(refused), NotFound), "the kind survives the way through the row"
     assert home.told("command_refused") == ["command_refused"]
 
 
@@ -127,6 +128,9 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
     told = commands.refusal(refused)
     assert str(told) == "the task is RUNNING; only a failed or cancelled one can be retried"
     assert told.hint == "cancel it first if it is running"
+    assert told.code == "task_not_retryable"
+    [event] = home.events("command_refused")
+    assert event.payload["code"] == "task_not_retryable"
     changed = {key: row for key, row in home.everything().items() if before.get(key) != row}
     assert changed == {f"Command {refused.id}": refused}
 
@@ -220,7 +224,8 @@ async def test_a_plan_that_its_loop_has_left_behind_is_not_commanded_any_more(ve
     current = home.submit(planned("b"), sha256="b" * 64).id
     before = home.loop()
     refused = await home.command(verb, task.id if verb == "retry" else old)
-    assert refused.result == f"{old} is not the current plan of its loop\nthe current one is {current}"
+    told = commands.refusal(refused)
+    assert (told.code, told.hint) == ("plan_superseded", f"the current one is {current}")
     assert home.loop() == before
 
 
@@ -242,7 +247,8 @@ async def test_an_ended_plan_is_not_resumed_but_says_what_helps() -> None:
     home, verify = await at_verify()
     await home.verify(verify, FAILED)
     refused = await home.command("resume", home.plan().id)
-    assert refused.result == "the plan is FAILED\n`retry` a failed task, or `reverify` the plan"
+    told = commands.refusal(refused)
+    assert (told.code, told.hint) == ("plan_ended", "`retry` a failed task, or `reverify` the plan")
 
 
 # --- stop --------------------------------------------------------------------------------------------
@@ -292,10 +298,8 @@ async def test_a_loop_that_has_ended_cannot_be_paused() -> None:
     known = [event.n for event in home.events() if event.plan]
     for verb, more in (("pause", {}), ("pause", {"now": True}), ("stop", {}), ("resume", {})):
         refused = await home.command(verb, home.plan().id, **more)
-        assert (refused.state, refused.result) == (
-            CommandState.REFUSED,
-            "the plan is VERIFIED WITH GAPS\nthere is nothing left to do",
-        )
+        assert refused.state is CommandState.REFUSED
+        assert commands.refusal(refused).code == "plan_ended"
     assert home.loop().state is LoopState.COMPLETED
     assert [event.n for event in home.events() if event.plan] == known, "its receipt is still the whole story"
 
@@ -413,7 +417,7 @@ async def test_a_verified_plan_has_nothing_left_to_cancel() -> None:
     home, verify = await at_verify()
     await home.verify(verify)
     refused = await home.command("cancel", home.plan().id)
-    assert refused.result == "the plan is VERIFIED: there is nothing left to cancel"
+    assert commands.refusal(refused).code == "plan_verified"
 
 
 async def test_cancelling_a_plan_twice_is_one_cancel() -> None:
@@ -429,10 +433,7 @@ async def test_a_task_that_is_landing_this_moment_is_not_cancelled_and_neither_i
     before = home.task("a")
     for target in (home.task("a").id, home.plan().id):
         refused = await home.command("cancel", target)
-        assert (
-            refused.result
-            == "task a is landing this very moment\n`stop` lets it finish that, if nobody works here"
-        )
+        assert commands.refusal(refused).code == "task_landing"
     assert home.task("a") == before
     assert home.hand.land(leg).status is TaskState.COMPLETE
 
@@ -650,7 +651,7 @@ async def test_a_cancelled_task_is_retried_only_when_its_agent_has_stopped() -> 
     home, [leg] = await running(planned("a"))
     await home.command("cancel", home.task("a").id)
     refused = await home.command("retry", home.task("a").id)
-    assert refused.result == "its last attempt is still being ended\ntry again in a moment"
+    assert commands.refusal(refused).code == "attempt_ending"
     home.hand.go_on(leg)
     await home.command("retry", home.task("a").id)
     [again] = await home.turn()
@@ -664,7 +665,9 @@ async def test_a_task_of_a_cancelled_plan_is_not_retried() -> None:
     home, _ = await running()
     await home.command("cancel", home.plan().id)
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result == "its plan was cancelled\n`loopwright run plan.yaml --new` starts the plan over"
+    told = commands.refusal(refused)
+    assert told.code == "plan_cancelled"
+    assert told.hint == "`loopwright run plan.yaml --new` starts the plan over"
 
 
 async def test_a_retry_in_a_failed_plan_reopens_it() -> None:

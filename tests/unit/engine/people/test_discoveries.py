@@ -10,7 +10,7 @@ from loopwright.core.rows.model import CommandState, Plan, Run
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.states import DiscoveryState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import progress_of
-from loopwright.engine.people import discoveries
+from loopwright.engine.people import commands, discoveries
 from loopwright.engine.views.discovery_views import count_open
 from loopwright.ports import Discovered, Mark
 
@@ -71,9 +71,11 @@ async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_withou
     assert (event.task, event.actor) == (task.id, "me")
     again = await home.command("accept_discovered", one.id)
     assert again.state is CommandState.REFUSED
-    said, _, to_do = again.result.partition("\n")
-    assert said.endswith("is accepted already: mend-the-clock")
-    assert to_do == "`loopwright show mend-the-clock` says how it stands"
+    told = commands.refusal(again)
+    assert (told.code, told.hint) == (
+        "discovery_decided",
+        "`loopwright show mend-the-clock` says how it stands",
+    )
     for name, (counted, kept) in recount(home).items():
         assert counted == kept, name
 

@@ -77,10 +77,14 @@ async def test_a_source_that_cannot_be_told_is_an_event_and_holds_nothing_up(tmp
     assert all(one.payload["reason"].startswith("internal error: AttributeError: 1 file") for one in said)
 
 
+def _refused(why: str) -> LoopwrightError:
+    return Refused(why, code="tracker_refused")
+
+
 class MoodySource(OddSource):
     """A source that refuses what it is told until it is mended."""
 
-    def __init__(self, trouble: type[LoopwrightError] = Refused) -> None:
+    def __init__(self, trouble: Callable[[str], LoopwrightError] = _refused) -> None:
         self.trouble = trouble
         self.refuses = "no room"
         self.once = False

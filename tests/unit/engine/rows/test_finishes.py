@@ -15,6 +15,7 @@ from loopwright.core.values.errors import Busy, GitFailed, MergeConflict, Refuse
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import FinishState, LoopState, RunState
 from loopwright.engine.memory.interrupts import Interrupts
+from loopwright.engine.people import commands
 from loopwright.engine.plans.finish import FinishLeg
 from loopwright.ports import Built, Pick, Request, Tx, Wanted
 
@@ -157,7 +158,7 @@ async def test_a_base_that_moved_is_gated_before_it_is_moved() -> None:
     [
         (FAILED, None, "these checks fail: tests"),
         (PASSED, MergeConflict(("app.py",)), "same places as main does by now: app.py"),
-        (PASSED, Refused("no key", hint="give one"), "no key\ngive one"),
+        (PASSED, Refused("no key", code="commit_not_signed", hint="give one"), "no key\ngive one"),
     ],
 )
 async def test_what_fails_moves_nothing_and_says_what_to_do(
@@ -284,10 +285,8 @@ async def test_tasks_are_accepted_one_after_the_other() -> None:
         return (await home.command("accept", plan, finish="squash", **arguments)).result
 
     assert "b builds on a" in await accept(tasks=["b"])
-    unknown = (await home.command("accept", plan, tasks=["nope"])).result
-    assert unknown == "the plan has no task nope\nits tasks are: a, b", (
-        "not that the setting `finish` is leave"
-    )
+    unknown = commands.refusal(await home.command("accept", plan, tasks=["nope"]))
+    assert (unknown.code, unknown.hint) == ("task_not_found", "its tasks are: a, b"), "not finish_is_leave"
     assert await accept(tasks=["a"]) == "1 of 2 tasks accepted: squash"
     first = await finish(home)
     assert (first.state, first.tasks) == (FinishState.FINISHED, (home.task("a").id,))

@@ -33,7 +33,7 @@ def test_what_is_no_goal_is_refused_before_an_agent_is_asked(
         (tmp_path / name).touch()
     assert not is_goal(text)
     with pytest.raises(UserError, match=said) as refused:
-        check_goal(text)
+        check_goal(text, ["plan check", "plan coverage", "status"])
     assert "loopwright plan" in refused.value.hint
 
 

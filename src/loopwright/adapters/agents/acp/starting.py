@@ -105,6 +105,7 @@ def _command(profile: Profile, request: AgentRequest) -> tuple[str, ...]:
     if not argv:
         raise BadConfig(
             f"agent {profile.name}: option command is missing",
+            code="agent_option_missing",
             hint='give the command that starts the agent, such as "my-agent --acp"',
             options=("command",),
         )
@@ -116,7 +117,9 @@ def _words(command: str) -> tuple[str, ...]:
         return tuple(shlex.split(command))
     except ValueError as problem:
         message = f"agent acp: option command is no command: {problem}"
-        raise BadConfig(message, hint="close every quote", options=("command",)) from problem
+        raise BadConfig(
+            message, code="agent_option_wrong", hint="close every quote", options=("command",)
+        ) from problem
 
 
 def _settings(profile: Profile, request: AgentRequest) -> tuple[list[str], dict[str, str]]:

@@ -213,6 +213,7 @@ def _extra_arguments(given: Mapping[str, Any]) -> tuple[str, ...]:
         if argument.split("=", 1)[0] in _OURS:
             raise BadConfig(
                 f"agent claude: extra_args must not contain {argument}",
+                code="agent_option_reserved",
                 hint="permission mode, model, turns and instructions have settings of their own",
             )
     return extra

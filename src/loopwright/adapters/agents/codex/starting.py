@@ -124,7 +124,7 @@ def invocation(binary: str, request: AgentRequest) -> Invocation:
     if _choice(given, "protocol", _PROTOCOLS) == "exec":
         if "ask" in given:
             message = "agent codex: option ask needs protocol = app-server: with exec it cannot ask"
-            raise BadConfig(message, options=("ask",))
+            raise BadConfig(message, code="agent_option_wrong", options=("ask",))
         return _exec(program, overrides, request)
     _choice(given, "ask", _ASKS)
     return Invocation(
@@ -239,7 +239,7 @@ def _exec_environment(request: AgentRequest) -> dict[str, str]:
         for name, value in tool.env.items():
             if env.setdefault(name, value) != value:
                 message = f"agent codex: with protocol = exec two tool servers cannot have different values of {name}"
-                raise BadConfig(message, options=("protocol",))
+                raise BadConfig(message, code="agent_option_wrong", options=("protocol",))
     return env
 
 
@@ -256,10 +256,11 @@ def _config(given: Mapping[str, Any]) -> tuple[str, ...]:
             message = (
                 f"agent codex: config must be a list of texts like model_reasoning_effort=high, not {entry!r}"
             )
-            raise BadConfig(message, options=("config",))
+            raise BadConfig(message, code="agent_option_wrong", options=("config",))
         if key.strip().partition(".")[0] in _OURS:
             raise BadConfig(
                 f"agent codex: config must not contain {key.strip()}",
+                code="agent_option_reserved",
                 hint="permission mode, model and instructions have settings of their own",
                 options=("config",),
             )
@@ -270,7 +271,7 @@ def _choice(given: Mapping[str, Any], name: str, known: tuple[str, ...]) -> str:
     value = options.text(NAME, given, name) or known[0]
     if value not in known:
         message = f"agent codex: option {name} must be one of {', '.join(known)}, not {value!r}"
-        raise BadConfig(message, options=(name,))
+        raise BadConfig(message, code="agent_option_wrong", options=(name,))
     return value
 
 

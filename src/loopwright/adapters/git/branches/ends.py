@@ -103,6 +103,7 @@ class GitEnds:
         except GitFailed as failed:
             raise Refused(
                 f"the commit could not be signed with your key: {failed}",
+                code="commit_not_signed",
                 hint="set user.signingkey (and gpg.format ssh for an ssh key) in git, or finish_sign to false",
             ) from failed
         return done.text
@@ -175,10 +176,12 @@ class GitEnds:
                 raise Refused(
                     f"{ref} is checked out in {where}, with files in it that git does not know and that the result "
                     f"has as well: {shown}",
+                    code="untracked_files_in_the_way",
                     hint=f"move them away from {where}",
                 ) from failed
             raise Refused(
                 f"{ref} is checked out in {where}, and git would not move it: {' '.join(str(failed).split())}",
+                code="checkout_not_moved",
                 hint=f"see to it in {where}",
             ) from failed
         self._failpoint("git.base.after")
@@ -192,11 +195,16 @@ class GitEnds:
         )
         dirty = [names.display(one[3:]) for one in status.out.split(b"\0") if len(one) > 3]
         if head.text != name:
-            raise Refused(f"{where} is just being switched to another branch", hint="try again in a moment")
+            raise Refused(
+                f"{where} is just being switched to another branch",
+                code="checkout_switching",
+                hint="try again in a moment",
+            )
         if dirty:
             shown = ", ".join(dirty[:_NAMED]) + (" …" if len(dirty) > _NAMED else "")
             raise Refused(
                 f"{ref} is checked out in {where} with changes that are not committed: {shown}",
+                code="checkout_has_changes",
                 hint="commit or stash them there",
             )
 
@@ -232,6 +240,7 @@ class GitEnds:
             words = _LOGIN.sub("", str(failed)).partition(": ")[2]
             raise Refused(
                 f"the branch could not be pushed to {remote}: {words}",
+                code="push_failed",
                 hint=f"see that `git push {remote} {sha[:10]}:{target}` works in a terminal without asking anything",
             ) from failed
         self._failpoint("git.push.after")

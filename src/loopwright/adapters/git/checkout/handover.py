@@ -43,7 +43,11 @@ class ByHand:
         if (directory / ".git").exists():
             return
         if directory.exists() and (not directory.is_dir() or any(directory.iterdir())):
-            raise Refused(f"{directory} holds other files", hint="name a DIR that is not there yet")
+            raise Refused(
+                f"{directory} holds other files",
+                code="folder_not_empty",
+                hint="name a DIR that is not there yet",
+            )
         env = self._depot.source.env()
         await self._git.run("worktree", "prune", env=env)
         directory.parent.mkdir(parents=True, exist_ok=True)
@@ -71,6 +75,7 @@ class ByHand:
             if head is None:
                 raise NotFound(
                     f"{directory} is gone, and so is the branch {branch}",
+                    code="checkout_gone",
                     hint="`loopwright hand-back --drop TASK` gives the task to the machine again",
                 )
             return Hands(head=head)
@@ -125,6 +130,7 @@ class ByHand:
         if done.code != 0:
             raise Refused(
                 f"{sha[:10]} has nothing in common with the plan branch",
+                code="no_common_history",
                 hint="start from the commit that `take-over` gave you",
             )
         return done.text

@@ -71,7 +71,9 @@ class Place:
 async def find(git: Git, project: Path) -> Place:
     """Find the repository that a folder belongs to; raise `NotARepository` with what to do."""
     if not project.is_dir():
-        raise NotARepository(f"{project} is no folder", hint="Give the path of a git repository.")
+        raise NotARepository(
+            f"{project} is no folder", code="not_a_folder", hint="Give the path of a git repository."
+        )
     try:
         done = await git.run(
             "rev-parse",
@@ -93,7 +95,11 @@ async def find(git: Git, project: Path) -> Place:
     lines = done.out.decode("utf-8", "surrogateescape").split("\n")
     bare, inside, git_dir, common_dir, objects, object_format, prefix, up = lines[:8]
     if inside != "true" and bare != "true":
-        raise NotARepository(f"{project} lies inside a .git folder", hint="Give the path of the checkout.")
+        raise NotARepository(
+            f"{project} lies inside a .git folder",
+            code="inside_git_folder",
+            hint="Give the path of the checkout.",
+        )
     source = Source(
         git_dir=Path(git_dir),
         common_dir=Path(common_dir),
@@ -114,6 +120,7 @@ def check_writable(source: Source) -> None:
         if folder.exists() and not os.access(folder, os.W_OK):
             raise Refused(
                 f"the repository cannot be written: {folder} is read-only for this user",
+                code="repository_read_only",
                 hint="Make it writable, or clone it to a place of your own: attempts are kept in it.",
             )
 
@@ -122,14 +129,18 @@ def _not_found(project: Path, words: str) -> NotARepository:
     if "dubious ownership" in words:
         return NotARepository(
             f"git refuses {project} because it belongs to another user",
+            code="repository_of_another_user",
             hint=f"If you trust it: git config --global --add safe.directory {project}",
         )
     if "not a git repository" in words:
         return NotARepository(
             f"{project} is not in a git repository",
+            code="not_a_repository",
             hint="Run `git init`, then commit your files, or give the path of a repository.",
         )
-    return NotARepository(f"{project} cannot be used as a git repository: {words}")
+    return NotARepository(
+        f"{project} cannot be used as a git repository: {words}", code="repository_unusable"
+    )
 
 
 async def _settings(git: Git, project: Path) -> Settings:

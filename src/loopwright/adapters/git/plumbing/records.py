@@ -65,7 +65,9 @@ class Records:
         for part in relative.parts[:-1]:
             folder /= part
             if folder.is_symlink():
-                raise Refused(f"{path} lies behind a link at {folder}: it is left alone")
+                raise Refused(
+                    f"{path} lies behind a link at {folder}: it is left alone", code="path_behind_link"
+                )
         return path
 
     def load(self, path: Path) -> Record | None:
@@ -122,7 +124,11 @@ class Records:
                 relative = path.relative_to(root)
                 if len(relative.parts) >= 2 and relative.parts[0] in FOLDERS and ".." not in relative.parts:
                     return relative
-        raise Refused(f"{path} is no workspace of this home", hint=f"They are under {self._home}.")
+        raise Refused(
+            f"{path} is no workspace of this home",
+            code="not_a_workspace",
+            hint=f"They are under {self._home}.",
+        )
 
 
 def check_present(path: Path) -> Path:

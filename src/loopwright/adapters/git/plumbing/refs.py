@@ -226,6 +226,7 @@ class Refs:
             if "exists; cannot create" in words:
                 raise Refused(
                     f"the branch {name.removeprefix('refs/heads/')} cannot be made: {words}",
+                    code="branch_not_created",
                     hint="A branch of yours stands in the way of the names that Loopwright uses: rename it.",
                 ) from error
             raise

@@ -104,6 +104,7 @@ class Git:
         if found is None or (int(found[1]), int(found[2])) < OLDEST:
             raise UserError(
                 f"this machine's git is too old: {done.text or 'no version'}",
+                code="git_too_old",
                 hint=f"Install git {OLDEST[0]}.{OLDEST[1]} or newer.",
             )
         _NEW_ENOUGH.add(_found(env.get("PATH", os.defpath)))
@@ -199,6 +200,7 @@ class _Running:
                     raise GitFailed(f"the folder {self._folder} does not exist") from error
                 raise UserError(
                     "git was not found on this machine",
+                    code="git_missing",
                     hint=f"Install git {OLDEST[0]}.{OLDEST[1]} or newer and see that it is on PATH.",
                 ) from error
             except PermissionError as error:

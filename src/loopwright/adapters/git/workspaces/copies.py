@@ -26,6 +26,7 @@ async def copy_untracked(git: Git, place: Place, patterns: Sequence[str], dest: 
         if not parts or pattern.startswith("/") or ".." in parts:
             raise BadConfig(
                 f"copy_files: {pattern!r} leaves the project",
+                code="copy_files_outside",
                 hint="Use patterns relative to the project's folder, such as .env or config/*.local.",
             )
     done = await git.run(

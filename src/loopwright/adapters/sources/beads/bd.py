@@ -198,7 +198,11 @@ class Bd:
     def _refused(self, arguments: tuple[str, ...], why: str) -> Refused:
         shown = " ".join((Path(self._program).name, *arguments))[:200]
         words = " ".join("".join(char if char.isprintable() else " " for char in why).split())[:500]
-        return Refused(f"`{shown}`: {words}", hint="mend it in the tracker; what it was told is told again")
+        return Refused(
+            f"`{shown}`: {words}",
+            code="tracker_refused",
+            hint="mend it in the tracker; what it was told is told again",
+        )
 
 
 def _said(out: bytes, err: bytes) -> str:

@@ -36,7 +36,7 @@ from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import quoted
 from loopwright.core.values.criteria import in_words
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Specs
 
 FILE: Final = "test-state.json"
 CONFIG_FILE: Final = "config.json"
@@ -97,9 +97,8 @@ class LoopTestsSource:
         refuse(name, problems)
         _compare_summary(document, problems)
         tasks = tuple(_task(test, edges[words(test, "id")]) for test in tests)
-        context = (
-            f"The specifications are in {config.specs_dir}: read what concerns your task." if config else ""
-        )
+        named_in = _config_name(files)
+        specs = Specs(folder=config.specs_dir, named_in=named_in) if config and named_in else None
         title = words(document, "loopName")
         settings = _settings(config)
         return PlannedWork(
@@ -107,8 +106,8 @@ class LoopTestsSource:
             tasks=tasks,
             settings=settings,
             priority=config.priority if config is not None else USUAL_PRIORITY,
-            sha256=fingerprint(tasks, title, context, settings),
-            context=context,
+            sha256=fingerprint(tasks, title, specs.folder if specs else "", settings),
+            specs=specs,
             notes=(*config_problems.notes, *problems.notes),
         )
 

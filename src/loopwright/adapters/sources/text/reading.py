@@ -61,7 +61,9 @@ def recognise(place: Path, sources: Iterable[Source]) -> Source:
         raise BadPlan(name, (f"nothing here is a known form of work; `--source` names one of: {known}",))
     if len(found) > 1:
         kinds = ", ".join(sorted(one.kind for one in found))
-        raise UserError(f"{name} could be read as: {kinds}", hint="say which with --source KIND")
+        raise UserError(
+            f"{name} could be read as: {kinds}", code="source_ambiguous", hint="say which with --source KIND"
+        )
     return found[0]
 
 

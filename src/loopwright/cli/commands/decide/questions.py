@@ -1,15 +1,19 @@
 """`questions` and `answer`: what runs need a person for."""
 
 import asyncio
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
+from rich.markup import escape
 
 from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.engine.views.question_views import list_questions
-from loopwright.services.homes.read_only_home import glancing, project_here
+from loopwright.core.values.ids import short_id
+from loopwright.services.questions.listing import list_questions
+
+if TYPE_CHECKING:
+    from loopwright.services.questions.answering import Scope
 
 
 def questions(*, all: bool = False, json: bool = False) -> int:
@@ -22,9 +26,7 @@ def questions(*, all: bool = False, json: bool = False) -> int:
     json
         Print them as JSON.
     """
-    project = None if all else project_here()
-    with glancing() as look:
-        found = look.store.read_sync(lambda tx: list_questions(tx, project_path=project, closed=all))
+    found = list_questions(everything=all)
     if json:
         print_json({"questions": found})
         return ExitCode.VERIFIED
@@ -61,8 +63,22 @@ def answer(
     json
         Print the result as JSON.
     """
-    from loopwright.cli.commands.decide.control import control_question
+    return asyncio.run(_answer(question, text, hold, other=other, as_json=json))
 
-    return asyncio.run(
-        control_question(question, {"answer": text, "for": hold, "other": other}, as_json=json)
-    )
+
+async def _answer(question: str, text: str, hold: "Scope", *, other: bool, as_json: bool) -> int:
+    # `questions` is a glance: it loads neither the settings nor a worker's parts.
+    from loopwright.cli.screens.command_effects import print_effect
+    from loopwright.services.homes.session import session
+    from loopwright.services.questions import answering
+
+    async with session() as at:
+        done = await answering.answer(at, question, text, scope=hold, other=other)
+    if as_json:
+        print_json({"command": done.command, "exit_code": 0})
+        return ExitCode.VERIFIED
+    console().print(escape(done.command.result))
+    print_effect("answer")
+    if done.needs_worker:
+        console().print(f"no worker is running: `loopwright resume {short_id(done.plan_id)}` goes on")
+    return ExitCode.VERIFIED

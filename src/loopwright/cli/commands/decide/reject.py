@@ -3,24 +3,19 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from typing import Annotated
 
 from cyclopts import Parameter
 from rich.markup import escape
 
-from loopwright.adapters.machine.host import new_id
-from loopwright.app import Home, repositories
-from loopwright.cli.commands.decide.control import control, find_target
+from loopwright.cli.commands.decide.control import decide, decided
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
-from loopwright.core.policy.rejections import parse_comment
-from loopwright.core.rows.model import Command
-from loopwright.core.values.errors import Refused, UserError
-from loopwright.core.values.ids import Kind
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.wording import counted
-from loopwright.engine.people.taking_back import Asked, check, chosen, load, undoes
-from loopwright.ports import Tx
-from loopwright.services.homes.context import actor, look_settings, open_existing
+from loopwright.services.control import decisions
+from loopwright.services.homes.session import session
 
 _AT = 'What is wrong with one line: --at app.py:12 "this must not be public"; can be given several times.'
 
@@ -44,11 +39,10 @@ def reject(
     json
         Print the answer as JSON.
     """
-    comments = [parse_comment(place, text) for place, text in at]
-    if not (note or "").strip() and not comments:
-        raise UserError("nothing is said about what is wrong", hint='--note "…" or --at FILE:LINE "…"')
-    arguments = {"note": note or "", "comments": comments}
-    return asyncio.run(control("reject", task, arguments, as_json=json, carry_on=True))
+    comments = at
+    return decide(
+        lambda at, told: decisions.reject(at, task, note=note, comments=comments, told=told), as_json=json
+    )
 
 
 def rollback(
@@ -73,53 +67,28 @@ def rollback(
         Print the answer as JSON; needs --yes.
     """
     if json and not yes:
-        raise UserError("--json cannot ask", hint="add --yes")
-    return asyncio.run(_rollback(target, {"to": to} if to else {}, yes=yes, as_json=json))
+        raise Refused("--json cannot ask", code="confirmation_needed", hint="add --yes")
+    return asyncio.run(_rollback(target, to, yes=yes, as_json=json))
 
 
-async def _rollback(target: str, arguments: dict[str, str], *, yes: bool, as_json: bool) -> int:
-    if not yes:
-        home = open_existing(look_settings())
-        try:
-            keys = await _what_goes(home, target, arguments)
-        finally:
-            await home.store.close()
-        if not _agreed(keys):
+async def _rollback(target: str, to: str | None, *, yes: bool, as_json: bool) -> int:
+    async with session() as at:
+        if not yes and not _agreed(await decisions.to_roll_back(at, target, to=to)):
             console().print("nothing was changed")
             return ExitCode.UNFINISHED
-    return await control("rollback", target, arguments, as_json=as_json)
-
-
-async def _what_goes(home: Home, target: str, arguments: dict[str, str]) -> list[str]:
-    """Return the tasks whose work would go; raise what speaks against it."""
-    row = await home.store.read(lambda tx: find_target(tx, target, "rollback"))
-
-    def look(tx: Tx) -> tuple[Command, Asked]:
-        drawn = Command(
-            id=new_id(Kind.COMMAND),
-            actor=actor(),
-            verb="rollback",
-            target=row.id,
-            arguments=arguments,
-            created_at=tx.now(),
+        return await decided(
+            at, lambda at, told: decisions.rollback(at, target, to=to, told=told), as_json=as_json
         )
-        asked = load(tx, drawn)
-        check(tx, drawn, asked)
-        return drawn, asked
-
-    drawn, asked = await home.store.read(look)
-    repository = repositories(home)(asked.project)
-    tip = await repository.tip(asked.plan.branch)
-    landings = chosen(asked, drawn, await repository.steps(tip, since=asked.plan.base_sha))
-    return [task.key for task in undoes(asked, landings)]
 
 
-def _agreed(keys: list[str]) -> bool:
+def _agreed(keys: Sequence[str]) -> bool:
     """Ask the person at the terminal; without one, nothing is taken back unasked."""
     what = f"{counted(len(keys), 'task')} ({', '.join(keys[:8])}{' …' if len(keys) > 8 else ''})"
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(
-            f"{what} would be taken back, and nobody is here to ask", hint="--yes does it without asking"
+            f"{what} would be taken back, and nobody is here to ask",
+            code="confirmation_needed",
+            hint="--yes does it without asking",
         )
     console().print(f"Taken out of the plan branch and queued again: {escape(what)}")
     return input("Do it? [y/N] ").strip().lower() in ("y", "yes")

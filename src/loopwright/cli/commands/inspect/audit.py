@@ -1,9 +1,8 @@
 """`audit`: for every item that a source says is finished, whether that is so."""
 
 import asyncio
-import os
 from collections import Counter
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Final
 
 from rich.markup import escape
@@ -13,19 +12,10 @@ from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
-from loopwright.config.resolve import Settings
-from loopwright.core.gates.gates import setup_command
-from loopwright.core.plans.audits import BAD, Audited, Checked, Named, Proof, proof_of
+from loopwright.cli.shell.parameters import PlanPath
+from loopwright.core.plans.audits import Audited, Proof
 from loopwright.core.values.wording import counted, one_line
-from loopwright.engine.processes.process_environment import below
-from loopwright.ports import Mark, PlannedTask
-from loopwright.services.audit.commit_evidence import commits_of
-from loopwright.services.gates.clean_tree import clean_tree
-from loopwright.services.gates.gate_trial import ran_in
-from loopwright.services.homes.context import Place, settings_for
-from loopwright.services.homes.repository_glance import glance_at, needed_place
-from loopwright.services.plans.unmerged_branches import unmerged
-from loopwright.services.runs.run_inputs import PlanPath, meant_path, project_settings, read_plan
+from loopwright.services.audit import finished_items
 
 _STYLES: Final = {
     Proof.PROVEN: "green",
@@ -50,73 +40,21 @@ def audit(path: PlanPath, /, *, source: str | None = None, no_run: bool = False,
     json
         Print one JSON document.
     """
-    path = meant_path(path, source)
-    found, branch = asyncio.run(_audit(path, source, run=not no_run))
-    wrong = any(one.proof in BAD for one in found)
-    code = ExitCode.NOT_VERIFIED if wrong else ExitCode.VERIFIED
+    found = asyncio.run(finished_items.audit(path, source=source, run_checks=not no_run))
+    code = ExitCode.VERIFIED if found.holds else ExitCode.NOT_VERIFIED
     if json:
-        counts = Counter(one.proof.value for one in found)
-        print_json({"items": found, "counts": dict(counts), "exit_code": int(code)})
+        counts = Counter(one.proof.value for one in found.items)
+        print_json({"items": found.items, "counts": dict(counts), "exit_code": int(code)})
         return code
-    _print(found)
-    if branch is not None:
-        console().print(f"the newest status is on a branch that is not merged yet:  git merge {branch}")
+    _print(found.items)
+    if found.newer_branch is not None:
+        console().print(
+            f"the newest status is on a branch that is not merged yet:  git merge {found.newer_branch}"
+        )
     return code
 
 
-async def _audit(path: Path, kind: str | None, *, run: bool) -> tuple[list[Audited], str | None]:
-    """Return what there is to each finished item, and the branch that has a newer status."""
-    _, work = read_plan(path, kind)
-    place = needed_place(path)
-    done = [task for task in work.tasks if task.mark is Mark.DONE]
-    with glance_at(place.root) as repository:
-        base = await repository.base()
-        name = os.path.relpath(path.resolve(), place.root)
-        named = await commits_of(repository, base.sha, place.root, name, done)
-        project = await project_settings(repository, base.sha, place)
-        branch = await unmerged(repository, base.sha, str(place.root), name)
-    settings = settings_for(plan=work, plan_name=path.name, loop=name, project_text=project.text)
-    checked = await _checked(place, base.sha, settings, done) if run else {}
-    return [_audited(task, named.get(task.key), checked.get(task.key)) for task in done], branch
-
-
-def _audited(task: PlannedTask, named: Named | None, checked: Checked | None) -> Audited:
-    proof, reason = proof_of(named, len(task.acceptance), checked)
-    return Audited(
-        key=task.key,
-        title=task.title,
-        proof=proof,
-        reason=reason,
-        commit=named.sha if named is not None else None,
-        line=task.line,
-    )
-
-
-async def _checked(place: Place, sha: str, settings: Settings, done: list[PlannedTask]) -> dict[str, Checked]:
-    """Run the checks of every item that has some, each item by itself, in one clean clone."""
-    wanted = [task for task in done if task.acceptance]
-    if not wanted:
-        return {}
-    copied = below(place.subfolder, settings.values.copy_files)
-    found = {}
-    async with clean_tree(place.root, sha, settings, subfolder=place.subfolder, copy_files=copied) as tree:
-        if setup := setup_command(settings.policy()):
-            ready = await ran_in(tree, setup)
-            if not ready.passed:
-                return {
-                    task.key: Checked(passed=None, reason=f"the setup failed: {ready.reason}")
-                    for task in wanted
-                }
-        for task in wanted:
-            for command in task.acceptance:
-                ran = await ran_in(tree, command)
-                found[task.key] = Checked(passed=ran.passed, reason=f"{command.name}: {ran.reason}")
-                if not ran.passed:
-                    break
-    return found
-
-
-def _print(found: list[Audited]) -> None:
+def _print(found: Sequence[Audited]) -> None:
     out = console()
     if not found:
         out.print("nothing in it is marked as finished")

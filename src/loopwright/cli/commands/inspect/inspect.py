@@ -2,42 +2,13 @@
 
 import asyncio
 import os
-from collections.abc import Sequence
-from datetime import UTC, datetime
-from pathlib import Path
 
 from rich.markup import escape
 
-from loopwright.adapters.agents.environment import secret_values
-from loopwright.adapters.agents.prompt_file import path_in
-from loopwright.adapters.home.inspection import look_at
-from loopwright.adapters.home.statefiles import ProjectStateFiles
-from loopwright.adapters.machine.host import new_id
-from loopwright.adapters.processes.keeper_files import OutputReader
-from loopwright.adapters.processes.redaction import redacted
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.plans.inspection_packets import (
-    MOST_QUESTIONS,
-    LogLine,
-    Packet,
-    PacketTask,
-    cleaned,
-    in_markdown,
-    last_lines,
-    moment_in,
-)
-from loopwright.core.rows.documents import document
-from loopwright.core.rows.model import Project, Run, Task
-from loopwright.core.values.errors import NotFound, UserError
-from loopwright.core.values.ids import Kind
-from loopwright.core.values.states import QuestionState
-from loopwright.engine.views.inspection import Inspected, inspected
-from loopwright.ports import Tx
-from loopwright.services.homes.context import Place, actor, settings_for
-from loopwright.services.homes.read_only_home import find_target, glancing
-from loopwright.services.homes.repository_glance import glance_at, needed_folder, needed_place
-from loopwright.services.runs.run_inputs import project_settings
+from loopwright.core.plans.inspection_packets import Packet
+from loopwright.services.inspection import packets
 
 
 def inspect(
@@ -56,17 +27,12 @@ def inspect(
     json
         Print the packet as JSON.
     """
-    if target is not None and goal:
-        raise UserError("--goal is for a packet about the project", hint="leave out the goal, or the run")
-    root, packet = _of_run(target) if target is not None else asyncio.run(_of_project(goal))
-    files = ProjectStateFiles()
-    text = in_markdown(packet)
-    files.put_text(root, "packets", f"{packet.packet_id}.md", text)
-    path = files.put(root, "packets", packet.packet_id, document(packet))
+    kept = asyncio.run(packets.inspect(target, goal=goal))
+    packet, path = kept.packet, kept.path
     if json:
         print_json({"packet": packet, "path": str(path)})
     elif markdown:
-        console().print(escape(text), end="", soft_wrap=True, highlight=False)
+        console().print(escape(kept.markdown), end="", soft_wrap=True, highlight=False)
     else:
         console().print(f"{packet.packet_id}: {escape(_summary(packet))}")
         console().print(f"kept in {escape(os.path.relpath(path))}, and as Markdown beside it", style="dim")
@@ -79,102 +45,3 @@ def _summary(packet: Packet) -> str:
         return f"{packet.project.name}, {', '.join(packet.project.languages) or 'no language known'}; {gates}"
     key = packet.task.key if packet.task is not None else packet.run_id
     return f"{key}: {len(packet.events)} events, {len(packet.logs)} lines of its log"
-
-
-def _of_run(target: str) -> tuple[Path, Packet]:
-    with glancing() as look:
-        seen = look.store.read_sync(lambda tx: inspected(tx, _run(tx, target)))
-        project = look.store.read_sync(
-            lambda tx: tx.get(Project, seen.plan.project_id) if seen.plan else None
-        )
-        if project is None or not Path(project.path).is_dir():
-            raise NotFound("the repository of that run is not here any more")
-        return Path(project.path), _packet(seen, look.paths.run(seen.run.id), project)
-
-
-def _run(tx: Tx, text: str) -> Run:
-    found = find_target(tx, text)
-    if isinstance(found, Run):
-        return found
-    runs = tx.find(
-        Run, plan_id=found.plan_id if isinstance(found, Task) else found.id, order_by=("created_at",)
-    )
-    mine = [one for one in runs if one.agent and (not isinstance(found, Task) or one.task_id == found.id)]
-    begun = [one for one in mine if one.started_at is not None]
-    if not begun:
-        raise NotFound(f"no agent has worked on {text} yet", hint="`loopwright status` shows what waits")
-    return begun[-1]
-
-
-def _packet(seen: Inspected, directory: Path, project: Project) -> Packet:
-    lines, cut = last_lines(OutputReader(directory, 0).all())
-    asked = seen.questions[-MOST_QUESTIONS:]
-    left = (
-        cut,
-        f"{seen.left_out} older events" if seen.left_out else "",
-        f"{len(seen.questions) - len(asked)} older questions" if len(asked) < len(seen.questions) else "",
-    )
-    prompt = path_in(directory)
-    packet = Packet(
-        packet_id=new_id(Kind.PACKET),
-        type="task",
-        generated_at=datetime.now(UTC),
-        generated_by=actor(),
-        run_id=seen.run.id,
-        plan_id=seen.run.plan_id,
-        project_id=project.id,
-        task=PacketTask(
-            task_id=seen.task.id if seen.task else None,
-            key=seen.task.key if seen.task else "",
-            title=seen.task.title if seen.task else seen.run.role.value,
-            prompt=prompt.read_text(encoding="utf-8", errors="replace") if prompt.is_file() else "",
-            state=seen.run.state.value,
-            started_at=seen.run.started_at,
-            ended_at=seen.run.ended_at,
-            result=seen.run.summary,
-            error=seen.errors[0] if seen.errors else "",
-        ),
-        events=seen.events,
-        logs=tuple(LogLine(stream=one.stream, line=one.text, timestamp=moment_in(one.text)) for one in lines),
-        errors=seen.errors,
-        clarifications=tuple({"question": one.text, "answer": one.answer or ""} for one in asked),
-        open_questions=tuple(one.text for one in asked if one.state is QuestionState.OPEN),
-        cut=tuple(filter(None, left)),
-    )
-    return _clean(packet, seen.plan.policy.environment if seen.plan else ())
-
-
-def _clean(packet: Packet, handed_over: Sequence[str]) -> Packet:
-    secrets = secret_values(os.environ, handed_over)
-    return cleaned(packet, lambda text: redacted(text, secrets))
-
-
-async def _of_project(goal: str) -> tuple[Path, Packet]:
-    folder = needed_folder()
-    return folder.root, await project_packet(goal, folder)
-
-
-async def project_packet(goal: str, folder: Place) -> Packet:
-    """Return what can be seen of a folder of the project around here without running anything."""
-    place = needed_place()
-    with glance_at(place.root) as repository:
-        found = await project_settings(repository, (await repository.base()).sha, place)
-        settings = settings_for(project_text=found.text)
-        project, asks, cut = await look_at(
-            repository,
-            folder.root,
-            folder.subfolder,
-            setup=" && ".join(filter(None, (settings.values.dependencies, settings.values.setup))),
-            gates=settings.gates,
-        )
-    packet = Packet(
-        packet_id=new_id(Kind.PACKET),
-        type="project",
-        generated_at=datetime.now(UTC),
-        generated_by=actor(),
-        goal=goal,
-        project=project,
-        open_questions=asks,
-        cut=cut,
-    )
-    return _clean(packet, settings.values.environment)

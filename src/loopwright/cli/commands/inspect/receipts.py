@@ -1,7 +1,6 @@
 """`receipt`: the record of a plan, shown from the rows or verified against the repository."""
 
 import asyncio
-import os
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from loopwright.adapters.gates.text import clean
-from loopwright.adapters.home.receipts import check_shape
 from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.gaps import print_each_gap
 from loopwright.cli.screens.layout import Roomy, Rows, Wrapped, one_line
@@ -23,21 +21,14 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipts.receipt_overrides import decided
 from loopwright.core.receipts.receipt_sandboxes import sandboxes
-from loopwright.core.receipts.receipts import Facts, render, verify_receipt
-from loopwright.core.rows.model import Finish, Loop, Plan, Project
+from loopwright.core.receipts.receipts import render
 from loopwright.core.values.accounts import called
-from loopwright.core.values.errors import NotFound, UserError
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState
+from loopwright.core.values.states import FinishState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.rows.plan_states_text import word_of
-from loopwright.engine.views.checkout_changes import stray_views
-from loopwright.ports import Tx
-from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.file_writing import write_whole
-from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
-from loopwright.services.receipts.check import look_again, present_receipt
-from loopwright.services.receipts.files import export, read_receipt
+from loopwright.services.receipts import receipts
 
 app = App(
     name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"
@@ -60,7 +51,8 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     json
         Print the receipt itself.
     """
-    receipt = asyncio.run(present_receipt(plan))
+    shown = asyncio.run(receipts.show(plan))
+    receipt = shown.receipt
     if output is not None:
         write_whole(output, render(receipt), hint="give another --output")
         if json:
@@ -70,21 +62,10 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     elif json:
         sys.stdout.write(render(receipt))
     else:
-        _print_receipt(receipt, _state(receipt["plan"]))
+        _print_receipt(receipt, shown.state)
         if receipt["checkout_changes"]:
-            with glancing() as look:
-                strays = look.store.read_sync(lambda tx: stray_views(tx, receipt["plan"]["id"]))
-            print_strays(console(), strays)
+            print_strays(console(), shown.strays)
     return ExitCode.VERIFIED
-
-
-def _state(plan: Mapping[str, Any]) -> str:
-    """Return how a plan stands, in the word that every other command has for it."""
-    if PlanState(plan["status"]) in ENDED_PLAN:
-        return str(plan["status"])  # what it ended as is its outcome
-    with glancing() as look:
-        found = look.store.read_sync(lambda tx: tx.find(Loop, plan_id=plan["id"], limit=1))
-    return word_of(plan["status"], None, found[0].state.value if found else "").replace("_", " ")
 
 
 def _print_receipt(receipt: Mapping[str, Any], state: str) -> None:
@@ -210,25 +191,16 @@ def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> 
     json
         Print what was written as JSON.
     """
-    receipt = asyncio.run(present_receipt(plan))
-    missing = export(
-        receipt, folder, whereabouts(os.environ, sys.platform)[0] / "runs", _frozen(receipt["plan"]["id"])
-    )
+    done = asyncio.run(receipts.export_to(folder, plan))
     if json:
-        print_json({"written": str(folder), "sha256": receipt["sha256"], "missing": missing})
+        print_json({"written": str(folder), "sha256": done.sha256, "missing": done.missing})
         return ExitCode.VERIFIED
     out = console()
-    out.print(f"written: {escape(str(folder))}  sha256 {receipt['sha256']}")
-    for gap in missing:
+    out.print(f"written: {escape(str(folder))}  sha256 {done.sha256}")
+    for gap in done.missing:
         out.print(f"[dim]· not included: {escape(gap)}[/]")
     out.print(f"anyone with the repository checks it: sh {escape(str(folder / 'receipt.sh'))} REPOSITORY")
     return ExitCode.VERIFIED
-
-
-def _frozen(plan_id: str) -> dict[str, str]:
-    with looking() as look:
-        ends = look.store.read_sync(lambda tx: tx.find(Finish, plan_id=plan_id))
-    return {one.id: one.receipt for one in ends if one.receipt}
 
 
 # --- verify ----------------------------------------------------------------------------------------
@@ -252,24 +224,21 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
     json
         Print the findings as JSON.
     """
-    file, project = _located(receipt)
-    found = read_receipt(file)
-    where = (repository or project or Path.cwd()).absolute()
-    facts = asyncio.run(look_again(found, where, file))
-    differences = verify_receipt(found, facts)
-    code = ExitCode.NOT_VERIFIED if differences or facts.cleaned else ExitCode.VERIFIED
+    done = asyncio.run(receipts.verify(receipt, repository=repository))
+    found = done.receipt
+    code = ExitCode.VERIFIED if done.agrees else ExitCode.NOT_VERIFIED
     if json:
         print_json(
             {
                 "plan": found["plan"]["id"],
-                "file": str(file),
-                "repository": str(where),
+                "file": str(done.file),
+                "repository": str(done.repository),
                 "outcome": found["outcome"],
-                "agrees": not differences and not facts.cleaned,
-                "differences": differences,
-                "cleaned": sorted(facts.cleaned),
-                "checked": _checked(facts),
-                "unchecked": facts.unchecked,
+                "agrees": done.agrees,
+                "differences": done.differences,
+                "cleaned": sorted(done.facts.cleaned),
+                "checked": done.checked,
+                "unchecked": done.facts.unchecked,
                 "gaps": found["gaps"],
                 "notes": found["notes"],
                 "not_checked": found["not_checked"],
@@ -277,53 +246,18 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
             }
         )
         return code
-    _print_findings(found, facts, differences, where)
+    _print_findings(done)
     return code
 
 
-def _located(text: str | None) -> tuple[Path, Path | None]:
-    """Return the file that is meant: this one, or the one of this plan with the plan's project."""
-    if text is not None and ((path := Path(text)).exists() or path.suffix == ".json"):
-        return path, None
-    with looking() as look:
-        plan, project = look.store.read_sync(lambda tx: _plan_and_project(tx, text))
-    file = Path(project.path) / ".loopwright" / "receipts" / f"{plan.id}.json"
-    if not file.exists():
-        raise NotFound(
-            f"{project.path} has no receipt of {short_id(plan.id)} yet",
-            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it stands now",
-        )
-    return file, Path(project.path)
-
-
-def _plan_and_project(tx: Tx, text: str | None) -> tuple[Plan, Project]:
-    plan = find_plan(tx, text)
-    project = tx.get(Project, plan.project_id)
-    assert project is not None, "a plan always has its project"
-    return plan, project
-
-
-def _checked(facts: Facts) -> list[str]:
-    """Say in plain words what was looked at here."""
-    still = " and is still there" if facts.cleaned else ""
-    done = [f"every commit, tree and diff that it names{still}, in git"]
-    if facts.outputs:
-        done.append(f"{counted(len(facts.outputs), 'recording')} of what gates and agents said")
-    if facts.events is not None:
-        done.append(f"the chain of {counted(len(facts.events.hashes), 'event')}, in this home's database")
-    if facts.rows is not None:
-        done.append("every row of the plan, in this home's database")
-    if facts.script is not None:
-        done.append("the script beside it")
-    return done
-
-
-def _print_findings(receipt: Mapping[str, Any], facts: Facts, differences: list[str], where: Path) -> None:
+def _print_findings(found: receipts.Verified) -> None:
+    receipt, facts, differences = found.receipt, found.facts, found.differences
     out, plan = console(), receipt["plan"]
-    out.print(f"[bold]{escape(plan['title'])}[/]  {short_id(plan['id'])}  against {escape(str(where))}")
+    where = escape(str(found.repository))
+    out.print(f"[bold]{escape(plan['title'])}[/]  {short_id(plan['id'])}  against {where}")
     for difference in differences:
         out.print(f"[red]✘ differs[/]: {escape(difference)}")
-    for done in _checked(facts):
+    for done in found.checked:
         out.print(f"[dim]· checked: {escape(done)}[/]")
     for gap in facts.unchecked:
         out.print(f"[dim]· not checked here: {escape(gap)}[/]")
@@ -375,31 +309,19 @@ def replay_(
     json
         Print the findings as JSON; needs `--yes`.
     """
-    from loopwright.services.receipts.replay import differences, judged_trees, not_run, replay
-
-    file, project = _located(receipt)
-    found = read_receipt(file)
-    check_shape(found)
-    where = (repository or project or Path.cwd()).absolute()
-    judged = judged_trees(found, task or ())
-    settings = look_settings()
-    gone = not_run(found, task or (), judged, home=settings.home, repository=where)
-    judged = [one for one in judged if one.what not in gone]
+    prepared = receipts.prepare_replay(receipt, tasks=task or (), repository=repository)
     if not yes:
-        _agree(sorted({command.command for one in judged for command in one.commands}), json=json)
+        _agree(prepared.commands, json=json)
     entries, out = [], console()
-    subfolder = found["project"]["subfolder"]
-    plan = _known_plan(found["plan"]["id"])
-    replayed = replay(judged, repository=where, subfolder=subfolder, settings=settings, plan=plan)
-    for one, verdict, denial in replayed:
-        differing = [*differences(one.recorded, verdict), *([denial] if denial else [])]
+    for one in receipts.run_replay(prepared):
+        judged, verdict = one.judged, one.verdict
         entries.append(
             {
-                "what": one.what,
-                "sha": one.sha,
-                "then": one.recorded["status"],
+                "what": judged.what,
+                "sha": judged.sha,
+                "then": judged.recorded["status"],
                 "now": verdict.status.value,
-                "differences": differing,
+                "differences": one.differences,
                 "commands": [
                     {"command": c.command, "exit_code": c.exit_code, "duration_s": c.duration_s}
                     for c in verdict.commands
@@ -407,41 +329,33 @@ def replay_(
             }
         )
         if not json:
-            word = "[red]✘ differs[/]" if differing else "[green]✔ the same[/]"
-            out.print(f"{word}  {escape(one.what)}  {one.sha[:10]}  {verdict.status.value}")
-            for line in differing:
+            word = "[red]✘ differs[/]" if one.differences else "[green]✔ the same[/]"
+            out.print(f"{word}  {escape(judged.what)}  {judged.sha[:10]}  {verdict.status.value}")
+            for line in one.differences:
                 out.print(f"    {escape(line[:300])}")
     code = ExitCode.NOT_VERIFIED if any(one["differences"] for one in entries) else ExitCode.VERIFIED
     if json:
         print_json(
             {
-                "plan": found["plan"]["id"],
+                "plan": prepared.receipt["plan"]["id"],
                 "agrees": code == 0,
                 "replayed": entries,
-                "not_replayed": [{"what": what, "why": why} for what, why in gone.items()],
+                "not_replayed": [{"what": what, "why": why} for what, why in prepared.not_run.items()],
                 "exit_code": int(code),
             }
         )
         return code
-    for what, why in gone.items():
+    for what, why in prepared.not_run.items():
         out.print(f"[dim]· not run[/]  {escape(what)}: {escape(why)}")
     return code
 
 
-def _known_plan(plan_id: str) -> Plan | None:
-    """Return the plan of a receipt, if it is in the home at hand."""
-    try:
-        with glancing() as look:
-            return look.store.read_sync(lambda tx: tx.get(Plan, plan_id))
-    except NotFound:
-        return None
-
-
-def _agree(commands: list[str], *, json: bool) -> None:
+def _agree(commands: Sequence[str], *, json: bool) -> None:
     """Let a person see what would run here, and say yes to it."""
     if json or not sys.stdin.isatty():
-        raise UserError(
+        raise Refused(
             f"the receipt's commands would run on this machine: {'; '.join(commands)}"[:500],
+            code="confirmation_needed",
             hint="look at them, then say --yes",
         )
     out = console()
@@ -449,4 +363,4 @@ def _agree(commands: list[str], *, json: bool) -> None:
     for command in commands:
         out.print(f"  {escape(command)}")
     if input("Run them? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise UserError("nothing was run", hint="answer y, or say --yes")
+        raise Refused("nothing was run", code="declined", hint="answer y, or say --yes")

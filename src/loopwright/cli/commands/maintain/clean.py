@@ -4,37 +4,23 @@ import asyncio
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.branches.leftovers import Leftover
-from loopwright.app import Home
 from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
-from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned
-from loopwright.ports import Tx
-from loopwright.services.homes.context import actor, look_settings, open_existing
-from loopwright.services.homes.read_only_home import find_plan, project_here
+from loopwright.services.homes.session import session
+from loopwright.services.projects import cleaning
+from loopwright.services.projects.cleaning import Leftover, Leftovers
 from loopwright.services.recordings import clean_recordings
+from loopwright.services.recordings.clean_recordings import Recordings
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Found:
-    """What one plan has in its repository."""
-
-    plan: Plan
-    repository: GitRepository
-    go: tuple[Leftover, ...]
-    stay: tuple[Leftover, ...]
+_KILO = 1024
 
 
 def clean(
@@ -66,85 +52,73 @@ def clean(
     json
         Print one JSON document; needs --yes or --dry-run.
     """
-    if unproven and plan is None:
-        raise UserError(
-            "--unproven deletes work that is nowhere else", hint="name the one PLAN that it is about"
-        )
     if json and not (yes or dry_run):
-        raise UserError("--json cannot ask", hint="add --yes, or --dry-run to see what would be deleted")
+        raise Refused(
+            "--json cannot ask",
+            code="confirmation_needed",
+            hint="add --yes, or --dry-run to see what would be deleted",
+        )
     if recordings:
         if unproven:
-            raise UserError("--unproven is about branches, --recordings is not", hint="call it once for each")
+            raise UserError(
+                "--unproven is about branches, --recordings is not",
+                code="flags_conflict",
+                hint="call it once for each",
+            )
         return asyncio.run(_clean_recordings(plan, dry_run=dry_run, yes=yes, as_json=json))
     return asyncio.run(_clean(plan, unproven=unproven, dry_run=dry_run, yes=yes, as_json=json))
 
 
-async def _clean_recordings(text: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> int:
-    home = open_existing(look_settings())
-    try:
-        plans = [plan for plan, _ in await home.store.read(lambda tx: _plans(tx, text))]
-        found = await clean_recordings.recordings_of(home, plans)
+async def _clean_recordings(plan: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> int:
+    async with session() as at:
+        found = await clean_recordings.recordings_of(at, await cleaning.ended_plans(at, plan))
         if not as_json:
-            clean_recordings.show(found)
+            _print_recordings(found)
         deleted = 0
         if not dry_run and found:
             told = f"the recordings of {counted(sum(len(one.sizes) for one in found), 'agent run')}"
             if yes or _answered(told, "receipt verify will name them as no longer kept."):
-                deleted = await clean_recordings.remove(home, found)
-        if as_json:
-            entries = [{"plan": one.plan.id, "title": one.plan.title, "runs": one.sizes} for one in found]
-            print_json({"plans": entries, "deleted": deleted})
-        elif deleted:
-            console().print(f"deleted: {counted(deleted, 'recording')}")
-        return ExitCode.VERIFIED
-    finally:
-        await home.store.close()
+                deleted = await clean_recordings.remove(at, found)
+    if as_json:
+        entries = [{"plan": one.plan.id, "title": one.plan.title, "runs": one.sizes} for one in found]
+        print_json({"plans": entries, "deleted": deleted})
+    elif deleted:
+        console().print(f"deleted: {counted(deleted, 'recording')}")
+    return ExitCode.VERIFIED
 
 
-async def _clean(text: str | None, *, unproven: bool, dry_run: bool, yes: bool, as_json: bool) -> int:
-    home = open_existing(look_settings())
-    try:
-        rows = await home.store.read(lambda tx: _plans(tx, text))
-        found = [await _look(home, plan, project, unproven=unproven) for plan, project in rows]
+async def _clean(plan: str | None, *, unproven: bool, dry_run: bool, yes: bool, as_json: bool) -> int:
+    async with session() as at:
+        found = await cleaning.leftovers(at, plan, unproven=unproven)
         if not as_json:
             _print(found)
         deleted = 0
         if not dry_run and any(one.go for one in found) and (yes or _agreed(found)):
-            for one in found:
-                deleted += await _let_go(home, one)
-        if as_json:
-            print_json({"plans": [_document(one) for one in found], "deleted": deleted})
-        elif deleted:
-            console().print(f"deleted: {counted(deleted, 'ref')}")
-        return ExitCode.VERIFIED
-    finally:
-        await home.store.close()
+            deleted = await cleaning.delete(at, found)
+    if as_json:
+        print_json({"plans": [_document(one) for one in found], "deleted": deleted})
+    elif deleted:
+        console().print(f"deleted: {counted(deleted, 'ref')}")
+    return ExitCode.VERIFIED
 
 
-def _plans(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
-    if text is not None:
-        plan = find_plan(tx, text)
-        check_clean(tx, plan)
-        plans = [plan]
-    else:
-        here = project_here()
-        if here is None:
-            raise UserError(
-                "this folder is in no git repository", hint="change into your project, or name a PLAN"
-            )
-        plans = cleanable(tx, project_path=here)
-    projects = {project.id: project for project in tx.find(Project, id=[plan.project_id for plan in plans])}
-    return [(plan, projects[plan.project_id]) for plan in plans]
+def _print_recordings(found: Sequence[Recordings]) -> None:
+    out = console()
+    for one in found:
+        what = f"what {counted(len(one.sizes), 'agent run')} said: {_size(one.size)}"
+        out.print(
+            f"[bold]{escape(one.plan.title)}[/]  {short_id(one.plan.id)}  {one.plan.status.value.lower()}\n"
+            f"  [yellow]delete[/]  {what}"
+        )
+    if not found:
+        out.print("nothing to delete: no ended plan has recordings here")
 
 
-async def _look(home: Home, plan: Plan, project: Project, *, unproven: bool) -> _Found:
-    repository = GitRepository(Path(project.path), project_id=project.id, home=home.root)
-    refs = await repository.leftovers(plan.id, plan.branch, into=plan.base_ref)
-    go = tuple(one for one in refs if (one.branch is not None or unproven) and not one.ref.worktree)
-    return _Found(plan=plan, repository=repository, go=go, stay=tuple(one for one in refs if one not in go))
+def _size(size: int) -> str:
+    return f"{size / _KILO / _KILO:.1f} MB" if size >= _KILO * _KILO else f"{-(-size // _KILO)} KB"
 
 
-def _print(found: Sequence[_Found]) -> None:
+def _print(found: Sequence[Leftovers]) -> None:
     out, shown = console(), [one for one in found if one.go or one.stay]
     for one in shown:
         out.print(
@@ -182,7 +156,7 @@ def _why(left: Leftover) -> str:
     return f"in {left.branch}" if left.same_commits else f"in {left.branch}, but as other commits"
 
 
-def _agreed(found: Sequence[_Found]) -> bool:
+def _agreed(found: Sequence[Leftovers]) -> bool:
     """Ask the person at the terminal; without one, nothing is deleted unasked."""
     lost = sum(left.branch is None for one in found for left in one.go)
     warning = f"{lost} of them {'is' if lost == 1 else 'are'} in no branch of yours." if lost else ""
@@ -192,28 +166,15 @@ def _agreed(found: Sequence[_Found]) -> bool:
 def _answered(what: str, warning: str) -> bool:
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(
-            f"{what} would be deleted, and nobody is here to ask", hint="--yes deletes without asking"
+            f"{what} would be deleted, and nobody is here to ask",
+            code="confirmation_needed",
+            hint="--yes deletes without asking",
         )
     answer = input(f"Delete {' '.join(filter(None, (f'{what}?', warning)))} [y/N] ")
     return answer.strip().lower() in ("y", "yes")
 
 
-async def _let_go(home: Home, one: _Found) -> int:
-    if not one.go:
-        return 0
-    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
-    names = [left.ref.name for left in one.go]
-    lost = [f"{left.ref.name} {left.ref.sha}" for left in one.go if left.branch is None]
-    commits = await one.repository.on_branch(one.plan.branch, [left.ref for left in one.go])
-    await home.store.transact(
-        "plan.cleaned",
-        lambda tx: record_cleaned(tx, one.plan, actor(), deleted=names, unproven=lost, commits=commits),
-    )
-    await one.repository.let_go([left.ref for left in one.go])
-    return len(one.go)
-
-
-def _document(one: _Found) -> dict[str, object]:
+def _document(one: Leftovers) -> dict[str, object]:
     def told(left: Leftover) -> dict[str, object]:
         facts = {"ref": left.ref.name, "sha": left.ref.sha, "branch": left.branch}
         return {**facts, "same_commits": left.same_commits, "why": _why(left)}

@@ -9,10 +9,11 @@ from rich.text import Text
 from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.parameters import SettingsFile
 from loopwright.config.publish import configuration_schema, toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
 from loopwright.core.values.wording import listed
-from loopwright.services.homes.context import SettingsFile, changed_settings, look_settings, settings_here
+from loopwright.services.homes.context import changed_settings, look_settings, settings_here
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
 
@@ -61,7 +62,7 @@ def check(*, settings_file: SettingsFile = None, json: bool = False) -> int:
         Print one JSON document.
     """
     from loopwright.services.homes.loop_sources import unused_here
-    from loopwright.services.runs.preflight import check_options
+    from loopwright.services.preflight.checks import check_options
 
     settings, found = look_settings(settings_file), settings_here(settings_file)
     check_options(settings)

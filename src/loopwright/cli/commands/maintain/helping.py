@@ -17,6 +17,10 @@ def help_(*command: str) -> int:
     app = build()
     unknown = app.parse_commands([*command])[2]
     if unknown:
-        raise NotFound(f"there is no command {' '.join(command)!r}", hint="`loopwright help` lists them")
+        raise NotFound(
+            f"there is no command {' '.join(command)!r}",
+            code="command_not_found",
+            hint="`loopwright help` lists them",
+        )
     app.help_print([*command])
     return ExitCode.VERIFIED

@@ -21,7 +21,7 @@ from loopwright.cli.commands.start.demo_story import Story, read_story
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.home import check_platform
-from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.testing.sample import demo_plan, demo_script, make_sample_repository
 from loopwright.testing.scripted import write_script
@@ -146,14 +146,20 @@ def demo(*, directory: Path | None = None, keep: bool = False, json: bool = Fals
 
 def _folder(asked: Path | None) -> Path:
     if shutil.which("git") is None:
-        raise NotFound(
-            "git was not found on this machine", hint="install git 2.38 or newer; `loopwright doctor`"
+        raise UserError(
+            "git was not found on this machine",
+            code="git_missing",
+            hint="install git 2.38 or newer; `loopwright doctor`",
         )
     if asked is None:
         return Path(tempfile.mkdtemp(prefix="loopwright-demo-"))
     folder = asked.expanduser().absolute()
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise Refused(f"{folder} is not an empty folder", hint="give a new or empty one with --directory")
+        raise Refused(
+            f"{folder} is not an empty folder",
+            code="folder_not_empty",
+            hint="give a new or empty one with --directory",
+        )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 

@@ -4,20 +4,21 @@ import asyncio
 import os
 import subprocess
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.home.membership import ALL
 from loopwright.app import Home
-from loopwright.cli.foreground import Foreground, is_worked_on
+from loopwright.cli.foreground import Foreground
 from loopwright.cli.screens.follow import Display
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import CannotRun
 from loopwright.engine.rows.moves import need
+from loopwright.services.control.sending import is_worked_on
+from loopwright.services.driving.submitters import submitting, taken_over
 from loopwright.services.homes.context import actor, open_existing, settings_for
 from loopwright.services.homes.log import log_to
-from loopwright.services.runs.submitters import submitting
 
 FOLDER: Final = "detached"
 _READY: Final = b"ready"
@@ -90,11 +91,7 @@ async def _execute(plan_id: str, ready: int) -> int:
     log_to(home.root)
     try:
         with submitting(home) as submitter:
-            if plan.environment is not None:
-                environment = replace(plan.environment, submitter=submitter)
-                plan = await home.store.transact(
-                    "plan.environment", lambda tx: tx.update(Plan, plan.id, environment=environment)
-                )
+            plan = await taken_over(home, plan, submitter)
             home.membership.attend(plan.project_id)
             os.write(ready, _READY)
             os.close(ready)

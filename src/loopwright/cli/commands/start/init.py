@@ -112,7 +112,9 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
     name = settings.values.agent
     if name not in registry.known_agents():
         known = ", ".join(registry.known_agents())
-        raise UserError(f"there is no agent named {name!r}", hint=f"known are: {known}")
+        raise UserError(
+            f"there is no agent named {name!r}", code="adapter_not_found", hint=f"known are: {known}"
+        )
     with glance_at(stands.root) as repository:
         base = await repository.base()
         tracked = await repository.tracked(base.sha)
@@ -126,7 +128,9 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
     file = place.root / place.subfolder / PROJECT_FILE
     if file.exists() and not may_exist:
         raise Refused(
-            f"{file} exists already", hint="--force replaces it; --dry-run shows what would be written"
+            f"{file} exists already",
+            code="file_exists",
+            hint="--force replaces it; --dry-run shows what would be written",
         )
     detected = detect(file.parent, tracked=_inside(tracked, place.subfolder))
     progress = console(stderr=True)

@@ -3,108 +3,38 @@
 import asyncio
 import os
 import sys
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 from rich.markup import escape
 
-from loopwright.adapters import registry
-from loopwright.adapters.machine.host import new_id
-from loopwright.app import Home, catch_up_state_files, make_world, open_home
-from loopwright.cli.commands.decide.finishing import check_finish
-from loopwright.cli.foreground import Foreground, follows_worker, is_worked_on, tell_now, tell_stale
+from loopwright.cli.foreground import Foreground, showing
 from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
+from loopwright.cli.screens.plan_table import news_lines
 from loopwright.cli.screens.source_news import view_with_news
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
-from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags, check_rounds
-from loopwright.config.resolve import Settings
+from loopwright.cli.shell.parameters import PlanPath, SettingsFile
+from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags
 from loopwright.config.settings import settings
-from loopwright.core.plans.evaluating import Weight
-from loopwright.core.rows.model import Plan
-from loopwright.core.values.errors import Held, Refused
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
-from loopwright.engine.intake.submit import (
-    Submission,
-    Submitted,
-    evaluate,
-    is_known,
-    last_plan,
-    submit,
-    to_do,
-)
-from loopwright.engine.processes.held_files import keep
-from loopwright.engine.rows.finishes import is_open
-from loopwright.engine.rows.world import HomePaths
-from loopwright.engine.sources.status_writeback import writes
-from loopwright.engine.views.views import live_workers
-from loopwright.services.gates.base_gates import known_on_base
-from loopwright.services.gates.kept_bases import Bases
-from loopwright.services.homes.context import Place, SettingsFile, actor, settings_for
-from loopwright.services.homes.log import log_to
-from loopwright.services.homes.loop_sources import unused_loops
-from loopwright.services.homes.repository_glance import glance_at, needed_place
-from loopwright.services.plans.evaluator import check_evaluator, evaluated
+from loopwright.core.values.states import PlanState
+from loopwright.core.values.wording import counted
+from loopwright.services.driving.driver import followed_worker
+from loopwright.services.homes.session import Session
 from loopwright.services.plans.goals import is_goal
-from loopwright.services.plans.plan_context import seen_around, with_base
-from loopwright.services.plans.prompt_check import check_prompts
-from loopwright.services.runs.cost_check import check_costs
-from loopwright.services.runs.known_plans import for_finished, idle_flags, print_nothing_left, refuse_idle
-from loopwright.services.runs.last_plan import (
-    is_ahead,
-    opened_again,
-    refuse_left_behind,
-    refuse_untold,
-    source_debt,
-)
-from loopwright.services.runs.preflight import (
-    check_accounts,
-    check_agents,
-    check_fallback,
-    check_folder,
-    check_gates,
-    check_held_out,
-    check_keeping,
-    check_plan,
-    check_review,
-    check_sandbox,
-    other_base,
-    relative,
-    uncommitted,
-    warnings,
-    who_works,
-)
-from loopwright.services.runs.run_inputs import (
-    PlanPath,
-    meant_path,
-    project_settings,
-    read_plan,
-    tracked_files,
-)
-from loopwright.services.runs.source_changes import told_of_change
-from loopwright.services.runs.submitters import submit_again, submitting, with_environment
-from loopwright.services.runs.unknown_work import ask_or_refuse, note_move, unknown_work
+from loopwright.services.runs.known_plans import for_finished
+from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
+from loopwright.services.runs.submission import Standing, Submitted, submit
+from loopwright.services.runs.unknown_work import UnknownWork
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """What `run` was asked to do, once everything that can be wrong before spending was looked at."""
-
-    place: Place
-    settings: Settings
-    submission: Submission
-    flags: Mapping[str, Any]
-    base: str | None
 
 
 def run(
@@ -188,21 +118,17 @@ def run(
         **costs.given(),
         **rounds.given(),
     }
-    look = {"check_base": False if no_check_base else None}
-    return asyncio.run(
-        _run(
-            plan,
-            flags,
-            kind=source,
-            base=base,
-            despite=despite,
-            new=new,
-            look=look,
-            settings_file=settings_file,
-            detach=detach,
-            as_json=json,
-        )
+    request = RunRequest(
+        plan=plan,
+        flags=flags,
+        source=source,
+        base=base,
+        settings_file=settings_file,
+        despite=despite,
+        new=new,
+        check_base=False if no_check_base else None,
     )
+    return asyncio.run(_run(request, detach=detach, as_json=json))
 
 
 def _for_goal(
@@ -214,109 +140,133 @@ def _for_goal(
     if not yes and (as_json or not sys.stdin.isatty()):
         raise Refused(
             "a plan made for a goal is read by a person before it runs",
+            code="confirmation_needed",
             hint=f"`{to_type('plan', goal)}` makes it for you to read; --yes runs it unread",
         )
     path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json, notes=not yes)
     if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
-        raise Refused("nothing was run", hint=f"edit it, then: {to_type('run', os.path.relpath(path))}")
+        raise Refused(
+            "nothing was run", code="declined", hint=f"edit it, then: {to_type('run', os.path.relpath(path))}"
+        )
     return path
 
 
-async def _run(
-    path: Path,
-    flags: dict[str, Any],
-    *,
-    kind: str | None,
-    base: str | None,
-    despite: str,
-    new: bool,
-    look: Mapping[str, Any],
-    settings_file: Path | None,
-    detach: bool,
-    as_json: bool,
-) -> int:
-    prepare = partial(
-        _prepare,
-        path,
-        flags,
-        kind=kind,
-        base=base,
-        despite=despite,
-        new=new,
-        look=look,
-        settings_file=settings_file,
-    )
-    asked = await prepare(quiet=as_json)
-    home = open_home(asked.settings, os.environ)
-    log_to(home.root)
+async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
+    prepared = await _prepared(request, as_json=as_json)
+    if isinstance(prepared, NothingToDo):
+        return _nothing_left(prepared, as_json=as_json)
+    async with prepared:
+        submitted = await submit(prepared)
+        if submitted.standing is Standing.ENDED:
+            return await _ended(prepared, submitted, as_json=as_json)
+        if submitted.standing is Standing.CONTINUED and not as_json:
+            _note(*submitted.notes)
+            plan = submitted.plan
+            begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
+            console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
+        if detach:
+            return await _detached(prepared.at, submitted, as_json=as_json)
+        return await _driven(prepared, submitted, as_json=as_json)
+
+
+async def _prepared(request: RunRequest, *, as_json: bool) -> Prepared | NothingToDo:
+    """Prepare a run; ask what to do about work that the home does not know, where a person can answer."""
+    tell, drive = _unheard if as_json else _told_once(), showing(quiet=as_json)
     try:
-        asked = await _known_here(home, asked, quiet=as_json)
-        # Before it is judged what in it is new: what it could not be told, or says of an older copy, is none of that.
-        debt, last = await home.store.read(
-            lambda tx: (source_debt(tx, asked.submission), last_plan(tx, asked.submission))
+        return await prepare(request, tell=tell, drive=drive)
+    except UnknownWork as unknown:
+        if as_json or not unknown.found.importable or not sys.stdin.isatty():
+            raise
+        sys.stdout.write(
+            f"{unknown.found.what}.\nImport it (i), start a new plan (n), or do nothing (Enter)? "
         )
-        if debt is not None:
-            await tell_now(home, make_world(home, asked.settings, os.environ, slots=1), debt.plan_id)
-        if debt is not None or (last is not None and await tell_stale(home, asked.settings, last.id)):
-            asked = await prepare(quiet=True)
-        with glance_at(asked.place.root) as repository:
-            source = registry.source(asked.submission.source_kind)
-            opened = await opened_again(home.store, repository, source, asked.submission)
-        asked = replace(asked, submission=replace(asked.submission, opened=opened))
-        last, known, debt = await home.store.read(
-            lambda tx: (
-                last_plan(tx, asked.submission),
-                is_known(tx, asked.submission),
-                source_debt(tx, asked.submission),
-            )
-        )
-        over = last is None or last.status in ENDED_PLAN
-        if over and not known:
-            refuse_untold(debt, asked.submission)
-        if over and not known and not to_do(asked.submission.work):
-            return print_nothing_left(asked.submission, as_json=as_json)
-        keep(HomePaths(root=home.root), asked.submission.work.held_files)
-        submission = asked.submission if known else await _judged(home, asked, quiet=as_json)
-        # Before a worker can see the plan: it may ask for variables at once.
-        with submitting(home) as submitter:
-            asked = replace(asked, submission=with_environment(home, submission, submitter))
-            return await _carried_out(home, asked, submitter, detach=detach, as_json=as_json)
-    finally:
-        await home.store.close()
+        sys.stdout.flush()
+        match sys.stdin.readline().strip().lower():
+            case "i" | "import":
+                from loopwright.services.projects.projects import import_here
+
+                console().print(escape((await import_here()).in_words()))
+            case "n" | "new":
+                request = replace(request, new=True)
+            case _:
+                raise
+    return await prepare(request, tell=tell, drive=drive)
 
 
-async def _carried_out(home: Home, asked: _Asked, submitter: str, *, detach: bool, as_json: bool) -> int:
-    """Submit a plan, and drive or follow it until it rests, or leave it to the background."""
-    submitted = await home.store.transact("submit", lambda tx: submit(tx, new_id, asked.submission))
-    early = await _already(home, asked, submitted, as_json=as_json)
-    if early is not None:
-        return early
-    if detach:
-        return await _detached(home, submitted.plan, as_json=as_json)
+def _unheard(_: Importance, __: str) -> None:
+    """Print nothing."""
+
+
+def _told_once() -> Tell:
+    """Return what prints each note once, however often a run is prepared."""
+    told: set[str] = set()
+
+    def tell(importance: Importance, text: str) -> None:
+        if importance is Importance.PROGRESS:
+            console().print(text)
+        elif text not in told:
+            told.add(text)
+            (warn if importance is Importance.WARNING else _note)(text)
+
+    return tell
+
+
+def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
+    """Say that every item of a source is settled, so that no plan is made of it."""
+    code = ExitCode.UNFINISHED if found.news.open_ends else ExitCode.VERIFIED
+    if as_json:
+        facts = {"done": found.done, "skipped": found.skipped, "open_ends": found.news.open_ends}
+        print_json({"plan": None, "nothing_to_do": True, **facts, "exit_code": int(code)})
+        return code
+    told = f"{counted(found.done, 'item')} done" + (f", {found.skipped} skipped" if found.skipped else "")
+    console().print(
+        f"Nothing is left to do in {escape(found.news.source)}: {told}. What you set open again there is done again."
+    )
+    for line in news_lines(found.news):
+        console().print(escape(line))
+    return code
+
+
+async def _ended(prepared: Prepared, submitted: Submitted, *, as_json: bool) -> int:
+    """Show a plan that ended before, and how to run it once more."""
+    view = await view_with_news(prepared.at.home, submitted.plan.id)
+    if not as_json:
+        cancelled = submitted.plan.status is PlanState.CANCELLED
+        request = prepared.request
+        console().print(
+            for_finished(request.flags, base=request.base, cancelled=cancelled, left=submitted.items_left)
+        )
+    return closing(view, as_json=as_json, merged=submitted.is_merged)
+
+
+async def _driven(prepared: Prepared, submitted: Submitted, *, as_json: bool) -> int:
+    """Drive or follow a plan on this terminal until it rests."""
+    at = prepared.at
     footer = (
         "Ctrl-C pauses cleanly; closing this terminal does the same. "
         "`loopwright run PLAN --detach` leaves a plan to the background."
     )
-    if holder := follows_worker(home):
+    if holder := followed_worker(at.home):
         footer = f"process {holder.get('pid')} executes this plan; Ctrl-C only stops following it"
     foreground = Foreground(
-        home,
-        asked.settings,
+        at.home,
+        at.settings,
         submitted.plan,
-        actor=asked.submission.actor,
+        actor=prepared.submission.actor,
         display=Display(footer=footer, quiet=as_json),
-        submitter=submitter,
+        submitter=prepared.submitter,
     )
     code = await foreground.run()
     if foreground.left and not as_json:
         return code
-    return await print_end(home, submitted.plan.id, code, as_json=as_json)
+    return await print_end(at.home, submitted.plan.id, code, as_json=as_json)
 
 
-async def _detached(home: Home, plan: Plan, *, as_json: bool) -> int:
+async def _detached(at: Session, submitted: Submitted, *, as_json: bool) -> int:
     """Leave a plan to the background, and say how to follow, pause and stop it."""
     from loopwright.cli.commands.start.detached import hand_over
 
+    home, plan = at.home, submitted.plan
     theirs = await hand_over(home, plan)
     if as_json:
         view = await view_with_news(home, plan.id)
@@ -338,160 +288,6 @@ async def _detached(home: Home, plan: Plan, *, as_json: bool) -> int:
     return ExitCode.VERIFIED
 
 
-async def _known_here(home: Home, asked: _Asked, *, quiet: bool) -> _Asked:
-    """Make sure that the home knows what the repository has of this source; `--new` does without."""
-    with glance_at(asked.place.root) as repository:
-        if was := await note_move(home, repository, asked.place.root):
-            _note(*() if quiet else (f"this repository was at {was} before; its plans continue here",))
-        found = await unknown_work(home, repository, asked.submission)
-    if found is None:
-        return asked
-    if not ask_or_refuse(found, asked.submission, may_ask=not quiet):
-        return replace(asked, submission=replace(asked.submission, new=True))
-    from loopwright.cli.commands.maintain.projects import take_up
-
-    console().print(escape((await take_up(home, asked.settings, asked.place.root)).in_words()))
-    return asked
-
-
-async def _judged(home: Home, asked: _Asked, *, quiet: bool) -> Submission:
-    """Return what is submitted with everything that has to be known of a new plan."""
-    submission = asked.submission
-    with glance_at(asked.place.root) as repository:
-        await refuse_left_behind(home.store, repository, submission)
-        about = (repository, submission.base.sha, asked.place, asked.settings, submission.work)
-        kept, on_base = await known_on_base(*about, _silent if quiet else console().print)
-        seen = with_base(await seen_around(*about, home.store), on_base)
-    if not quiet:
-        _note(*(one.text for one in seen if one.weight is Weight.TOLD))
-    submission = replace(submission, seen=seen)
-    # Before money is spent on somebody who looks at it.
-    evaluate(submission.work, submission.source_path, despite=submission.despite, seen=seen)
-    submission = await evaluated(home, asked.settings, asked.place, submission, quiet=quiet)
-    return replace(submission, base_known=Bases(settings=asked.settings).taken(kept) if kept else None)
-
-
-async def _prepare(
-    path: Path,
-    flags: dict[str, Any],
-    *,
-    kind: str | None,
-    base: str | None,
-    despite: str,
-    new: bool,
-    look: Mapping[str, Any],
-    settings_file: Path | None,
-    quiet: bool,
-) -> _Asked:
-    # What is looked at before it runs is no part of a plan, so it is never kept from one that goes on.
-    path = meant_path(path, kind)
-    source, work = read_plan(path, kind)
-    check_rounds(flags, work, source.kind)
-    judged = evaluate(work, str(path), despite=despite)
-    place = needed_place(path)
-    with glance_at(place.root) as repository:
-        start = await repository.base(base)
-        await check_folder(repository, start, place)
-        found = await project_settings(repository, start.sha, place, settings_file)
-        loop = os.path.relpath(path.resolve(), place.root)
-        settings = settings_for(
-            flags={**flags, **look},
-            plan=work,
-            plan_name=path.name,
-            loop=loop,
-            project_text=found.text,
-            project_name=found.name,
-        )
-        books = await tracked_files(repository, start.sha, source, path, place.root)
-        await check_finish(settings, repository, start)
-        await check_prompts(repository, start.sha, place)
-        await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
-        other = await other_base(repository, start, place.root, work)
-    check_plan(settings, work)
-    missing = check_agents(settings, work)
-    check_fallback(settings)
-    check_review(settings)
-    check_evaluator(settings)
-    check_accounts(settings, who_works(settings, *(task.agent for task in work.tasks)))
-    check_costs(settings, work)
-    check_gates(settings, work)
-    check_sandbox(settings)
-    unkept = check_keeping(settings, work)
-    plan_name = relative(path, place.root)
-    notes = (
-        *uncommitted(start, None if found.given else found.file, committed=found.committed, plan=plan_name),
-        *unused_loops(found, place.root),
-        *other,
-    )
-    if not quiet:
-        warn(*unkept)
-        _note(
-            *(*missing, *warnings(settings), *notes, *work.notes),
-            *(one["text"] for one in judged["findings"]),
-        )
-    submission = Submission(
-        root=place.root,
-        subfolder=place.subfolder,
-        source_kind=source.kind,
-        source_path=loop,
-        work=work,
-        base=start,
-        policy=settings.policy(),
-        gates=settings.gates,
-        actor=actor(),
-        books=books,
-        follows=writes(source) or work.rounds,
-        despite=despite,
-        new=new,
-    )
-    return _Asked(place=place, settings=settings, submission=submission, flags=flags, base=base)
-
-
-def _silent(_: str) -> None:
-    """Tell nobody."""
-
-
 def _note(*notes: str) -> None:
     for note in notes:
         console().print(f"[yellow]note[/]: {escape(note)}")
-
-
-async def _already(home: Home, asked: _Asked, submitted: Submitted, *, as_json: bool) -> int | None:
-    """Deal with a plan that was here before: done, held by someone, or to be carried on."""
-    if submitted.created:
-        return None
-    plan, loop = submitted.plan, submitted.loop
-    if await home.store.read(lambda tx: is_open(tx, plan.id)):
-        return None  # only its end is left to be carried out
-    if plan.status in ENDED_PLAN:
-        await catch_up_state_files(make_world(home, asked.settings, os.environ, slots=1))
-        view = await view_with_news(home, plan.id)
-        if not as_json:
-            cancelled = plan.status is PlanState.CANCELLED
-            settled = len(asked.submission.work.tasks) - len(to_do(asked.submission.work))
-            left = len(to_do(asked.submission.work)) if settled else None
-            console().print(for_finished(asked.flags, base=asked.base, cancelled=cancelled, left=left))
-        with glance_at(asked.place.root) as repository:
-            ahead = await is_ahead(repository, asked.place.root, plan.branch, asked.submission.base.sha)
-        return closing(view, as_json=as_json, merged=not ahead)
-    if loop.state is LoopState.RUNNING and await is_worked_on(home, plan.project_id):
-        holder = home.membership.holder()
-        workers = [] if home.membership.exclusive else await home.store.read(live_workers)
-        named = [f"process {holder.get('pid')}"] if holder else [f"{w.hostname} ({w.pid})" for w in workers]
-        who = ", ".join(named) or "another process"
-        raise Held(
-            f"this plan is already being worked on by {who}",
-            hint=f"`loopwright watch {plan.id}` follows it; `loopwright pause {plan.id}` pauses it",
-        )
-    sha = asked.submission.base.sha if asked.base is not None else None
-    told = refuse_idle(idle_flags(asked.flags, asked.submission.policy, plan, base_sha=sha), plan)
-    if not as_json:
-        _note(*told, *await home.store.read(lambda tx: told_of_change(tx, asked.submission, plan)))
-        begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
-        console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
-    await submit_again(home, plan, asked.submission)
-    if loop.state is not LoopState.RUNNING:
-        from loopwright.cli.commands.decide.control import ask
-
-        await ask(home, "resume", plan.id, {})
-    return None

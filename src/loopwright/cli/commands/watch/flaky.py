@@ -7,11 +7,8 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
-from loopwright.engine.gates.flaky import FlakyView, flaky_checks
-from loopwright.engine.rows.projects import recent_plans
-from loopwright.services.homes.read_only_home import glancing, project_here
-
-_MOST_PLANS = 1000
+from loopwright.services.metrics import figures
+from loopwright.services.metrics.figures import FlakyView
 
 
 def flaky(*, json: bool = False) -> int:
@@ -22,11 +19,7 @@ def flaky(*, json: bool = False) -> int:
     json
         Print them as JSON.
     """
-    project = project_here()
-    with glancing() as look:
-        found = look.store.read_sync(
-            lambda tx: flaky_checks(tx, recent_plans(tx, project_path=project, limit=_MOST_PLANS))
-        )
+    found = figures.flaky()
     if json:
         print_json({"flaky": found})
         return ExitCode.VERIFIED

@@ -10,15 +10,10 @@ from loopwright.cli.screens.plan_table import cost_in_words, standing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.rows.model import Plan
-from loopwright.core.values.errors import BadConfig, NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, duration, one_line
-from loopwright.engine.rows.projects import recent_plans
-from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
-from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
-from loopwright.ports import Tx
-from loopwright.services.homes.read_only_home import find_target, glancing, project_here
+from loopwright.services.metrics import figures
+from loopwright.services.metrics.figures import Figures, LoopFigures, PlanFigures, RunFigures
 
 Per = Literal["plan", "loop", "run"]
 _SHOWN: Final = 20
@@ -34,7 +29,7 @@ def metrics(
     /,
     *,
     per: Per = "plan",
-    last: int = 1000,
+    last: int = figures.MOST_PLANS,
     jsonl: bool = False,
     json: bool = False,
 ) -> int:
@@ -53,20 +48,9 @@ def metrics(
     json
         Print one JSON document.
     """
-    if last < 1:
-        raise BadConfig(
-            f"--last needs a number from 1 on, not {last}", hint="it is how many plans to look at"
-        )
-
-    def look(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
-        plans = _plans(tx, plan, last)
-        runs = [run for one in plans for run in run_figures(tx, one)] if per == "run" else []
-        return [plan_figures(tx, one) for one in plans], runs
-
-    with glancing() as home:
-        plans, runs = home.store.read_sync(look)
-    found: Mapping[Per, Sequence[Any]] = {"plan": plans, "loop": loop_figures(plans), "run": runs}
-    whole = together(plans)
+    made = figures.metrics(plan, last=last, with_runs=per == "run")
+    found: Mapping[Per, Sequence[Any]] = {"plan": made.plans, "loop": made.loops, "run": made.runs}
+    plans, whole = made.plans, made.together
     if jsonl:
         for one in found[per]:
             print_json(one, indent=None)
@@ -77,17 +61,7 @@ def metrics(
     return ExitCode.VERIFIED
 
 
-def _plans(tx: Tx, name: str | None, last: int) -> list[Plan]:
-    if name is None:
-        return list(recent_plans(tx, project_path=project_here(), limit=last))
-    found = find_target(tx, name)
-    plan = found if isinstance(found, Plan) else tx.get(Plan, found.plan_id)
-    if plan is None:
-        raise NotFound(f"there is no plan {name}")
-    return [plan]
-
-
-def _print(found: Sequence[Any], per: Per, plans: list[PlanFigures], whole: Figures) -> None:
+def _print(found: Sequence[Any], per: Per, plans: Sequence[PlanFigures], whole: Figures) -> None:
     out = console()
     if not plans:
         out.print("no plan was run here yet")
@@ -133,7 +107,7 @@ def _run_cost(one: RunFigures) -> str:
     return cost_in_words(one.cost_micros, complete=known, estimated=one.cost_estimated)
 
 
-def _told(plans: list[PlanFigures], whole: Figures) -> list[str]:
+def _told(plans: Sequence[PlanFigures], whole: Figures) -> list[str]:
     broken = f" ({whole.broken_off} broken off)" if whole.broken_off else ""
     tries = (
         f"{counted(len(plans), 'plan')}: {counted(whole.completed, 'task')} of {whole.tasks} done, "

@@ -11,14 +11,13 @@ from loopwright.cli.screens.layout import Rows, Wrapped
 from loopwright.cli.screens.plan_table import cost_in_words
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.policy.quotas import envelope_id, label, standing
+from loopwright.core.policy.quotas import label, standing
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.money.quotas import find_named
-from loopwright.engine.views.quota_views import Drew, drawn_from
-from loopwright.services.homes.read_only_home import glancing
+from loopwright.engine.views.quota_views import Drew
+from loopwright.services.quota import accounts
 from loopwright.services.quota.windows import window_in_words
 
 app = App(
@@ -35,31 +34,18 @@ def quota(*, json: bool = False) -> int:
     json
         Print them as JSON.
     """
-    with glancing() as look:
-        found = look.store.read_sync(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id")))
-    named = _named()
-    unused = [one for one in named if one not in {envelope.id for envelope in found}]
+    found = accounts.accounts()
     if json:
-        print_json({"envelopes": found, "unused": unused})
+        print_json({"envelopes": found.used, "unused": found.unused})
         return ExitCode.VERIFIED
     out = console()
-    if not found and not unused:
+    if not found.used and not found.unused:
         out.print("no agent has drawn from any account yet")
-    several = {one.partition("/")[0] for one in named}
-    for one in found:
-        known = one.agent not in several or envelope_id(one.agent, one.account) in named
-        _print(out, one, "" if known else "  not in your settings")
-    for name in unused:
+    for one in found.used:
+        _print(out, one, "" if found.is_known(one) else "  not in your settings")
+    for name in found.unused:
         out.print(Text(name, style="bold").append("  not used yet", style="dim"))
     return ExitCode.VERIFIED
-
-
-def _named() -> list[str]:
-    """Return the accounts that the settings name, in their order."""
-    from loopwright.services.homes.context import look_settings
-
-    accounts = look_settings().values.accounts
-    return [envelope_id(agent, name) for agent, several in accounts.items() for name in several]
 
 
 @app.command
@@ -73,8 +59,7 @@ def show(name: str, /, *, json: bool = False) -> int:
     json
         Print it as JSON.
     """
-    with glancing() as look:
-        found = look.store.read_sync(lambda tx: [drawn_from(tx, one) for one in find_named(tx, name)])
+    found = accounts.drawn(name)
     if json:
         print_json({"drawn": found})
         return ExitCode.VERIFIED
@@ -118,14 +103,12 @@ def open_(name: str, /, *, json: bool = False) -> int:
 
 
 async def _open(name: str, *, as_json: bool) -> int:
-    from loopwright.cli.commands.decide.control import ask
-    from loopwright.services.homes.context import look_settings, open_existing
+    # To look at quotas is a glance: it loads neither the settings nor a worker's parts.
+    from loopwright.services.control.decisions import open_account
+    from loopwright.services.homes.session import session
 
-    home = open_existing(look_settings())
-    try:
-        answer = await ask(home, "open", name, {})
-    finally:
-        await home.store.close()
+    async with session() as at:
+        answer = await open_account(at, name)
     if as_json:
         print_json({"command": answer, "exit_code": 0})
     else:

@@ -9,12 +9,12 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from loopwright.cli.screens.changes import Change, Changes, diff_command
+from loopwright.cli.screens.changes import Change, Changes
 from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.layout import Roomy, one_line
-from loopwright.cli.screens.next_steps import Step, plan_steps, print_steps
+from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import has_gaps, print_finishes, screen
-from loopwright.cli.screens.task_screen import Names, print_lines, task_screen
+from loopwright.cli.screens.task_screen import print_lines, task_screen
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.gates.verdicts import is_bad
@@ -23,14 +23,16 @@ from loopwright.core.values.accounts import ACCOUNT
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.shell_hints import command, to_type
 from loopwright.core.values.states import LoopState, TaskState
 from loopwright.core.values.wording import duration, money
 from loopwright.engine.people.commands import check_retry, held_up, left_out
+from loopwright.engine.views.next_steps import Known, Names, Step, next_steps
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle
 from loopwright.engine.views.views import PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
+from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.homes.read_only_home import Look, glancing, project_here, wanted
 
 _FILE_LINES = 40
@@ -51,7 +53,9 @@ def show(target: str | None = None, /, *, diff: bool = False, json: bool = False
         Print it as JSON.
     """
     if diff and json:
-        raise UserError("--diff prints a diff, which is no JSON", hint="leave one of them out")
+        raise UserError(
+            "--diff prints a diff, which is no JSON", code="flags_conflict", hint="leave one of them out"
+        )
     with glancing() as look:
         row = look.store.read_sync(lambda tx: wanted(tx, target))
         if isinstance(row, Task):
@@ -155,7 +159,9 @@ def _rests(tx: Tx, row: Task) -> bool:
 
 def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:
     if old is None or new is None:
-        raise NotFound(f"nothing was changed by {what} yet", hint=f"`{to_type('show', what)}`")
+        raise NotFound(
+            f"nothing was changed by {what} yet", code="no_changes", hint=f"`{to_type('show', what)}`"
+        )
     out = console()
     color = out.is_terminal and not os.environ.get("NO_COLOR")
     asyncio.run(Changes(Path(path)).print_diff(old, new, color=color))
@@ -188,10 +194,7 @@ def _show_run(look: Look[Any], row: Run, *, diff: bool, as_json: bool) -> int:
         if value:
             table.add_row(name, escape(value))
     out.print(Roomy(table))
-    steps = [Step(command=f"loopwright logs {short_id(view.id)}", why="what it printed")]
-    if view.role == "implementer" and view.tip_sha:
-        steps.append(Step(command=diff_command(view.base_sha, view.tip_sha), why="what its attempt changed"))
-    print_steps(out, steps)
+    print_steps(out, next_steps(view, Known()))
     return ExitCode.VERIFIED
 
 
@@ -254,9 +257,8 @@ def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
         out.print(f"why: {escape(view.reason)}")
     if view.stopped:
         out.print(f"stopped: {escape(view.stopped)}")
-    steps = plan_steps(view, worked=worked)
-    steps.append(Step(command=f"loopwright receipt show {short_id(row.id)}", why="the record of it"))
-    print_steps(out, steps)
+    record = Step(command=command("receipt", "show", short_id(row.id)), why="the record of it")
+    print_steps(out, [*next_steps(view, known_about(view, is_worked_on=worked)), record])
     return ExitCode.VERIFIED
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from loopwright.adapters.processes import keeper_files
 from loopwright.cli.screens.layout import Rows
-from loopwright.cli.screens.next_steps import plan_steps, print_steps
+from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code as code_of
 from loopwright.cli.screens.plan_table import has_gaps, owed, print_finishes, screen, standing
 from loopwright.cli.shell.exits import ExitCode
@@ -25,9 +25,11 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, duration, money
 from loopwright.engine.rows.writeback_debts import debt_views
+from loopwright.engine.views.next_steps import next_steps
 from loopwright.engine.views.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views.views import PlanView, is_busy, plan_view
 from loopwright.ports import Tx
+from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.homes.read_only_home import (
     Look,
     WorkerSeen,
@@ -214,7 +216,7 @@ def _print_plan(out: Console, seen: _Seen) -> None:
             f"[yellow]note[/]: {counted(seen.alive, 'run')} still going "
             "without a worker; whoever goes on takes over what they do"
         )
-    print_steps(out, plan_steps(view, worked=seen.worked))
+    print_steps(out, next_steps(view, known_about(view, is_worked_on=seen.worked)))
 
 
 # --- watch -----------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
 
-import os
 import shlex
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -24,6 +23,7 @@ from loopwright.ports import Base, PlannedWork, able
 from loopwright.services.doctor.checkup_accounts import check
 from loopwright.services.doctor.checkup_sandbox import how_to_contain
 from loopwright.services.doctor.probes import FoundAgent, find_agent, secret_option
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place, uncommitted_settings
 from loopwright.services.homes.repository import checkouts
 
@@ -37,10 +37,12 @@ def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
     for name in settings.policy().agents:
         if secret := secret_option(name, settings):
             problem, hint = secret
-            raise BadConfig(problem, hint=hint)
+            raise BadConfig(problem, code="secret_in_options", hint=hint)
     found = tuple(find_agent(name, settings, models=asked) for name, asked in _models(work, settings).items())
     if wrong := [one for one in found if one.wrong_options]:
-        raise BadConfig("\n".join(one.problem for one in wrong), hint=wrong[0].hint)
+        raise BadConfig(
+            "\n".join(one.problem for one in wrong), code="agent_option_wrong", hint=wrong[0].hint
+        )
     return found
 
 
@@ -61,7 +63,7 @@ def check_plan(settings: Settings, work: PlannedWork) -> None:
     What is wrong in the settings of other agents is no affair of the plan: `config check` says it.
     """
     if problems := plan_problems(settings, work):
-        raise BadConfig("\n".join(problems), hint=_known_agents())
+        raise BadConfig("\n".join(problems), code="settings_wrong", hint=_known_agents())
 
 
 def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[FoundAgent, ...]:
@@ -77,7 +79,7 @@ def check_tasks(settings: Settings, work: PlannedWork, source: str) -> tuple[Fou
         problems.append(_no_such_agent(settings, known))
     problems = [*plan_problems(settings, work), *problems]
     if problems:
-        raise BadConfig("\n".join(problems), hint=_known_agents())
+        raise BadConfig("\n".join(problems), code="settings_wrong", hint=_known_agents())
     return agents_of(work, settings)
 
 
@@ -129,7 +131,9 @@ def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     told = tuple(f"the agent {one.name} cannot be used: {one.problem}" for one in missing)
     if len(missing) == len(found):
         hints = dict.fromkeys(one.hint for one in missing)
-        raise UserError("; ".join(told), hint="; ".join([*hints, "`loopwright doctor` shows more"]))
+        raise UserError(
+            "; ".join(told), code="agent_unusable", hint="; ".join([*hints, "`loopwright doctor` shows more"])
+        )
     return tuple(f"{one}; its tasks will fail" for one in told)
 
 
@@ -139,13 +143,21 @@ def check_agent(name: str, model: str | None, settings: Settings) -> None:
     found = find_agent(name, settings, models=[model or settings.policy().model])
     if not found.usable:
         problem = f"the agent {name} cannot be used: {found.problem}"
-        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
+        raise UserError(
+            problem,
+            code="agent_unusable",
+            hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))),
+        )
 
 
 def check_fallback(settings: Settings) -> None:
     """Refuse an agent that could not take over: that should be known before the night, not in it."""
     if unknown := _unknown_fallback(settings):
-        raise BadConfig("\n".join(unknown), hint=f"the agents are: {', '.join(registry.known_agents())}")
+        raise BadConfig(
+            "\n".join(unknown),
+            code="agent_unknown",
+            hint=f"the agents are: {', '.join(registry.known_agents())}",
+        )
     for agent, model in map(named, settings.values.fallback):
         found = find_agent(agent, settings, models=[model])
         if not found.usable:
@@ -153,7 +165,9 @@ def check_fallback(settings: Settings) -> None:
                 f"{settings.origin('fallback')}: fallback: the agent {agent} cannot be used: {found.problem}"
             )
             raise UserError(
-                problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more")))
+                problem,
+                code="agent_unusable",
+                hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))),
             )
 
 
@@ -180,13 +194,21 @@ def check_named(settings: Settings, key: str, name: str, model: str | None) -> N
     origin, known = settings.origin(key), registry.known_agents()
     if name not in known:
         guess = did_you_mean(name, known)
-        raise BadConfig(f"{origin}: {key}: there is no agent named {name!r}{guess}", hint=_known_agents())
+        raise BadConfig(
+            f"{origin}: {key}: there is no agent named {name!r}{guess}",
+            code="agent_unknown",
+            hint=_known_agents(),
+        )
     found = find_agent(name, settings, models=[model])
     if found.wrong_options:
-        raise BadConfig(found.problem, hint=found.hint)
+        raise BadConfig(found.problem, code="agent_option_wrong", hint=found.hint)
     if not found.usable:
         problem = f"{origin}: {key}: the agent {name} cannot be used: {found.problem}"
-        raise UserError(problem, hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))))
+        raise UserError(
+            problem,
+            code="agent_unusable",
+            hint="; ".join(filter(None, (found.hint, "`loopwright doctor` shows more"))),
+        )
 
 
 def who_works(settings: Settings, *more: str | None) -> frozenset[str]:
@@ -202,10 +224,11 @@ def check_accounts(settings: Settings, used: Collection[str] | None = None) -> N
     Of the agents that are used, if they are named: an account of another one may miss what it needs here.
     """
     known = registry.known_agents()
-    for agent, several in accounts(settings, os.environ).items():
+    for agent, several in accounts(settings, environment()).items():
         if agent not in known:
             raise BadConfig(
                 f"agents.{agent}.accounts: there is no agent named {agent!r}{did_you_mean(agent, known)}",
+                code="agent_unknown",
                 hint=f"the agents are: {', '.join(known)}",
             )
         for one in several if used is None or agent in used else ():
@@ -221,7 +244,9 @@ def check_options(settings: Settings) -> None:
         problems.append(_no_such_agent(settings, known))
     problems += _unknown_fallback(settings)
     if problems:
-        raise BadConfig("\n".join(problems), hint=f"the agents are: {', '.join(known)}")
+        raise BadConfig(
+            "\n".join(problems), code="settings_wrong", hint=f"the agents are: {', '.join(known)}"
+        )
 
 
 def warnings(settings: Settings) -> tuple[str, ...]:
@@ -266,7 +291,7 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
     ]
     if not free and not unasked:
         return ()
-    chosen = chosen_sandbox(settings, os.environ)
+    chosen = chosen_sandbox(settings, environment())
     if chosen.sandbox.level is not Containment.NONE:
         return ()
     contain = f"To contain {{}}: {how_to_contain(chosen)}."
@@ -279,6 +304,7 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
     if policy.permission_mode == Access.READ_ONLY.value:
         raise Refused(
             f"permission_mode is read-only ({place}), but nothing keeps {listed(free)} to that here",
+            code="read_only_not_enforced",
             hint="`loopwright doctor` says what a sandbox needs; or choose an agent that asks for leave",
         )
     one = len(free) == 1
@@ -294,6 +320,7 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
     if bare := [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]:
         raise Refused(
             f"nothing would check the work of: {listed(bare)}",
+            code="no_gates",
             hint="`loopwright init` finds your project's checks; or give the tasks acceptance commands; "
             "or --allow-unverified to land unchecked work",
         )
@@ -303,7 +330,7 @@ def check_sandbox(settings: Settings) -> None:
     """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
     wanted = settings.values.sandbox
     if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
-        chosen_sandbox(settings, os.environ, refuse=True)
+        chosen_sandbox(settings, environment(), refuse=True)
 
 
 async def check_folder(repository: GitRepository, start: Base, place: Place) -> None:
@@ -312,6 +339,7 @@ async def check_folder(repository: GitRepository, start: Base, place: Place) -> 
         project = next(iter(checkouts(place.root)[1:]), None)
         raise Refused(
             f"{place.root} is the checkout of a task that you took over, and its plan is run from the project's own",
+            code="checkout_taken_over",
             hint=f"`cd {shlex.quote(str(project))}` first"
             if project
             else "change into the project's own first",
@@ -323,6 +351,7 @@ async def check_folder(repository: GitRepository, start: Base, place: Place) -> 
     if found.text != "tree":
         raise Refused(
             f"the folder {place.subfolder} is not in {start.sha[:7]}, the commit that the plan would start from",
+            code="folder_not_in_base",
             hint="commit what is in it first, or run from the top of the repository",
         )
 
@@ -392,5 +421,6 @@ async def check_held_out(
             continue
         raise Refused(
             f"{name} {why}, so agents would see what is held out",
+            code="held_out_files_visible",
             hint="keep the plan and its held-out files outside of the repository, or ignored by git",
         )

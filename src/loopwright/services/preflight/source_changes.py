@@ -30,6 +30,7 @@ async def refuse_older_checks(store: Store, task: Task) -> None:
         if now.key == task.key and (now.acceptance, now.held_out) != (task.acceptance, task.held_out):
             raise Refused(
                 f"{loop.source_path} has other checks for {task.key} now, and its plan keeps those that it began with",
+                code="checks_changed",
                 hint=f"{taken_in_by(plan, loop.source_path)}; or put them back in the file to try it by the old ones",
             )
 

@@ -19,8 +19,7 @@ from loopwright.ports import Base, Mark, PlannedTask, PlannedWork
 from loopwright.services.doctor.agent_probe import probe
 from loopwright.services.doctor.checkup_machine import Status
 from loopwright.services.gates.clean_tree import clean_tree
-from loopwright.services.runs.cost_check import check_another_try, check_costs, check_new_limits
-from loopwright.services.runs.preflight import (
+from loopwright.services.preflight.checks import (
     agents_of,
     check_accounts,
     check_agents,
@@ -33,6 +32,7 @@ from loopwright.services.runs.preflight import (
     warnings,
     who_works,
 )
+from loopwright.services.preflight.cost_check import check_another_try, check_costs, check_new_limits
 
 
 def _settings(project: str, **flags: Any) -> Settings:
@@ -207,7 +207,7 @@ def test_what_is_not_committed_is_one_sentence_for_each_fact() -> None:
 
 
 def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:
-    from loopwright.services.runs.preflight import relative
+    from loopwright.services.preflight.checks import relative
 
     assert relative(tmp_path / "sub" / "p.yaml", tmp_path.resolve()) == "sub/p.yaml"
     assert relative(Path("/else/p.yaml"), tmp_path) == "/else/p.yaml"

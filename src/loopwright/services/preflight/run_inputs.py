@@ -1,11 +1,7 @@
 """What `run` and `plan check` look at in the same way: the plan file, and the project's settings at its base."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
-
-from cyclopts import Parameter, Token
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
@@ -23,19 +19,15 @@ from loopwright.services.homes.context import (
 )
 
 
-def _named(_: type, tokens: Sequence[Token]) -> Path:
-    return named(tokens[0].value)
-
-
 def named(text: str) -> Path:
     """Return the path that somebody typed; an empty one, such as of a variable that is not set, means nothing."""
     if not text.strip():
-        raise UserError("the name of the plan is empty", hint="name a file with tasks, such as plan.yaml")
+        raise UserError(
+            "the name of the plan is empty",
+            code="plan_name_empty",
+            hint="name a file with tasks, such as plan.yaml",
+        )
     return Path(text)
-
-
-PlanPath = Annotated[Path, Parameter(converter=_named)]
-"""Where work is, as it is typed: empty is not the current folder."""
 
 
 def meant_path(path: Path, kind: str | None = None) -> Path:

@@ -9,12 +9,14 @@ import pytest
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.app import Home
-from loopwright.cli.commands.decide import control
-from loopwright.cli.commands.decide.discovered import _as_new
 from loopwright.core.rows.model import Command, CommandState
 from loopwright.core.values.errors import Held, UserError
 from loopwright.engine.people.discoveries import DiscoveryView
 from loopwright.ports import no_failpoint
+from loopwright.services.control import sending
+from loopwright.services.control.discoveries import as_own_plan
+from loopwright.services.homes.context import settings_for
+from loopwright.services.homes.session import Session
 
 
 @pytest.fixture
@@ -51,13 +53,13 @@ def found(root: Path) -> DiscoveryView:
 async def test_a_decision_that_may_yet_be_carried_out_keeps_its_file(
     home: Home, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(control, "_PATIENCE_S", 0.05)
+    monkeypatch.setattr(sending, "_PATIENCE_S", 0.05)
     stopped = LockedMembership(tmp_path)
     assert stopped.acquire({"pid": 1})
-    with pytest.raises(Held, match="has not answered `accept_discovered` within") as late:
-        await _as_new(home, found(tmp_path))
+    with pytest.raises(Held, match="did not respond to `accept_discovered` within") as late:
+        await as_own_plan(Session(home=home, settings=settings_for()), found(tmp_path))
     stopped.release()
-    assert "carried out as soon as" in (late.value.hint or "")
+    assert late.value.code == "worker_not_responding"
     [command] = await home.store.read(lambda tx: tx.find(Command))
     assert command.state is CommandState.PENDING
     assert (tmp_path / command.arguments["file"]).is_file()
@@ -65,12 +67,12 @@ async def test_a_decision_that_may_yet_be_carried_out_keeps_its_file(
 
 async def test_a_decision_that_is_refused_leaves_nothing_behind(home: Home, tmp_path: Path) -> None:
     with pytest.raises(UserError):
-        await _as_new(home, found(tmp_path))
+        await as_own_plan(Session(home=home, settings=settings_for()), found(tmp_path))
     assert not (tmp_path / "plans").exists()
 
 
 async def test_a_folder_that_cannot_be_made_is_said(home: Home, tmp_path: Path) -> None:
     (tmp_path / "plans").write_text("a file of somebody's")
     with pytest.raises(UserError, match="cannot be made: File exists"):
-        await _as_new(home, found(tmp_path))
+        await as_own_plan(Session(home=home, settings=settings_for()), found(tmp_path))
     assert (tmp_path / "plans").read_text() == "a file of somebody's"

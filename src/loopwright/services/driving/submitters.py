@@ -1,11 +1,9 @@
 """What a plan takes from the terminal that it is submitted from."""
 
-import os
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from uuid import uuid4
 
 from loopwright.adapters.home.submitters import answering
@@ -15,13 +13,14 @@ from loopwright.core.plans.plan_context import programs_of
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import captured
 from loopwright.engine.intake.submit import Submission
+from loopwright.services.homes.caller import current_folder, environment
 
 
 @contextmanager
 def submitting(home: Home) -> Iterator[str]:
     """Answer for this process's variables while it lives; yields the name of the submission."""
     submitter = uuid4().hex
-    with answering(home.root, submitter, os.environ):
+    with answering(home.root, submitter, environment()):
         yield submitter
 
 
@@ -33,7 +32,7 @@ def with_environment(home: Home, submission: Submission, submitter: str) -> Subm
     return replace(
         submission,
         environment=captured(
-            os.environ,
+            environment(),
             host_id=host_id(home.root),
             submitter=submitter,
             secret=policy.environment,
@@ -46,7 +45,19 @@ def with_environment(home: Home, submission: Submission, submitter: str) -> Subm
 def _found(commands: Iterable[str]) -> dict[str, str]:
     """Return where the programs are that these commands start, as far as their words tell."""
     names = dict.fromkeys(name for command in commands for name in programs_of(command) if "/" not in name)
-    return {name: str(Path.cwd() / path) for name in names if (path := shutil.which(name))}
+    path = environment().get("PATH")
+    found = {name: shutil.which(name, path=path) for name in names}
+    return {name: str(current_folder() / place) for name, place in found.items() if place}
+
+
+async def taken_over(home: Home, plan: Plan, submitter: str) -> Plan:
+    """Let a submitted plan ask this process for its variables, which answers as `submitter`."""
+    if plan.environment is None:
+        return plan
+    ours = replace(plan.environment, submitter=submitter)
+    return await home.store.transact(
+        "plan.environment", lambda tx: tx.update(Plan, plan.id, environment=ours)
+    )
 
 
 async def submit_again(home: Home, plan: Plan, submission: Submission) -> Plan:

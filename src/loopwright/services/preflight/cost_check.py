@@ -27,6 +27,7 @@ def check_costs(settings: Settings, work: PlannedWork) -> None:
     off = f"switch {unkept.limit} off"
     raise Refused(
         f"{settings.origin(unkept.limit)}: {unkept.why}",
+        code="cost_limit_not_enforced",
         hint=f"{off}, or choose another agent"
         if unkept.model is None
         else f'set prices = ["{unkept.model} INPUT OUTPUT CACHE_READ"], in dollars for a million tokens, or {off}',
@@ -42,7 +43,9 @@ def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> No
     unkept = _unkept(replace(plan.policy, **new), ((task.agent, task.model) for task in tasks))
     if unkept is not None:
         raise Refused(
-            unkept.why, hint="go on without a limit: a plan keeps the agents, models and prices of its start"
+            unkept.why,
+            code="cost_limit_not_enforced",
+            hint="go on without a limit: a plan keeps the agents, models and prices of its start",
         )
 
 
@@ -53,6 +56,7 @@ def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
         without = to_type("resume", short_id(plan.id), **{unkept.limit: "off"})
         raise Refused(
             unkept.why,
+            code="cost_limit_not_enforced",
             hint=f"choose another agent or model, or let the plan go on without that limit first: `{without}`",
         )
 

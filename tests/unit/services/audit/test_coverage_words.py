@@ -1,9 +1,9 @@
 """What a task has to meet is counted once."""
 
-from loopwright.cli.commands.inspect.coverage import wanted_of
 from loopwright.core.plans.coverage import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import PlannedTask
+from loopwright.services.audit.coverage import wanted_of
 
 
 def test_words_that_only_say_that_a_command_of_the_task_passes_are_not_counted_again() -> None:

@@ -1,0 +1,128 @@
+"""The evaluation of a plan: begun once, then completed with what the project and an agent say about it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
+from loopwright.core.plans.plan_evaluators import Judgement, as_findings
+from loopwright.core.policy import graph
+from loopwright.core.rows.documents import document
+from loopwright.core.values.errors import BadPlan, Refused
+from loopwright.engine.rows.source_marks import SETTLED
+from loopwright.ports import PlannedTask, PlannedWork
+
+
+def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
+    """Return the items of a source that somebody has to do."""
+    return tuple(task for task in work.tasks if task.mark not in SETTLED)
+
+
+def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for; what the source says was done before is not waited for."""
+    known = {task.key for task in tasks}
+    return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """What is known about a plan before it runs, and whether it may run."""
+
+    source: str
+    """What messages call the plan."""
+    despite: str
+    """Why a person wants to run it although it is refused."""
+    tasks: int
+    critical_path: int
+    without_acceptance: int
+    own: tuple[Finding, ...]
+    """What the plan itself shows."""
+    reported: tuple[Finding, ...]
+    """What an evaluation report in the source says."""
+    is_passed: bool
+    """Whether an evaluation report in the source says that it is good."""
+    seen: tuple[Finding, ...] = ()
+    """What the project shows, and what was done in it before."""
+    wanted: tuple[str, ...] = ()
+    """Why an agent has to evaluate the plan before it runs."""
+    judgement: Judgement | None = None
+    """What that agent said."""
+
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """Everything that was found."""
+        found = (*self.own, *self.seen, *self.reported, *as_findings(self.judgement))
+        if not self.wanted or self.judgement is not None or self.is_passed:
+            return found
+        text = f"nobody has evaluated it, and somebody has to ({'; '.join(self.wanted)})"
+        return (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
+
+    @property
+    def against(self) -> tuple[str, ...]:
+        """Why it is refused, unless a person says why it is to run."""
+        return tuple(one.text for one in self.findings if one.weight in OVERRIDABLE)
+
+    def with_seen(self, seen: Sequence[Finding]) -> "Evaluation":
+        """Add what was found by looking at more than the plan; raise if it may not run."""
+        return replace(self, seen=tuple(seen)).checked()
+
+    def with_judgement(self, wanted: Sequence[str], judgement: Judgement | None) -> "Evaluation":
+        """Add why an agent had to evaluate it, and what it said; raise if it may not run."""
+        return replace(self, wanted=tuple(wanted), judgement=judgement).checked()
+
+    def checked(self) -> "Evaluation":
+        """Return it; raise `BadPlan` if nothing could run, `Refused` if a person has to say why it is to run."""
+        impossible = tuple(one.text for one in self.findings if one.weight is Weight.IMPOSSIBLE)
+        if impossible:
+            raise BadPlan(self.source, impossible)
+        if self.against and not self.despite:
+            raise Refused(
+                f"{self.source}: {'; '.join(self.against)}",
+                code="plan_objected",
+                hint='fix that, or say why the plan is to run all the same: --despite "..."',
+            )
+        return self
+
+    def record(self) -> dict[str, Any]:
+        """Return what is stored with the plan."""
+        return {
+            "tasks": self.tasks,
+            "critical_path": self.critical_path,
+            "without_acceptance": self.without_acceptance,
+            "findings": [
+                {"check": one.check, "weight": one.weight.value, "text": one.text} for one in self.findings
+            ],
+            "evaluator": document(self.judgement) if self.judgement is not None else None,
+            "despite": self.despite if self.against else "",
+            "passed": not self.against,
+        }
+
+
+def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation:
+    """Evaluate a plan by itself; raise `BadPlan` or `Refused` if it may not run.
+
+    `despite` is a person's reason to run a plan that would be refused.
+    """
+    settled = {task.key for task in work.tasks if task.mark in SETTLED}
+    own = tuple(findings(work.tasks, settled=settled))
+    if impossible := tuple(one.text for one in own if one.weight is Weight.IMPOSSIBLE):
+        raise BadPlan(source, impossible)
+    tasks = to_do(work)
+    return Evaluation(
+        source=source,
+        despite=despite,
+        tasks=len(tasks),
+        critical_path=len(graph.critical_path(edges_of(tasks))),
+        without_acceptance=sum(not task.acceptance for task in tasks),
+        own=own,
+        reported=_reported(work),
+        is_passed=work.evaluated == "passed",
+    ).checked()
+
+
+def _reported(work: PlannedWork) -> tuple[Finding, ...]:
+    """Return what the evaluation report in the source itself objects to."""
+    if work.evaluated != "failed":
+        return ()
+    text = "the evaluation report that stands in it says that it failed"
+    return (Finding(check="evaluated", weight=Weight.OBJECTED, text=text),)

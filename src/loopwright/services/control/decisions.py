@@ -1,0 +1,231 @@
+"""Pause, resume, stop, cancel, retry, verify again, reject, roll back, mark as reviewed, and open an account."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.adapters.machine.host import new_id
+from loopwright.app import repositories
+from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.rejections import parse_comment
+from loopwright.core.rows.model import Command, Plan, Task
+from loopwright.core.values.errors import UserError
+from loopwright.core.values.ids import Kind
+from loopwright.engine.people.taking_back import Asked, check, chosen, load, undoes
+from loopwright.ports import Tx
+from loopwright.services.control.sending import end_stopped_agents, is_worked_on, send
+from loopwright.services.control.targets import find_target, plan_of
+from loopwright.services.homes.context import actor, settings_for
+from loopwright.services.homes.session import Session
+from loopwright.services.preflight.cost_check import check_another_try, check_new_limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """A decision that was carried out."""
+
+    command: Command
+    """Its record; `result` says what it came to."""
+    about: Plan | Task
+    plan: Plan
+    """As it is after the decision."""
+    notes: tuple[str, ...]
+    """What to warn about."""
+    needs_worker: bool
+    """Whether the plan can continue and no process works on it: drive it, or start a worker."""
+
+
+Told = Callable[[Decision], None]
+"""Called as soon as a decision is carried out, before agents that have to stop were ended."""
+
+
+def _nobody(decision: Decision) -> None:
+    """Tell nobody."""
+
+
+NOBODY: Final[Told] = _nobody
+
+
+async def pause(at: Session, plan: str | None = None, *, now: bool = False, told: Told = NOBODY) -> Decision:
+    """Start nothing more in a plan; running agents finish, or are interrupted with `now`."""
+    return await _decide(at, "pause", plan, {"now": now}, told=told)
+
+
+async def stop(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+    """Stop a plan: running agents are interrupted, and their work is kept."""
+    return await _decide(at, "stop", plan, {}, told=told)
+
+
+async def cancel(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+    """Give a task or a plan up for good; what landed stays."""
+    return await _decide(at, "cancel", target, {}, told=told)
+
+
+async def to_cancel(at: Session, target: str) -> Plan | Task:
+    """Return what `cancel` would give up, for a caller that asks first."""
+    return await at.home.store.read(lambda tx: find_target(tx, target, "cancel"))
+
+
+async def resume(
+    at: Session,
+    plan: str | None = None,
+    *,
+    limits: Mapping[str, Any] | None = None,
+    no_wait: bool = False,
+    told: Told = NOBODY,
+) -> Decision:
+    """Let a paused or stopped plan continue; `limits` are new values of cost settings."""
+    policy = settings_for(flags=limits).policy() if limits else None
+    arguments: dict[str, Any] = {key: getattr(policy, key) for key in limits or ()}
+    if no_wait:
+        arguments["wait_for_limits"] = False
+    return await _decide(at, "resume", plan, arguments, told=told, continues=True)
+
+
+async def retry(
+    at: Session,
+    task: str,
+    *,
+    note: str | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    allow: Sequence[str] = (),
+    told: Told = NOBODY,
+) -> Decision:
+    """Give a failed or cancelled task another attempt; `allow` names judging files that it may change."""
+    if agent is not None:
+        from loopwright.services.preflight.checks import check_agent
+
+        check_agent(agent, model, at.settings)
+    arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
+    return await _decide(at, "retry", task, arguments, told=told, continues=True)
+
+
+async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+    """Run the complete gate of a failed plan again, or of one that only cancelled tasks hold up."""
+    return await _decide(at, "reverify", plan, {}, told=told, continues=True)
+
+
+async def reject(
+    at: Session,
+    task: str,
+    *,
+    note: str | None = None,
+    comments: Sequence[tuple[str, str]] = (),
+    told: Told = NOBODY,
+) -> Decision:
+    """Send a task's work back: another attempt starts with the note and the comments, FILE:LINE and a text each."""
+    parsed = [parse_comment(place, text) for place, text in comments]
+    if not (note or "").strip() and not parsed:
+        raise UserError(
+            "nothing is said about what is wrong",
+            code="note_missing",
+            hint='--note "…" or --at FILE:LINE "…"',
+        )
+    arguments = {"note": note or "", "comments": parsed}
+    return await _decide(at, "reject", task, arguments, told=told, continues=True)
+
+
+async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = NOBODY) -> Decision:
+    """Take a landed task out of the plan's branch, with everything that builds on it."""
+    return await _decide(at, "rollback", target, _until(to), told=told)
+
+
+async def to_roll_back(at: Session, target: str, *, to: str | None = None) -> tuple[str, ...]:
+    """Return the tasks whose work `rollback` would take out; raise what it would be refused with."""
+    row = await at.home.store.read(lambda tx: find_target(tx, target, "rollback"))
+
+    def look(tx: Tx) -> tuple[Command, Asked]:
+        drawn = Command(
+            id=new_id(Kind.COMMAND),
+            actor=actor(),
+            verb="rollback",
+            target=row.id,
+            arguments=_until(to),
+            created_at=tx.now(),
+        )
+        asked = load(tx, drawn)
+        check(tx, drawn, asked)
+        return drawn, asked
+
+    drawn, asked = await at.home.store.read(look)
+    repository = repositories(at.home)(asked.project)
+    tip = await repository.tip(asked.plan.branch)
+    landings = chosen(asked, drawn, await repository.steps(tip, since=asked.plan.base_sha))
+    return tuple(task.key for task in undoes(asked, landings))
+
+
+async def reviewed(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+    """Record that you have looked at what a task, or every task of a plan, landed."""
+    return await _decide(at, "reviewed", target, {}, told=told)
+
+
+async def give_back(at: Session, task: str, *, told: Told = NOBODY) -> Decision:
+    """Give a task that you took over back to the agents, without your work."""
+    return await _decide(at, "hand_back", task, {"drop": True}, told=told)
+
+
+async def open_account(at: Session, name: str) -> Command:
+    """Let the tasks continue that wait for an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
+    return await send(at, "open", name, {})
+
+
+async def check_another_attempt(
+    at: Session, task: Task, *, agent: str | None = None, model: str | None = None
+) -> tuple[str, ...]:
+    """Refuse another attempt whose agent `run` would refuse; of a new agent, return what nothing keeps it from."""
+    from loopwright.services.preflight.checks import keeping
+
+    plan = await at.home.store.read(lambda tx: plan_of(tx, task))
+    works = agent or task.agent
+    check_another_try(plan, works, model or task.model)
+    notes = keeping(at.settings, plan.policy, [works or plan.policy.agent], place="as the plan began")
+    return notes if agent else ()
+
+
+async def refuse_changed_checks(at: Session, task: Task) -> None:
+    """Refuse another attempt at a task whose checks its source has changed."""
+    from loopwright.services.preflight.source_changes import refuse_older_checks
+
+    await refuse_older_checks(at.home.store, task)
+
+
+def _until(to: str | None) -> dict[str, Any]:
+    return {"to": to} if to else {}
+
+
+async def _decide(
+    at: Session,
+    verb: str,
+    target: str | None,
+    arguments: Mapping[str, Any],
+    *,
+    told: Told,
+    continues: bool = False,
+) -> Decision:
+    """Carry a decision out; `continues` says that the plan is to be worked on after it."""
+    store = at.home.store
+    row = await store.read(lambda tx: find_target(tx, target, verb))
+    notes: tuple[str, ...] = ()
+    if isinstance(row, Task) and verb in ("retry", "reject"):
+        if verb == "retry":
+            await refuse_changed_checks(at, row)
+        notes = await check_another_attempt(
+            at, row, agent=arguments.get("agent"), model=arguments.get("model")
+        )
+    limits = {name: arguments[name] for name in CAPS if name in arguments}
+    if limits and isinstance(row, Plan):
+        await store.read(lambda tx: check_new_limits(tx, plan_of(tx, row), limits))
+    command = await send(at, verb, row.id, arguments)
+    plan = await store.read(lambda tx: plan_of(tx, row))
+    decision = Decision(
+        command=command,
+        about=row,
+        plan=plan,
+        notes=notes,
+        needs_worker=continues and not await is_worked_on(at.home, plan.project_id),
+    )
+    told(decision)
+    if not decision.needs_worker:
+        await end_stopped_agents(at)
+    return decision

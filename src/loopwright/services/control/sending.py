@@ -1,0 +1,125 @@
+"""Send a command to the home's worker and wait for its answer; without a worker, carry it out here."""
+
+import asyncio
+import os
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+from loopwright.adapters.home.membership import LockedMembership
+from loopwright.adapters.machine.host import host_id, new_id
+from loopwright.app import Home
+from loopwright.core.rows.model import Command, CommandState
+from loopwright.core.values.errors import Held
+from loopwright.engine.people import commands
+from loopwright.engine.people.served_projects import is_served
+from loopwright.engine.views.views import live_workers
+from loopwright.services.homes.context import actor
+from loopwright.services.homes.session import Session
+
+_PATIENCE_S: Final = 60.0
+
+
+async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
+    """Queue a command and return it once it was carried out; raise the error that it was refused with."""
+    command = await at.home.store.transact(
+        "command.request",
+        lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
+    )
+    try:
+        # A command that runs a gate takes as long as the gate.
+        async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):
+            return await _answered(at, command)
+    except TimeoutError as late:
+        raise Held(
+            f"the worker did not respond to `{verb}` within {_PATIENCE_S:g} s",
+            code="worker_not_responding",
+            hint="the command is queued, and the worker carries it out when it continues; "
+            "`loopwright status` shows it",
+        ) from late
+
+
+async def has_worker(home: Home) -> bool:
+    """Return whether a worker runs in this home."""
+    if home.membership.exclusive:
+        return home.membership.holder() is not None
+    return bool(await home.store.read(live_workers))
+
+
+async def is_worked_on(home: Home, project_id: str) -> bool:
+    """Return whether a live process starts the work of a project."""
+    if isinstance(home.membership, LockedMembership):
+        return home.membership.serves(project_id)
+    return await home.store.read(lambda tx: is_served(tx, project_id))
+
+
+async def end_stopped_agents(at: Session) -> None:
+    """End the agents that were asked to stop, if no worker is there to do it: agents outlive their worker."""
+    if await has_worker(at.home):
+        return
+    # They load the whole engine, which a command that finds a worker does without.
+    from loopwright.app import make_worker, make_world
+    from loopwright.engine.attempt.cleanup import end_cancelled_gates
+    from loopwright.engine.worker.reconcile import to_be_ended
+
+    home = at.home
+    world = make_world(home, at.settings, at.env, slots=at.settings.values.parallel)
+    await end_cancelled_gates(world)
+    # What runs on other machines ends when one of their workers sees it; waiting for a dead one would never end.
+    asked = partial(to_be_ended, host_id=None if home.membership.exclusive else host_id(home.root))
+    if not await home.store.read(asked) or not home.membership.acquire(
+        {"pid": os.getpid(), "command": "stop"}
+    ):
+        return
+    worker = make_worker(world, only_end=True)
+
+    async def finished() -> bool:
+        mine = [worker.lease.worker.id]
+        return not await home.store.read(asked) and not await world.engine.in_flight(mine)
+
+    try:
+        await worker.run(finished)
+    finally:
+        home.membership.release()
+
+
+async def _answered(at: Session, command: Command) -> Command:
+    home = at.home
+    while True:
+        row = await home.store.read(lambda tx: tx.get(Command, command.id))
+        if row is not None and row.state is CommandState.REFUSED:
+            raise commands.refusal(row)
+        if row is not None and row.state is not CommandState.PENDING:
+            return row
+        if not await has_worker(home) and home.membership.acquire(
+            {"pid": os.getpid(), "command": command.verb}
+        ):
+            try:
+                await _apply_here(at)
+            finally:
+                home.membership.release()
+            continue
+        await home.store.changed(1.0)
+
+
+async def _apply_here(at: Session) -> None:
+    """Carry out everything that is queued, in its order, also the commands of a process that was killed."""
+    from loopwright.engine.worker.worker import apply_command
+
+    for command in await at.home.store.read(commands.pending):
+        if command.verb in commands.BY_GIT:
+            await _decide_here(at, command)
+        else:
+            await apply_command(at.home.store, new_id, command)
+
+
+async def _decide_here(at: Session, command: Command) -> None:
+    from loopwright.app import make_world
+    from loopwright.engine.attempt.landing_line import LandingLines
+    from loopwright.engine.plans.rollback import carry_out
+
+    world = make_world(at.home, at.settings, at.env, slots=at.settings.values.parallel)
+    try:
+        await carry_out(world, LandingLines(), command)
+    finally:
+        world.keepers.close()

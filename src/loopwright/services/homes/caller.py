@@ -1,0 +1,40 @@
+"""Whose folder and environment a use case works with: the process's own, unless a library user gives others."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Caller:
+    folder: Path
+    env: Mapping[str, str]
+
+
+_CALLER: Final[ContextVar[_Caller | None]] = ContextVar("caller", default=None)
+
+
+def current_folder() -> Path:
+    """Return the folder that relative paths and "this repository" mean."""
+    caller = _CALLER.get()
+    return Path.cwd() if caller is None else caller.folder
+
+
+def environment() -> Mapping[str, str]:
+    """Return the variables that settings, agents and gates are taken from."""
+    caller = _CALLER.get()
+    return os.environ if caller is None else caller.env
+
+
+@contextmanager
+def called_from(folder: Path, env: Mapping[str, str]) -> Iterator[None]:
+    """Let everything that is called inside work with this folder and these variables."""
+    before = _CALLER.set(_Caller(folder=folder, env=env))
+    try:
+        yield
+    finally:
+        _CALLER.reset(before)

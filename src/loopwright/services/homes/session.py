@@ -1,0 +1,33 @@
+"""An open home with the settings in force: what every use case that changes something needs."""
+
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from loopwright.app import Home
+from loopwright.config.resolve import Settings
+from loopwright.services.homes.caller import environment
+from loopwright.services.homes.context import look_settings, open_existing
+from loopwright.services.homes.log import log_to
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """One home, opened for one caller."""
+
+    home: Home
+    settings: Settings
+    env: Mapping[str, str] = field(default_factory=environment)
+    """The variables that agents and gates are started with."""
+
+
+@asynccontextmanager
+async def session() -> AsyncIterator[Session]:
+    """Open the home that is there already, and close it at the end."""
+    settings = look_settings()
+    home = open_existing(settings)
+    log_to(home.root)
+    try:
+        yield Session(home=home, settings=settings)
+    finally:
+        await home.store.close()

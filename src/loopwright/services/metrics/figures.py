@@ -1,0 +1,71 @@
+"""Figures about the plans of a repository, by plan, by loop and by run."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.errors import NotFound, UserError
+from loopwright.engine.gates.flaky import FlakyView, flaky_checks
+from loopwright.engine.rows.projects import recent_plans
+from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
+from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
+from loopwright.ports import Tx
+from loopwright.services.homes.read_only_home import find_target, glancing, project_here
+
+__all__ = ["Figures", "FlakyView", "LoopFigures", "Metrics", "PlanFigures", "RunFigures", "flaky", "metrics"]
+
+MOST_PLANS: Final = 1000
+"""How many plans are looked at, from the newest."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """Figures about some plans."""
+
+    plans: tuple[PlanFigures, ...]
+    loops: tuple[LoopFigures, ...]
+    runs: tuple[RunFigures, ...]
+    """Empty unless they were asked for."""
+    together: Figures
+
+
+def metrics(plan: str | None = None, *, last: int = MOST_PLANS, with_runs: bool = False) -> Metrics:
+    """Return the figures of one plan, or of the newest plans of this repository; outside of one, of all."""
+    if last < 1:
+        raise UserError(
+            f"--last needs a number from 1 on, not {last}",
+            code="flag_value_wrong",
+            hint="it is how many plans to look at",
+        )
+
+    def load(tx: Tx) -> tuple[list[PlanFigures], list[RunFigures]]:
+        plans = _plans(tx, plan, last)
+        runs = [run for one in plans for run in run_figures(tx, one)] if with_runs else []
+        return [plan_figures(tx, one) for one in plans], runs
+
+    with glancing() as look:
+        plans, runs = look.store.read_sync(load)
+    return Metrics(
+        plans=tuple(plans), loops=tuple(loop_figures(plans)), runs=tuple(runs), together=together(plans)
+    )
+
+
+def flaky() -> tuple[FlakyView, ...]:
+    """Return the checks of this repository that both passed and failed on the same tree; outside of one, of all."""
+    project = project_here()
+    with glancing() as look:
+        return tuple(
+            look.store.read_sync(
+                lambda tx: flaky_checks(tx, recent_plans(tx, project_path=project, limit=MOST_PLANS))
+            )
+        )
+
+
+def _plans(tx: Tx, name: str | None, last: int) -> list[Plan]:
+    if name is None:
+        return list(recent_plans(tx, project_path=project_here(), limit=last))
+    found = find_target(tx, name)
+    plan = found if isinstance(found, Plan) else tx.get(Plan, found.plan_id)
+    if plan is None:
+        raise NotFound(f"there is no plan {name}", code="plan_not_found")
+    return [plan]

@@ -1,0 +1,59 @@
+"""Find the specifications that a source names, and tell agents where they are in the workspace."""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.sources.text.reading import folder_of
+from loopwright.ports import PlannedWork, Specs
+from loopwright.services.homes.context import Place
+
+
+async def with_specs(
+    repository: GitRepository, sha: str, place: Place, plan: Path, work: PlannedWork, copied: Sequence[str]
+) -> tuple[PlannedWork, tuple[str, ...]]:
+    """Return work whose agents are told where its specifications are, and what to note about them.
+
+    A workspace has what the base commit has, and what `copied` names; agents are never told of anything else.
+    """
+    if work.specs is None:
+        return work, ()
+    folder = specs_folder(work.specs, plan, place.root)
+    if folder is None:
+        text = f"{work.specs.named_in}: specs_dir: there is no folder {work.specs.folder}"
+        return work, (f"{text}, so agents are told of no specifications",)
+    project = place.root / place.subfolder
+    name = folder.relative_to(place.root).as_posix()
+    if not await _is_committed(repository, sha, place.root, name) and not any(
+        folder.is_relative_to(project / one) for one in copied
+    ):
+        text = f"{work.specs.named_in}: specs_dir: {name} is not in {sha[:7]}"
+        return work, (f"{text}, so agents cannot read it: commit it, or name it in copy_files",)
+    told = f"The specifications are in {os.path.relpath(folder, project)}: read what concerns your task."
+    return replace(work, context="\n\n".join(filter(None, (work.context, told)))), ()
+
+
+def specs_folder(specs: Specs, plan: Path, root: Path) -> Path | None:
+    """Return the folder of the specifications; None if the repository has none where it is named.
+
+    It is relative to the file that names it. An older configuration names it from the top of the project.
+    """
+    beside = (folder_of(plan.resolve()) / specs.named_in).resolve().parent
+    found = ((above / specs.folder).resolve() for above in _up_to(beside, root))
+    return next((one for one in found if one.is_dir() and one.is_relative_to(root)), None)
+
+
+def _up_to(folder: Path, root: Path) -> Iterator[Path]:
+    yield folder
+    if folder.is_relative_to(root):
+        yield from (above for above in folder.parents if above.is_relative_to(root))
+
+
+async def _is_committed(repository: GitRepository, sha: str, root: Path, name: str) -> bool:
+    if name == ".":
+        return True
+    asked = ("cat-file", "-t", f"{sha}:{name}")
+    return (await repository.git.run(*asked, env=user_env(), cwd=root, ok=(0, 128))).text == "tree"

@@ -1,0 +1,89 @@
+"""Delete the branches and pins of ended plans."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.git.branches.leftovers import Leftover
+from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.errors import NotARepository, NotFound
+from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned
+from loopwright.ports import Tx
+from loopwright.services.homes.context import actor
+from loopwright.services.homes.read_only_home import find_plan, project_here
+from loopwright.services.homes.session import Session
+
+__all__ = ["Leftover", "Leftovers", "delete", "ended_plans", "leftovers"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """What an ended plan has in its repository."""
+
+    plan: Plan
+    repository: GitRepository
+    go: tuple[Leftover, ...]
+    """Branches and pins that can be deleted."""
+    stay: tuple[Leftover, ...]
+
+
+async def ended_plans(at: Session, plan: str | None = None) -> tuple[Plan, ...]:
+    """Return the plan with this name, if it has ended for good; without a name, all such plans of this repository."""
+    return tuple(found for found, _ in await at.home.store.read(lambda tx: _ended(tx, plan)))
+
+
+async def leftovers(at: Session, plan: str | None = None, *, unproven: bool = False) -> tuple[Leftovers, ...]:
+    """Return what ended plans left; `unproven` offers to delete work of one plan that no branch of yours has."""
+    if unproven and plan is None:
+        raise NotFound(
+            "--unproven deletes work that is nowhere else",
+            code="plan_not_named",
+            hint="name the one PLAN that it is about",
+        )
+    found = []
+    for row, project in await at.home.store.read(lambda tx: _ended(tx, plan)):
+        repository = GitRepository(Path(project.path), project_id=project.id, home=at.home.root)
+        refs = await repository.leftovers(row.id, row.branch, into=row.base_ref)
+        go = tuple(one for one in refs if (one.branch is not None or unproven) and not one.ref.worktree)
+        stay = tuple(one for one in refs if one not in go)
+        found.append(Leftovers(plan=row, repository=repository, go=go, stay=stay))
+    return tuple(found)
+
+
+async def delete(at: Session, found: Sequence[Leftovers]) -> int:
+    """Delete what can go, on the record; return how many branches and pins that were."""
+    return sum([await _delete(at, one) for one in found])
+
+
+async def _delete(at: Session, one: Leftovers) -> int:
+    if not one.go:
+        return 0
+    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+    names = [left.ref.name for left in one.go]
+    lost = [f"{left.ref.name} {left.ref.sha}" for left in one.go if left.branch is None]
+    commits = await one.repository.on_branch(one.plan.branch, [left.ref for left in one.go])
+    await at.home.store.transact(
+        "plan.cleaned",
+        lambda tx: record_cleaned(tx, one.plan, actor(), deleted=names, unproven=lost, commits=commits),
+    )
+    await one.repository.let_go([left.ref for left in one.go])
+    return len(one.go)
+
+
+def _ended(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
+    if text is not None:
+        plan = find_plan(tx, text)
+        check_clean(tx, plan)
+        plans = [plan]
+    else:
+        here = project_here()
+        if here is None:
+            raise NotARepository(
+                "this folder is in no git repository",
+                code="not_a_repository",
+                hint="change into your project, or name a PLAN",
+            )
+        plans = cleanable(tx, project_path=here)
+    projects = {project.id: project for project in tx.find(Project, id=[plan.project_id for plan in plans])}
+    return [(plan, projects[plan.project_id]) for plan in plans]

@@ -1,0 +1,87 @@
+"""List the repositories of a home, and import the plans of one that the home does not know."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.app import Home, make_world, open_home
+from loopwright.config.resolve import Settings
+from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.errors import Held
+from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
+from loopwright.ports import Tx
+from loopwright.services.homes.caller import environment
+from loopwright.services.homes.context import called_as, look_settings
+from loopwright.services.homes.read_only_home import glancing
+from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.runs.unknown_work import note_move
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectPlans:
+    """A repository of the home, and how many plans it has."""
+
+    project: Project
+    plans: int
+
+
+def list_projects() -> tuple[ProjectPlans, ...]:
+    """Return the repositories of this home, by their paths."""
+
+    def load(tx: Tx) -> tuple[ProjectPlans, ...]:
+        found = tx.find(Project, order_by=("path", "subfolder"))
+        return tuple(ProjectPlans(project=one, plans=tx.count(Plan, project_id=one.id)) for one in found)
+
+    with glancing() as look:
+        return look.store.read_sync(load)
+
+
+async def import_here() -> Rebuilt:
+    """Import the plans of this repository that the home does not know; note where a moved repository is now."""
+    settings, place = look_settings(), needed_place()
+    home = open_home(settings, environment())
+    try:
+        return await import_plans(home, settings, place.root)
+    finally:
+        await home.store.close()
+
+
+async def import_plans(home: Home, settings: Settings, root: Path) -> Rebuilt:
+    """Import the plans of a repository, while no worker works in the home."""
+    with _alone(home):
+        world = make_world(home, settings, environment(), slots=1)
+        with glance_at(root) as repository:
+            was = await note_move(home, repository, root)
+        rebuilt = await import_project(world, ProjectStateFiles(), root)
+    notes = [f"this repository was at {was} before", *rebuilt.notes] if was else rebuilt.notes
+    return replace(rebuilt, notes=notes)
+
+
+async def compare_backup(settings: Settings) -> Rebuilt:
+    """Compare a restored database with its repositories."""
+    home = open_home(settings, environment())
+    try:
+        with _alone(home):
+            world = make_world(home, settings, environment(), slots=1)
+            return await reconcile_backup(world, ProjectStateFiles())
+    finally:
+        await home.store.close()
+
+
+@contextmanager
+def _alone(home: Home) -> Iterator[None]:
+    """Hold a home, so that no worker starts anything in it."""
+    if not home.membership.acquire({"pid": os.getpid(), "command": called_as()}):
+        holder = home.membership.holder() or {}
+        raise Held(
+            f"process {holder.get('pid', '?')} works in this home",
+            code="home_in_use",
+            hint="end it with Ctrl-C, or wait for it, then run the command again",
+        )
+    try:
+        yield
+    finally:
+        home.membership.release()

@@ -1,0 +1,52 @@
+"""Answer a question."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from loopwright.core.policy.escalations import RETRY, is_given_up, meaning
+from loopwright.core.rows.model import Command, Loop, Task
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.states import LoopState
+from loopwright.engine.views.question_views import find_question
+from loopwright.services.control.decisions import check_another_attempt, refuse_changed_checks
+from loopwright.services.control.sending import is_worked_on, send
+from loopwright.services.homes.session import Session
+
+Scope = Literal["run", "loop", "project"]
+"""How far the answer to a permission request goes."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """An answer that was taken."""
+
+    command: Command
+    """Its record; `result` says what it came to."""
+    plan_id: str
+    needs_worker: bool
+    """Whether the plan can continue and no process works on it."""
+
+
+async def answer(
+    at: Session, question: str, text: str, *, scope: Scope = "run", other: bool = False
+) -> Answered:
+    """Answer a question by its id or the beginning of it; `other` allows an answer that is not an option."""
+    store = at.home.store
+    row = await store.read(lambda tx: find_question(tx, question))
+    await _refuse_another_attempt(at, row, text)
+    command = await send(at, "answer", row.id, {"answer": text, "for": scope, "other": other})
+    loop = await store.read(lambda tx: tx.get(Loop, row.loop_id))
+    # A task that you left as it is, or cancelled, may leave nothing to continue with.
+    rests = is_given_up(row.kind, row.key) and loop is not None and loop.state is not LoopState.RUNNING
+    needs_worker = not rests and not await is_worked_on(at.home, row.project_id)
+    return Answered(command=command, plan_id=row.plan_id, needs_worker=needs_worker)
+
+
+async def _refuse_another_attempt(at: Session, question: Question, text: str) -> None:
+    """Refuse to retry a task by an answer where `retry` would refuse it."""
+    if not is_given_up(question.kind, question.key) or (meaning(text) or ("", ""))[0] != RETRY:
+        return
+    task = await at.home.store.read(lambda tx: tx.get(Task, question.task_id))
+    if task is not None:
+        await refuse_changed_checks(at, task)
+        await check_another_attempt(at, task)

@@ -1,0 +1,217 @@
+"""Show, export, verify and replay the receipt of a plan."""
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from loopwright.adapters.home.receipts import check_shape
+from loopwright.config.resolve import Settings
+from loopwright.core.receipts.receipts import Facts, verify_receipt
+from loopwright.core.rows.model import Finish, Loop, Plan, Project
+from loopwright.core.values.errors import NotFound
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.ids import short_id
+from loopwright.core.values.states import ENDED_PLAN, PlanState
+from loopwright.core.values.wording import counted
+from loopwright.engine.rows.plan_states_text import word_of
+from loopwright.engine.views.checkout_changes import StrayView, stray_views
+from loopwright.ports import Tx
+from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.context import look_settings
+from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
+from loopwright.services.receipts.check import look_again, present_receipt
+from loopwright.services.receipts.files import export, read_receipt
+
+if TYPE_CHECKING:  # to show or verify a receipt needs nothing that runs gates
+    from loopwright.services.receipts.replay import Judged
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shown:
+    """The receipt of a plan as the rows give it now."""
+
+    receipt: Mapping[str, Any]
+    state: str
+    """The state of the plan, in the word that every other command has for it."""
+    strays: tuple[StrayView, ...]
+    """Changes to your checkout while the plan ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Exported:
+    """A receipt that was written to a folder with what its reader needs."""
+
+    folder: Path
+    sha256: str
+    missing: tuple[str, ...]
+    """Outputs that could not be included, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What a receipt says, held against a repository."""
+
+    receipt: Mapping[str, Any]
+    file: Path
+    repository: Path
+    facts: Facts
+    differences: tuple[str, ...]
+    """Statements of the receipt that do not hold."""
+
+    @property
+    def agrees(self) -> bool:
+        """Whether every statement holds, and every commit is still there."""
+        return not self.differences and not self.facts.cleaned
+
+    @property
+    def checked(self) -> tuple[str, ...]:
+        """What was looked at, in plain words."""
+        facts = self.facts
+        still = " and is still there" if facts.cleaned else ""
+        done = [f"every commit, tree and diff that it names{still}, in git"]
+        if facts.outputs:
+            done.append(f"{counted(len(facts.outputs), 'recording')} of what gates and agents said")
+        if facts.events is not None:
+            done.append(f"the chain of {counted(len(facts.events.hashes), 'event')}, in this home's database")
+        if facts.rows is not None:
+            done.append("every row of the plan, in this home's database")
+        if facts.script is not None:
+            done.append("the script beside it")
+        return tuple(done)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """The gates of a receipt, ready to run again."""
+
+    receipt: Mapping[str, Any]
+    repository: Path
+    settings: Settings
+    judged: "tuple[Judged, ...]"
+    not_run: Mapping[str, str]
+    """What cannot run again, and why."""
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """The commands that would run on this machine: show them before you run them."""
+        return tuple(sorted({command.command for one in self.judged for command in one.commands}))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replayed:
+    """One recorded verdict beside the verdict of now."""
+
+    judged: "Judged"
+    verdict: Verdict
+    differences: tuple[str, ...]
+
+
+async def show(plan: str | None = None) -> Shown:
+    """Return the receipt of a plan as it is now; without a name, of the newest plan of this repository."""
+    receipt = await present_receipt(plan)
+    with glancing() as look:
+        state, strays = look.store.read_sync(
+            lambda tx: (_state(tx, receipt["plan"]), tuple(stray_views(tx, receipt["plan"]["id"])))
+        )
+    return Shown(receipt=receipt, state=state, strays=strays)
+
+
+async def export_to(folder: Path, plan: str | None = None) -> Exported:
+    """Write a receipt into a new folder, with the script that checks it and the outputs of the gates."""
+    receipt = await present_receipt(plan)
+    with looking() as look:
+        ends = look.store.read_sync(lambda tx: tx.find(Finish, plan_id=receipt["plan"]["id"]))
+    runs = whereabouts(environment(), sys.platform)[0] / "runs"
+    missing = export(receipt, folder, runs, {one.id: one.receipt for one in ends if one.receipt})
+    return Exported(folder=folder, sha256=receipt["sha256"], missing=tuple(missing))
+
+
+async def verify(receipt: str | None = None, *, repository: Path | None = None) -> Verified:
+    """Compute again what a receipt says, from a file or of a plan, and name every difference."""
+    file, where = _located(receipt, repository)
+    found = read_receipt(file)
+    facts = await look_again(found, where, file)
+    return Verified(
+        receipt=found,
+        file=file,
+        repository=where,
+        facts=facts,
+        differences=tuple(verify_receipt(found, facts)),
+    )
+
+
+def prepare_replay(
+    receipt: str | None = None, *, tasks: Sequence[str] = (), repository: Path | None = None
+) -> Replay:
+    """Read which gates of a receipt can run again: those of the result, or those of the named tasks."""
+    from loopwright.services.receipts.replay import judged_trees, not_run
+
+    file, where = _located(receipt, repository)
+    found = read_receipt(file)
+    check_shape(found)
+    judged = judged_trees(found, tasks)
+    settings = look_settings()
+    gone = not_run(found, tasks, judged, home=settings.home, repository=where)
+    return Replay(
+        receipt=found,
+        repository=where,
+        settings=settings,
+        judged=tuple(one for one in judged if one.what not in gone),
+        not_run=gone,
+    )
+
+
+def run_replay(prepared: Replay) -> Iterator[Replayed]:
+    """Run the gates again in a clean workspace, and yield each verdict beside the recorded one."""
+    from loopwright.services.receipts.replay import differences, replay
+
+    for one, verdict, denial in replay(
+        list(prepared.judged),
+        repository=prepared.repository,
+        subfolder=prepared.receipt["project"]["subfolder"],
+        settings=prepared.settings,
+        plan=_known_plan(prepared.receipt["plan"]["id"]),
+    ):
+        differing = (*differences(one.recorded, verdict), *([denial] if denial else []))
+        yield Replayed(judged=one, verdict=verdict, differences=differing)
+
+
+def _state(tx: Tx, plan: Mapping[str, Any]) -> str:
+    if PlanState(plan["status"]) in ENDED_PLAN:
+        return str(plan["status"])  # what it ended as is its outcome
+    found = tx.find(Loop, plan_id=plan["id"], limit=1)
+    return word_of(plan["status"], None, found[0].state.value if found else "").replace("_", " ")
+
+
+def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
+    """Return the file that is meant, this one or the one of this plan, and the repository to check it in."""
+    if text is not None and ((path := Path(text)).exists() or path.suffix == ".json"):
+        return path, (repository or current_folder()).absolute()
+    with looking() as look:
+        plan, project = look.store.read_sync(lambda tx: _plan_and_project(tx, text))
+    file = Path(project.path) / ".loopwright" / "receipts" / f"{plan.id}.json"
+    if not file.exists():
+        raise NotFound(
+            f"{project.path} has no receipt of {short_id(plan.id)} yet",
+            code="no_receipt",
+            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it stands now",
+        )
+    return file, (repository or Path(project.path)).absolute()
+
+
+def _plan_and_project(tx: Tx, text: str | None) -> tuple[Plan, Project]:
+    plan = find_plan(tx, text)
+    project = tx.get(Project, plan.project_id)
+    assert project is not None, "a plan always has its project"
+    return plan, project
+
+
+def _known_plan(plan_id: str) -> Plan | None:
+    """Return the plan of a receipt, if it is in the home at hand."""
+    try:
+        with glancing() as look:
+            return look.store.read_sync(lambda tx: tx.get(Plan, plan_id))
+    except NotFound:
+        return None

@@ -1,0 +1,140 @@
+"""What agents, gates and setups printed: read afterwards, or followed while they run."""
+
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+from loopwright.adapters.machine.disk import forgotten_since
+from loopwright.adapters.machine.host import host_id
+from loopwright.adapters.processes.keeper_files import OutputReader
+from loopwright.core.rows.model import Run
+from loopwright.core.values.states import PROCESS_OVER
+from loopwright.ports import OutputLine
+from loopwright.services.homes.read_only_home import Look, glancing, looking, wanted
+from loopwright.services.recordings.log_runs import Chosen, RoleName, Wish, choose, nothing
+
+if TYPE_CHECKING:
+    from loopwright.adapters.processes.keepers import ProcessKeepers
+
+_LOOK_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunBegins:
+    """The output of a run follows."""
+
+    run: Run
+    attempt: int | None
+    """Which attempt at its task it belongs to."""
+    reused: str
+    """Whose verdict was used again instead of a new run of the gate; empty if it ran."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnds:
+    """All recorded output of a run was given."""
+
+    run: Run
+    missing: Literal["", "elsewhere", "gone"]
+    """Why there is no output: it ran on another machine, or its files are gone."""
+    forgotten: str | None
+    """The day since which its recording is no longer kept, if it was deleted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEnds:
+    """What became of the task, after the output of its runs."""
+
+    became: str
+
+
+Output = RunBegins | OutputLine | RunEnds | TaskEnds
+
+
+def printed(
+    target: str | None = None, *, role: RoleName | None = None, attempt: int | None = None
+) -> Iterator[Output]:
+    """Yield what was printed so far by a run, by the runs of a task's newest attempt, or by a plan's gate."""
+    with glancing() as look:
+        wish = _wish(look, target, role, attempt)
+        chosen = look.store.read_sync(lambda tx: choose(tx, wish))
+        if not chosen.runs:
+            raise look.store.read_sync(lambda tx: nothing(tx, wish))
+        for run in chosen.runs:
+            yield _begins(run, chosen)
+            found = False
+            for line in OutputReader(look.paths.run(run.id), 0).all():
+                found = True
+                yield line
+            yield _ends(look, run, found=found)
+        if chosen.became:
+            yield TaskEnds(became=chosen.became)
+
+
+async def followed(
+    target: str | None = None, *, role: RoleName | None = None, attempt: int | None = None
+) -> AsyncIterator[Output]:
+    """Yield what is printed, run after run as they come, until the target is finished."""
+    from loopwright.adapters.processes.keepers import ProcessKeepers
+
+    with looking() as look:
+        # Once, by id: while following, a newer plan may have a task of the same name.
+        wish = _wish(look, target, role, attempt)
+        keepers, given = ProcessKeepers(), set[str]()
+        while True:
+            chosen = await look.store.read(lambda tx: choose(tx, wish, since=frozenset(given)))
+            if not given and not chosen.runs and not chosen.more:
+                raise await look.store.read(lambda tx: nothing(tx, wish))
+            new = [run for run in chosen.runs if run.id not in given]
+            for run in new:
+                yield _begins(run, chosen)
+                await _until_started(look, keepers, run)
+                found = False
+                async for line in keepers.follow(look.paths.run(run.id)):
+                    found = True
+                    yield line
+                given.add(run.id)
+                yield _ends(look, await _settled(look, run), found=found)
+            if not new:
+                if not chosen.more:
+                    break
+                await look.store.changed(_LOOK_S)
+        if chosen.became:
+            yield TaskEnds(became=chosen.became)
+
+
+def _wish(look: Look[Any], target: str | None, role: RoleName | None, attempt: int | None) -> Wish:
+    found = look.store.read_sync(lambda tx: wanted(tx, target, with_output=True))
+    return Wish(target=found.id, role=role, attempt=attempt)
+
+
+def _begins(run: Run, chosen: Chosen) -> RunBegins:
+    return RunBegins(run=run, attempt=chosen.attempts.get(run.id), reused=chosen.reused.get(run.id, ""))
+
+
+def _ends(look: Look[Any], run: Run, *, found: bool) -> RunEnds:
+    directory = look.paths.run(run.id)
+    missing: Literal["", "elsewhere", "gone"] = ""
+    if not found and not directory.is_dir():
+        missing = "elsewhere" if run.host_id not in (None, host_id(look.root)) else "gone"
+    return RunEnds(run=run, missing=missing, forgotten=forgotten_since(directory))
+
+
+async def _until_started(look: Look[Any], keepers: "ProcessKeepers", run: Run) -> None:
+    """Wait for the process of a run: its row is written before the process is there."""
+    while keepers.look(look.paths.run(run.id)).state == "absent":
+        row = await look.store.read(lambda tx: tx.get(Run, run.id))
+        if row is None or row.state in PROCESS_OVER or run.host_id not in (None, host_id(look.root)):
+            return
+        await look.store.changed(_LOOK_S)
+
+
+async def _settled(look: Look[Any], run: Run) -> Run:
+    """Give the worker a moment to record how a run ended that has just ended."""
+    row: Run | None = run
+    for _ in range(3):
+        row = await look.store.read(lambda tx: tx.get(Run, run.id))
+        if row is None or row.state in PROCESS_OVER:
+            break
+        await look.store.changed(_LOOK_S)
+    return row or run

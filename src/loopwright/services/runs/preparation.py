@@ -1,0 +1,299 @@
+"""Prepare a run: read the plan, check everything that can be wrong before money is spent, and evaluate it."""
+
+import os
+from collections.abc import Callable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from loopwright.adapters import registry
+from loopwright.config.resolve import Settings
+from loopwright.core.plans.evaluating import Weight
+from loopwright.core.values.states import ENDED_PLAN
+from loopwright.engine.intake.evaluation import Evaluation, evaluate, to_do
+from loopwright.engine.intake.submit import Submission, is_known, last_plan
+from loopwright.engine.processes.held_files import keep
+from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.rows.writeback_debts import SourceNews
+from loopwright.engine.sources.status_writeback import writes
+from loopwright.ports import Mark
+from loopwright.services.control.finishing import check_finish
+from loopwright.services.driving.driver import Drive, drive
+from loopwright.services.driving.submitters import submitting, with_environment
+from loopwright.services.driving.writeback import tell_now, tell_stale
+from loopwright.services.gates.base_gates import known_on_base
+from loopwright.services.gates.kept_bases import Bases
+from loopwright.services.homes.context import Place, actor, settings_for
+from loopwright.services.homes.loop_sources import unused_loops
+from loopwright.services.homes.opening import opened
+from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.homes.session import Session
+from loopwright.services.plans.evaluator import check_evaluator, evaluated
+from loopwright.services.plans.plan_context import seen_around, with_base
+from loopwright.services.plans.prompt_check import check_prompts
+from loopwright.services.preflight.checks import (
+    check_accounts,
+    check_agents,
+    check_fallback,
+    check_folder,
+    check_gates,
+    check_held_out,
+    check_keeping,
+    check_plan,
+    check_review,
+    check_sandbox,
+    other_base,
+    relative,
+    uncommitted,
+    warnings,
+    who_works,
+)
+from loopwright.services.preflight.cost_check import check_costs
+from loopwright.services.preflight.round_check import check_rounds
+from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan, tracked_files
+from loopwright.services.preflight.spec_loader import with_specs
+from loopwright.services.runs.last_plan import opened_again, refuse_left_behind, refuse_untold, source_debt
+from loopwright.services.runs.unknown_work import UnknownWork, note_move, unknown_work
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunRequest:
+    """A plan that somebody wants to run."""
+
+    plan: Path
+    """The file or folder that has the work."""
+    flags: Mapping[str, Any] = field(default_factory=dict)
+    """Settings by their keys, above those of the plan and the project; a plan keeps them."""
+    source: str | None = None
+    """The format of the work; None to recognise it."""
+    base: str | None = None
+    """The commit or branch to start from; None for what is checked out."""
+    settings_file: Path | None = None
+    """The project's settings; None for the `loopwright.toml` of the base commit."""
+    despite: str = ""
+    """Why the plan is to run although its evaluation refuses it."""
+    new: bool = False
+    """Start over a plan that was already done or cancelled."""
+    check_base: bool | None = None
+    """Whether to run the gates on the base commit first; None for what the settings say."""
+
+
+class Importance(StrEnum):
+    """How important something is that a caller is told while a run is prepared."""
+
+    PROGRESS = "progress"
+    NOTE = "note"
+    WARNING = "warning"
+
+
+Tell = Callable[[Importance, str], None]
+"""Takes what is worth knowing before money is spent, as soon as it is known."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NothingToDo:
+    """Every item of the source is done or skipped, so no plan is made of it."""
+
+    done: int
+    skipped: int
+    news: SourceNews
+    """What the source itself says is unfinished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A plan that may be submitted. It holds the open home: close it, or use it in `async with`."""
+
+    request: RunRequest
+    at: Session
+    place: Place
+    submission: Submission
+    submitter: str
+    """Names this submission while this process lives."""
+    _held: AsyncExitStack
+
+    async def close(self) -> None:
+        """Close the home."""
+        await self._held.aclose()
+
+    async def __aenter__(self) -> Self:
+        """Return it."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the home."""
+        await self.close()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Checked:
+    """A plan that can be read and started, before the home is asked about it."""
+
+    place: Place
+    settings: Settings
+    submission: Submission
+    evaluation: Evaluation
+
+
+def _unheard(_: Importance, __: str) -> None:
+    """Tell nobody."""
+
+
+async def prepare(
+    request: RunRequest, *, tell: Tell = _unheard, drive: Drive = drive
+) -> Prepared | NothingToDo:
+    """Check and evaluate a plan, and open the home that it runs in; raise what is wrong before money is spent.
+
+    `tell` gets notes and progress; `drive` drives an agent that evaluates the plan, if the settings ask for one.
+    Raise `UnknownWork` if the repository has work of this source that the home does not know.
+    """
+    checked = await _checked(request, tell)
+    async with AsyncExitStack() as held:
+        at = await held.enter_async_context(opened(checked.settings))
+        checked = await _up_to_date(at, request, checked, tell)
+        submission = checked.submission
+        store = at.home.store
+        last, known, debt = await store.read(
+            lambda tx: (last_plan(tx, submission), is_known(tx, submission), source_debt(tx, submission))
+        )
+        if not known and (last is None or last.status in ENDED_PLAN):
+            refuse_untold(debt, submission)
+            if not to_do(submission.work):
+                return _nothing_left(submission)
+        keep(HomePaths(root=at.home.root), submission.work.held_files)
+        if not known:
+            submission = await _evaluated(at, checked, tell, drive)
+        # Before a worker can see the plan: it may ask for variables at once.
+        submitter = held.enter_context(submitting(at.home))
+        return Prepared(
+            request=request,
+            at=at,
+            place=checked.place,
+            submission=with_environment(at.home, submission, submitter),
+            submitter=submitter,
+            _held=held.pop_all(),
+        )
+
+
+def _nothing_left(submission: Submission) -> NothingToDo:
+    marks = [task.mark for task in submission.work.tasks]
+    return NothingToDo(
+        done=marks.count(Mark.DONE),
+        skipped=marks.count(Mark.SKIPPED),
+        news=SourceNews(source=submission.source_path, open_ends=submission.work.open_ends),
+    )
+
+
+async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell: Tell) -> _Checked:
+    """Make sure that the home knows the source's last plan, and the source that plan's status."""
+    with glance_at(checked.place.root) as repository:
+        if was := await note_move(at.home, repository, checked.place.root):
+            tell(Importance.NOTE, f"this repository was at {was} before; its plans continue here")
+        found = await unknown_work(at.home, repository, checked.submission)
+    if found is not None:
+        raise UnknownWork(found, checked.submission)
+    # Before it is judged what is new in it: status that was not written back, or was overwritten, is not new.
+    asked = checked.submission
+    debt, last = await at.home.store.read(lambda tx: (source_debt(tx, asked), last_plan(tx, asked)))
+    if debt is not None:
+        await tell_now(at, debt.plan_id)
+    if debt is not None or (last is not None and await tell_stale(at, last.id)):
+        checked = await _checked(request, _unheard)
+    with glance_at(checked.place.root) as repository:
+        source = registry.source(checked.submission.source_kind)
+        open_again = await opened_again(at.home.store, repository, source, checked.submission)
+    return replace(checked, submission=replace(checked.submission, opened=open_again))
+
+
+async def _evaluated(at: Session, checked: _Checked, tell: Tell, drive: Drive) -> Submission:
+    """Return the submission of a new plan with its complete evaluation and what its gates say on the base."""
+    submission, place = checked.submission, checked.place
+    with glance_at(place.root) as repository:
+        await refuse_left_behind(at.home.store, repository, submission)
+        about = (repository, submission.base.sha, place, at.settings, submission.work)
+        kept, on_base = await known_on_base(*about, lambda line: tell(Importance.PROGRESS, line))
+        seen = with_base(await seen_around(*about, at.home.store), on_base)
+    for one in seen:
+        if one.weight is Weight.TOLD:
+            tell(Importance.NOTE, one.text)
+    # Before an agent is paid to evaluate it.
+    evaluation = checked.evaluation.with_seen(seen)
+    evaluation = await evaluated(
+        at, place, submission.base, submission.work, evaluation, drive, name=submission.source_path
+    )
+    known = Bases(settings=at.settings).taken(kept) if kept else None
+    return replace(submission, evaluation=evaluation, base_known=known)
+
+
+async def _checked(request: RunRequest, tell: Tell) -> _Checked:
+    path = meant_path(request.plan, request.source)
+    source, work = read_plan(path, request.source)
+    check_rounds(request.flags, work, source.kind)
+    evaluation = evaluate(work, str(path), despite=request.despite)
+    place = needed_place(path)
+    loop = os.path.relpath(path.resolve(), place.root)
+    with glance_at(place.root) as repository:
+        start = await repository.base(request.base)
+        await check_folder(repository, start, place)
+        found = await project_settings(repository, start.sha, place, request.settings_file)
+        settings = settings_for(
+            # Whether the base is checked is no part of a plan, so it is never compared with one that continues.
+            flags={**request.flags, "check_base": request.check_base},
+            plan=work,
+            plan_name=path.name,
+            loop=loop,
+            project_text=found.text,
+            project_name=found.name,
+        )
+        books = await tracked_files(repository, start.sha, source, path, place.root)
+        await check_finish(settings, repository, start)
+        await check_prompts(repository, start.sha, place)
+        await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
+        other = await other_base(repository, start, place.root, work)
+        work, about_specs = await with_specs(
+            repository, start.sha, place, path, work, settings.policy().copy_files
+        )
+    check_plan(settings, work)
+    missing = check_agents(settings, work)
+    check_fallback(settings)
+    check_review(settings)
+    check_evaluator(settings)
+    check_accounts(settings, who_works(settings, *(task.agent for task in work.tasks)))
+    check_costs(settings, work)
+    check_gates(settings, work)
+    check_sandbox(settings)
+    for warning in check_keeping(settings, work):
+        tell(Importance.WARNING, warning)
+    settings_file = None if found.given else found.file
+    notes = (
+        *missing,
+        *warnings(settings),
+        *uncommitted(start, settings_file, committed=found.committed, plan=relative(path, place.root)),
+        *unused_loops(found, place.root),
+        *other,
+        *about_specs,
+        *work.notes,
+        *(one.text for one in evaluation.findings),
+    )
+    for note in notes:
+        tell(Importance.NOTE, note)
+    submission = Submission(
+        root=place.root,
+        subfolder=place.subfolder,
+        source_kind=source.kind,
+        source_path=loop,
+        work=work,
+        base=start,
+        policy=settings.policy(),
+        gates=settings.gates,
+        actor=actor(),
+        books=books,
+        follows=writes(source) or work.rounds,
+        new=request.new,
+    )
+    return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)
