@@ -389,6 +389,11 @@ standings = st.builds(
     (ItemProgress(mark=Mark.OPEN), ItemProgress(mark=Mark.BLOCKED, reason="!")),
     False,
 )
+@example(
+    (b"first\n- [x] see p-02-b.md <!-- 1234567 -->", b"first", b"first"),
+    (ItemProgress(mark=Mark.OPEN), ItemProgress(mark=Mark.BLOCKED, reason="1")),
+    False,
+)
 @given(st.tuples(contents, contents, contents), st.tuples(standings, standings), st.booleans())
 def test_what_is_written_is_what_is_read_and_can_be_taken_back(
     texts: tuple[bytes, ...], items: tuple[ItemProgress, ...], remark: bool

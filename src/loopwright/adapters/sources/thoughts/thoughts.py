@@ -374,7 +374,7 @@ def _tell_reason(markdown: Markdown, rows: Rows, at: int, standing: ItemProgress
     reason = one_line(standing.reason) if standing.mark is Mark.BLOCKED else ""
     present = [one for one in below if _is_reason(markdown.lines[one]) and OURS in markdown.lines[one].text]
     # Not the text: a mark in the box says nothing of it.
-    theirs = (one_line(markdown.lines[one].words) for one in (at, *below) if one not in present)
+    theirs = (one_line(_SHA.sub("", markdown.lines[one].words)) for one in (at, *below) if one not in present)
     space = line.text[: len(line.text) - len(line.text.lstrip())] + " " * (len(line.bullet) + 1)
     said = reason and not any(reason in words for words in theirs)
     wanted = [f"{space}- {_BLOCKED} {reason} {OURS}"] if said else []
