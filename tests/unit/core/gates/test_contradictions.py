@@ -9,9 +9,11 @@ from loopwright.core.gates.contradictions import (
     collapsed,
     contradicted,
     diff_of,
+    id_prefixes,
     is_tampered,
     listed,
     missing_too_many,
+    plan_question,
     question,
 )
 from loopwright.core.values.findings import Verdict, VerdictStatus
@@ -139,3 +141,22 @@ def test_the_diff_has_only_the_files_of_the_contradicted_checks() -> None:
     assert diff_of(patch, {FILE}) == f"--- a/{FILE}\n+++ b/{FILE}\n@@ -1 +1 @@\n-a\n+b"
     assert diff_of(patch, {"tests/test_c.py"}) == "a/tests/test_c.py b/tests/test_c.py"
     assert diff_of(patch, {"other.py"}) == ""
+
+
+def test_the_question_about_a_plan_names_its_checks_and_the_tasks_that_changed_judging_files() -> None:
+    asked = plan_question(
+        "Prices", ["a.py::t", "b.py::u"], ["b.py::u"], tasks=("soft", "break"), diff="-1\n+2"
+    )
+    assert "a.py::t" in asked
+    assert "b.py::u" in asked
+    assert "soft, break" in asked
+    assert asked.endswith("-1\n+2")
+    assert "no task" in plan_question("Prices", ["a.py::t"], [], tasks=(), diff="")
+
+
+def test_a_permission_for_a_file_covers_tests_that_are_named_by_its_module() -> None:
+    policy = Policy(may_change=("tests/test_a.py",))
+    check = "tests.test_a.Case.test_one"
+    assert check.startswith(id_prefixes(("tests/test_a.py",)))
+    assert allowed_by(check, policy, (), ["tests/test_a.py"]) == "the setting may_change: tests/test_a.py"
+    assert allowed_by(check, policy, ()) == ""

@@ -7,6 +7,7 @@ from loopwright.core.integrity.gate_files import (
     Rules,
     declared,
     is_named_like_a_library,
+    is_restored_if_permitted,
     kind_of,
     takes_a_place,
 )
@@ -271,3 +272,17 @@ def test_a_scope_declares_the_files_that_it_names() -> None:
 )
 def test_a_module_may_be_named_like_a_library(path: str, shadows: bool) -> None:
     assert is_named_like_a_library(path) is shadows
+
+
+@each_case(
+    "path, restored",
+    [
+        ("tests/test_a.py", True),
+        ("tests/a.test.js", True),
+        ("tests/conftest.py", False),
+        ("pkg/a_test.go", False),
+        ("tests/__snapshots__/a.snap", False),
+    ],
+)
+def test_a_file_that_holds_only_tests_is_restored_even_if_it_may_change(path: str, restored: bool) -> None:
+    assert is_restored_if_permitted(path) is restored
