@@ -123,7 +123,10 @@ async def test_a_person_names_the_account_where_several_are_closed() -> None:
         found = await home.turn()
         leg = found[0] if found else leg
     refused = await home.command("open", "claude")
-    assert refused.result == "claude has several closed accounts\nname one of claude/private, claude/work"
+    assert (
+        refused.result
+        == "claude has several closed accounts\nname one of claude/private, claude/work\naccount_ambiguous"
+    )
     assert (await home.command("open", "claude/work")).result == "open; 1 task goes on"
     assert (await home.command("open", "claude")).result == "open; 1 task goes on"
     assert "log in. Then `loopwright quota open claude/private`" in home.attempt("a").wait_reason
