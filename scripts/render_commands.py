@@ -56,7 +56,7 @@ def _section(name: str, command: App, app: App) -> str:
         r"```console\n.*?((?: \[[A-Z.]+\]| [A-Z_.]+)*)\n", rf"```text\nloopwright {name}\1\n", text, count=1
     )
     text = re.sub(r"\[ARGS(\.\.\.)?\]", optional_arguments(command), text, count=1)
-    text = re.sub(r"^## Table of Contents\n\n(- .*\n)+\n?", "", text, flags=re.MULTILINE)
+    text = re.sub(r"^## Table of Contents\n\n( *- .*\n)+\n?", "", text, flags=re.MULTILINE)
     text = re.sub(r"\[`([\w-]+)`\]\(#[\w-]+\)", lambda one: f"[`{one[1]}`](#{_anchor(name)}-{one[1]})", text)
     return re.sub(r"\n{3,}", "\n\n", text).strip() + "\n"
 

@@ -111,7 +111,7 @@ def test_a_used_up_account_is_waited_for_and_the_work_goes_on(name: str, shop: W
         closed = shop.row(Envelope, state="CLOSED")
         assert closed.failure == "usage_limit"
         if name not in SOON:
-            assert shop("quota", "open", closed.id).code == 0
+            assert shop("stats", "quota", "open", closed.id).code == 0
         assert going.end(LONG) == 0, going.out
     assert shop.row(Plan).status == "VERIFIED"
     first, second = shop.rows(Run, role=Role.IMPLEMENTER)

@@ -162,7 +162,7 @@ def test_many_tasks_of_the_real_program_wait_for_the_same_reset(shop: Workshop) 
     envelope = shop.row(Envelope)
     assert (envelope.state, envelope.runs) == ("OPEN", len(keys) + 1)
     assert any(window.rejected for window in envelope.windows), "what the service said of its windows"
-    assert "refused" not in shop("quota").out, "an account that is open refuses nobody"
+    assert "refused" not in shop("stats", "quota").out, "an account that is open refuses nobody"
 
 
 @pytest.mark.capability("C089")
@@ -178,7 +178,7 @@ def test_a_key_that_is_used_up_for_long_closes_its_account_and_no_task_fails_of_
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
     assert [run.failure for run in runs if run.failure] == ["usage_limit"]
     assert "PAUSED" in said.out
-    assert "closed" in shop("quota").out
+    assert "closed" in shop("stats", "quota").out
 
 
 @pytest.mark.capability("C089")
@@ -192,7 +192,7 @@ def test_a_key_whose_own_limit_is_reached_waits_until_the_service_gives_access_a
         said = shop.run(shop.plan("limited", [task("one", "test -s one.txt")]), "--no-wait")
     assert said.code == 3, said.out + said.err
     assert shop.row(Run, role=Role.IMPLEMENTER).failure == "usage_limit"
-    assert "2030-01-01 00:00" in shop("quota").out
+    assert "2030-01-01 00:00" in shop("stats", "quota").out
 
 
 def test_how_much_is_used_of_a_window_is_known_while_the_agent_works(shop: Workshop) -> None:
@@ -203,7 +203,7 @@ def test_how_much_is_used_of_a_window_is_known_while_the_agent_works(shop: Works
     turns = (replace(first, headers=warned), replace(last, headers=warned, delay_s=60.0))
     with CLAUDE.model(shop, Scenario(turns=turns), subscribed=True):
         going = shop.start("run", str(shop.plan("slow", [task("one", "test -s one.txt")])))
-        eventually(lambda: "five_hour  (subscription)  93% used" in shop("quota").out, timeout=60)
+        eventually(lambda: "five_hour  (subscription)  93% used" in shop("stats", "quota").out, timeout=60)
         (run,) = shop.rows(Run, role=Role.IMPLEMENTER)
         assert run.state == "RUNNING"
         going.kill()

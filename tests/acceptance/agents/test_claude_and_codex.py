@@ -45,7 +45,9 @@ def test_a_wrong_key_is_the_users_to_mend_and_fails_no_task(program: Program, sh
         said = shop.run(shop.plan("locked out", [task("make", "test -d .")]), "--no-wait")
         assert len(server.asked) >= 1
     assert said.code == 3, said.out + said.err
-    assert f"The agent is not logged in; log in. Then `loopwright quota open {program.name}`" in said.out
+    assert (
+        f"The agent is not logged in; log in. Then `loopwright stats quota open {program.name}`" in said.out
+    )
     (attempt,) = shop.attempts("make")
     assert (attempt.state, attempt.failure) == ("WAITING", None)
     assert shop.row(Envelope).failure == "auth"

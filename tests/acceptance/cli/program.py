@@ -26,6 +26,7 @@ class Program:
             "HOME": str(self.user),
             "LOOPWRIGHT_HOME": str(self.home),
             "LANG": "C.UTF-8",
+            "TZ": "UTC",
             "NO_COLOR": "1",
             "GIT_CONFIG_NOSYSTEM": "1",
             # Most tests look from outside at what a run does anywhere. Those of the sandbox ask for one.

@@ -66,10 +66,16 @@ def test_a_python_project_gets_its_tests_as_a_gate_after_they_passed_in_a_clean_
     assert found["agent"] == "scripted"
     assert found["copy_files"] == [".env"]
     assert [gate["run"] for gate in found["gates"]] == ["python3 -m unittest discover"]
-    assert git(project, "status", "--porcelain").split() == ["??", "loopwright.toml"]
+    assert git(project, "status", "--porcelain").split() == ["??", "loopwright.toml", "??", "plan.yaml"]
     assert [path.name for path in program.home.rglob("*")] == [], "the clean clone is gone"
     shown = program("config", "show", cwd=project)
     assert shown.code == 0, "the file that was written is one that is read"
+    checked = program("plan", "check", "plan.yaml", cwd=project)
+    assert checked.code == 0, "the sample plan is a good one"
+    (project / "loopwright.toml").unlink()
+    (project / "plan.yaml").write_text("title: mine\n")
+    assert program("init", "--no-run", "--json", cwd=project).document["sample"] is None
+    assert (project / "plan.yaml").read_text() == "title: mine\n", "a plan that is there is kept"
 
 
 def test_the_scripts_of_an_npm_project_become_gates_and_a_failing_one_is_left_out_with_its_reason(
@@ -139,7 +145,7 @@ def test_a_makefile_speaks_for_a_project_and_what_it_writes_stays_out_of_the_che
     assert said.code == 0
     assert gates_of(said)["test"][0] == "passed"
     assert gates_of(said)["lint"][0] == "failed"
-    assert git(project, "status", "--porcelain").split() == ["??", "loopwright.toml"]
+    assert git(project, "status", "--porcelain").split() == ["??", "loopwright.toml", "??", "plan.yaml"]
 
 
 def test_where_no_check_passes_it_is_told_that_nothing_checks_the_work(

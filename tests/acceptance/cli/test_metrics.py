@@ -11,11 +11,11 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     wrong, right = [{"write": "two", "text": "no\n"}, COST], [{"write": "two", "text": "yes\n"}, COST]
     sandbox.play({"one": [[{"write": "one", "text": "yes\n"}, COST]], "two": [wrong, wrong, right]})
     plan = sandbox.plan("sums", [task("one", "grep -q yes one"), task("two", "grep -q yes two")])
-    assert sandbox("metrics").code == 2, "there is no home yet, and it says so"
+    assert sandbox("stats").code == 2, "there is no home yet, and it says so"
     assert sandbox.run(plan).code == 0
-    none = sandbox("metrics", "--last", "0")
+    none = sandbox("stats", "--last", "0")
     assert (none.code, "--last needs a number from 1 on, not 0" in none.err) == (2, True)
-    found = json.loads(sandbox("metrics", "--json").out)
+    found = json.loads(sandbox("stats", "--json").out)
     figures = found["together"]
     assert (figures["tasks"], figures["completed"], figures["failed"]) == (2, 2, 0)
     assert (figures["attempts"], figures["retries"], figures["first_pass"]) == (4, 2, 1)
@@ -26,12 +26,12 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     (one,) = found["plans"]
     assert one["wall_seconds"] > 0
     assert one["figures"] == figures
-    (line,) = sandbox("metrics", one["plan_id"], "--jsonl").out.splitlines()
+    (line,) = sandbox("stats", one["plan_id"], "--jsonl").out.splitlines()
     assert json.loads(line) == one
-    (loop,) = json.loads(sandbox("metrics", "--per", "loop", "--json").out)["loops"]
+    (loop,) = json.loads(sandbox("stats", "--per", "loop", "--json").out)["loops"]
     assert (loop["loop_id"], loop["plans"], loop["verified"]) == (one["loop_id"], 1, 1)
     assert (loop["figures"], loop["wall_seconds"]) == (figures, one["wall_seconds"])
-    runs = [json.loads(line) for line in sandbox("metrics", "--per", "run", "--jsonl").out.splitlines()]
+    runs = [json.loads(line) for line in sandbox("stats", "--per", "run", "--jsonl").out.splitlines()]
     agents = [run for run in runs if run["agent"]]
     assert sorted((run["task"], run["attempt"]) for run in agents) == [
         ("one", 1),
@@ -44,8 +44,8 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     assert agents[0]["usage"]["output_tokens"] == 300
     assert {run["role"] for run in runs if not run["agent"]} == {"gate", "verify"}
     assert len(runs) == figures["agent_runs"] + figures["gate_runs"]
-    assert "two   3        implementer" in sandbox("metrics", "--per", "run").out
-    said = sandbox("metrics").out
+    assert "two   3        implementer" in sandbox("stats", "--per", "run").out
+    said = sandbox("stats").out
     assert "VERIFIED " in said
     assert "; $0.04" in said
     assert "1 plan: 2 tasks of 2 done, 4 attempts with 2 retries, 50% of what ended landed" in said

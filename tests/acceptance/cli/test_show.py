@@ -61,8 +61,8 @@ def test_a_landed_task_says_what_landed_and_which_checks_passed(finished: Sandbo
 
 
 def test_the_diff_of_a_task_is_what_landed_or_what_the_newest_attempt_changed(finished: Sandbox) -> None:
-    assert "+right" in finished("show", "fine", "--diff").out
-    broken = finished("show", "broken", "--diff").out
+    assert "+right" in finished("diff", "fine").out
+    broken = finished("diff", "broken").out
     assert "+second try" in broken
     assert "+first try" not in broken
 
@@ -70,8 +70,8 @@ def test_the_diff_of_a_task_is_what_landed_or_what_the_newest_attempt_changed(fi
 def test_a_task_that_waits_names_what_holds_it_up(finished: Sandbox) -> None:
     out = finished("show", "after").out
     assert "queued: waits for broken" in out
-    assert "loopwright show broken" in out
-    assert finished("show", "after", "--diff").code == 2
+    assert "loopwright status broken" in out
+    assert finished("diff", "after").code == 2
 
 
 def test_the_task_of_an_older_plan_is_shown_with_commands_that_mean_it(
@@ -99,10 +99,13 @@ def test_an_id_that_could_be_many_is_refused_with_their_names(finished: Sandbox)
     assert re.search(r"for example: loopwright show plan_\w{8}\n", said.err)
 
 
-def test_diff_and_json_together_are_refused(finished: Sandbox) -> None:
-    said = finished("show", "broken", "--diff", "--json")
-    assert said.code == 2
-    assert "leave one of them out" in said.document["error"]["hint"]
+def test_status_of_a_task_or_a_plan_is_what_show_prints(finished: Sandbox, good_plan: str) -> None:
+    for target in ("broken", good_plan):
+        assert finished("status", target).out == finished("show", target).out
+    assert finished("status", "broken", "--json").document["task"]["task"]["key"] == "broken"
+    refused = finished("status", "broken", "--exit-code")
+    assert refused.code == 2
+    assert "--exit-code is about a plan" in refused.err
 
 
 def test_a_plan_is_shown_with_its_gate_and_its_settings(finished: Sandbox, good_plan: str) -> None:
@@ -110,7 +113,7 @@ def test_a_plan_is_shown_with_its_gate_and_its_settings(finished: Sandbox, good_
     assert "gate:all  passed" in out
     assert "agent     scripted, permission mode auto, 2 at once, 3 attempts each" in out
     assert "loopwright receipt show" in out
-    assert "+right" in finished("show", good_plan, "--diff").out
+    assert "+right" in finished("diff", good_plan).out
     found = finished("show", good_plan, "--json").document
     assert found["verdict"]["status"] == "passed"
 

@@ -14,7 +14,7 @@ def test_status_shows_every_plan_and_the_newest_in_full(finished: Sandbox) -> No
     assert "no worker is running" in said.out
     assert "NEEDS YOU" in said.out
     assert "VERIFIED" in said.out
-    assert "loopwright show broken" in said.out
+    assert "loopwright status broken" in said.out
     assert "waits for broken" in said.out
     assert said.out.index("bad") < said.out.index("good")
 

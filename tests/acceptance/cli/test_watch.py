@@ -68,7 +68,7 @@ def test_a_plan_that_ended_rests_although_its_source_runs_anew(live: Live) -> No
 
 def test_on_a_terminal_there_is_a_live_table_and_its_end_stays(live: Live) -> None:
     # Enter and other keys leave the picture whole, and `q` ends the watching, not the plan.
-    out = live.on_terminal("watch", typing=("q or Ctrl-C ends the watching", "\n\nxyz\nq"))
+    out = live.on_terminal("watch", typing=("q quits; the plan continues", "\n\nxyz\nq"))
     assert "xyz" not in out
     assert out.rstrip().endswith("follow it live")
     live.release()

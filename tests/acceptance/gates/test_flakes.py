@@ -44,9 +44,9 @@ def test_a_test_that_fails_by_chance_costs_no_attempt_and_is_named(calculator: C
     assert [command.flaky for command in landed.commands] == [(), (NAME,)]
     assert len(calculator.rows(Run, role=Role.GATE)) == 1, "all of it is one gate run"
     assert f"flaky, failed and then passed on the same tree: {NAME}" in calculator("show", "mul").out
-    (listed,) = json.loads(calculator("flaky", "--json").out)["flaky"]
+    (listed,) = json.loads(calculator("stats", "flaky", "--json").out)["flaky"]
     assert (listed["name"], listed["times"], listed["task"]) == (NAME, 1, "mul")
-    assert f"{NAME}  1 time" in calculator("flaky").out
+    assert f"{NAME}  1 time" in calculator("stats", "flaky").out
     gaps = calculator.receipt()["not_checked"]
     assert (
         f"task 'mul' landed with flaky checks, which failed and passed when they were run again: {NAME}"

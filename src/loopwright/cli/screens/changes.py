@@ -9,6 +9,7 @@ from typing import Final
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.errors import GitFailed, UserError
+from loopwright.engine.views.views import TaskDetail
 
 # Neither programs of the user's configuration nor of an agent's attributes take part.
 _PLAIN: Final = ("--no-ext-diff", "--no-textconv")
@@ -76,3 +77,11 @@ class Changes:
             env=user_env(), cwd=self._path, sink=sys.stdout.buffer.write,
         )  # fmt: skip
         sys.stdout.buffer.flush()
+
+
+def task_span(detail: TaskDetail) -> tuple[str | None, str | None]:
+    """Return the commits around what a task landed, else around its newest attempt that left work."""
+    if detail.task.commit:
+        return f"{detail.task.commit}^1", detail.task.commit
+    kept = [one for one in detail.attempts if one.tip_sha]
+    return (kept[-1].base_sha, kept[-1].tip_sha) if kept else (None, None)

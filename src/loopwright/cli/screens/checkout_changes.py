@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.core.receipts.receipt_checkout import WHOSE
 from loopwright.core.values.ids import short_id
 from loopwright.engine.views.checkout_changes import StrayView

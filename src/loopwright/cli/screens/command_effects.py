@@ -46,7 +46,7 @@ EFFECTS: Final[dict[str, Effect]] = {
         agents="agents on tasks that build on the work are interrupted, their work is kept", work=_WORKER
     ),
     "take-over": Effect(agents="the task's agent is interrupted, its work is kept", work=_WORKER),
-    "hand-back": Effect(
+    "take-over --done": Effect(
         agents="running agents are left alone",
         work="this command runs the checks, unless a worker is running",
     ),

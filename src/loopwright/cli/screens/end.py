@@ -14,7 +14,8 @@ from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.screens.source_news import view_with_news
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.output import console, paragraph, print_json
+from loopwright.cli.shell.times import in_local_time
 from loopwright.core.values.states import ENDED_PLAN, FinishState
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.views.next_steps import merge_command, next_steps
@@ -67,9 +68,9 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     out = console()
     out.print(screen(view))
     if view.reason and view.status != "VERIFIED":
-        out.print(f"why: {escape(view.reason)}")
+        out.print(paragraph(f"why: {escape(in_local_time(view.reason))}"))
     if view.stopped:
-        out.print(f"stopped: {escape(view.stopped)}")
+        out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
     receipt = _receipt(view)
     # Of a plan that goes on there is none: what lies there is an older one, or not ours.
     if view.status in ENDED_PLAN and receipt.exists():
@@ -93,12 +94,16 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
         out.print(f"merge it:  {escape(merge)}")
         out.print("[dim](without --ff-only if your branch has moved on since)[/]")
         if view.status_on_branch and not view.untold:
-            out.print("the status of its source is on that branch too: your checkout has it once you merge")
+            out.print(
+                paragraph(
+                    "the status of its source is on that branch too: your checkout has it once you merge"
+                )
+            )
         return
     if view.status == "CANCELLED":
         return
     if view.status == "FAILED" and exit_code(view) is ExitCode.UNVERIFIED and merge:
-        out.print("all of it landed, and nothing has checked it: look at it before you take it over")
+        out.print(paragraph("all of it landed, and nothing has checked it: look at it before you merge it"))
         out.print(f"merge it:  {escape(merge)}")
         return
     print_steps(out, next_steps(view, known))

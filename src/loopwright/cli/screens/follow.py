@@ -18,6 +18,11 @@ from loopwright.engine.views.views import PlanView, TaskView
 _QUIET = frozenset({"QUEUED", "CREATED"})
 
 
+def _noted(view: PlanView) -> int:
+    """Return how many tasks may take a second line."""
+    return sum(task.status in ("RUNNING", "ERROR", "AWAITING_RESPONSE") for task in view.tasks)
+
+
 class Display:
     """Prints what changed since it was last shown."""
 
@@ -67,8 +72,8 @@ class Display:
         if self._quiet:
             return
         if self._live is not None:
-            height = max(4, self._console.size.height - 9)
-            self._live.update(screen(view, limit=height, footer=self._footer))
+            height = max(4, self._console.size.height - 9 - _noted(view))
+            self._live.update(screen(view, limit=height, footer=self._footer, live=True))
             return
         if not self._begun:
             self._begun = True

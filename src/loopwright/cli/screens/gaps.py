@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.core.receipts.receipt_shape import shape_problems
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id

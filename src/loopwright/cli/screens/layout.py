@@ -11,6 +11,8 @@ _WIDE = 240
 _GAP = 2
 _LEAST_LAST = 16
 """Less room for the last column tells nothing."""
+_LEAST_TITLE = 16
+"""So much of a title is shown before whole columns give way to it."""
 
 
 def one_line(text: str, style: str = "") -> Text:
@@ -65,19 +67,24 @@ class Rows:
             return []
         widths = [max(cell.cell_len for cell in column) for column in zip(*self._rows, strict=True)]
         shown = [n for n, width in enumerate(widths) if width]
+        self._fit(widths, shown, room)
+        return [self._line(row, widths, shown, room) for row in self._rows]
+
+    def _fit(self, widths: list[int], shown: list[int], room: int) -> None:
         for column in self._spare:
             if _needed(widths, shown) > room and column in shown:
                 shown.remove(column)
         over = _needed(widths, shown) - room
         if over > 0 and self._cut in shown[:-1]:
             widths[self._cut] = max(8, widths[self._cut] - over)
-        return [self._line(row, widths, shown, room) for row in self._rows]
 
     def _line(self, row: Sequence[Text], widths: Sequence[int], shown: Sequence[int], room: int) -> Text:
         line = Text()
         for n in shown:
             cell = row[n].copy()
-            if n != shown[-1]:
+            if n == shown[-1] and n in self._right:
+                cell = Text.assemble(" " * (widths[n] - cell.cell_len), cell)
+            elif n != shown[-1]:
                 cell.truncate(widths[n], overflow="ellipsis")
                 blank = " " * (widths[n] - cell.cell_len)
                 cell = Text.assemble(blank, cell) if n in self._right else Text.assemble(cell, blank)
@@ -88,27 +95,58 @@ class Rows:
         return line
 
 
-def _needed(widths: Sequence[int], shown: Sequence[int]) -> int:
+def _needed(widths: Sequence[int], shown: Sequence[int], *, whole: bool = False) -> int:
+    """Return the room that columns need, with the last of them whole or as short as it may get."""
     if not shown:
         return 0
-    last = min(widths[shown[-1]], _LEAST_LAST)
+    last = widths[shown[-1]] if whole else min(widths[shown[-1]], _LEAST_LAST)
     return sum(widths[n] + _GAP for n in shown[:-1]) + last
 
 
-class Wrapped:
-    """A paragraph that is wrapped between words on a terminal, and left whole in a file."""
+class RowsWithNotes(Rows):
+    """Aligned lines whose last column is a note: where it has no room, it goes on a line of its own or is left out."""
 
-    def __init__(self, text: Text, *, indent: str = "") -> None:
-        """Take a text; what does not fit the first line is indented."""
-        self._text = text
-        self._indent = indent
+    def __init__(
+        self,
+        rows: Sequence[Sequence[Text]],
+        *,
+        kept: Sequence[bool],
+        spare: Sequence[int],
+        cut: int,
+        right: Sequence[int] = (),
+    ) -> None:
+        """Take rows of equal length; `kept` says of each whether its note is never left out."""
+        super().__init__([row[:-1] for row in rows], spare=spare, cut=cut, right=right)
+        self._notes = [row[-1] for row in rows]
+        self._kept = kept
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Yield the lines."""
-        if not console.is_terminal:
-            yield self._text
-            return
-        lines = self._text.wrap(console, max(8, options.max_width - len(self._indent)), no_wrap=False)
-        for n, line in enumerate(lines):
-            line.rstrip()
-            yield Text.assemble(self._indent * bool(n), line)
+    def lines(self, room: int) -> list[Text]:
+        """Return the rows as lines of at most so many columns."""
+        found: list[Text] = []
+        start = max((line.cell_len for line in super().lines(room)), default=0) + _GAP
+        for line, note, kept in zip(super().lines(room), self._notes, self._kept, strict=True):
+            left = room - start
+            if note.cell_len <= left or (not kept and left >= _LEAST_LAST):
+                line.append(" " * (start - line.cell_len)).append_text(note)
+                line.rstrip()
+                line.truncate(room, overflow="ellipsis")
+                found.append(line)
+            elif kept:
+                below = Text("    ").append_text(note)
+                below.truncate(room, overflow="ellipsis")
+                found += [line, below]
+            else:
+                found.append(line)
+        return found
+
+    def _fit(self, widths: list[int], shown: list[int], room: int) -> None:
+        """Shorten names first: time and cost are worth more than the end of a title."""
+        over = _needed(widths, shown, whole=True) - room
+        if over > 0:
+            widths[self._cut] = max(min(_LEAST_TITLE, widths[self._cut]), widths[self._cut] - over)
+        for column in self._spare:
+            if _needed(widths, shown, whole=True) > room and column in shown:
+                shown.remove(column)
+        over = _needed(widths, shown, whole=True) - room
+        if over > 0:
+            widths[self._cut] = max(8, widths[self._cut] - over)

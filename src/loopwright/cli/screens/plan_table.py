@@ -4,9 +4,11 @@ from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Rows, Wrapped
+from loopwright.cli.screens.layout import RowsWithNotes
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console
+from loopwright.cli.shell.lines import Wrapped
+from loopwright.cli.shell.output import console, paragraph
+from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.gates.contradictions import KIND
 from loopwright.core.policy.caps_reached import dollars
 from loopwright.core.values.failures import RULES, Failure
@@ -54,6 +56,8 @@ _NAMED = 44
 """How wide a task's key and title may get together: beside them is said how it stands."""
 _LEAST_TITLE = 8
 _OWED = 5
+_BAR = 24
+"""How wide the bar of a live picture is."""
 
 
 def mark(task: TaskView) -> Text:
@@ -104,16 +108,18 @@ def remark(task: TaskView) -> str:
         said = (task.reason.removeprefix(advice).strip().splitlines() or [""])[0]
         return one_line(": ".join(filter(None, (kind, said))), 200)
     again = tries(task) if (task.attempt > 1 or task.round > 1) and not task.taken_by else ""
-    return one_line(": ".join(filter(None, (again, task.doing))), 100)
+    return one_line(": ".join(filter(None, (again, in_local_time(task.doing)))), 100)
 
 
-def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
-    """Return the tasks of a plan as a table; cost, time and what else is to be said give way in this order."""
+def tasks_rows(view: PlanView, *, limit: int | None = None) -> RowsWithNotes:
+    """Return the tasks of a plan as a table; what an agent does now, or why a task failed, is never left out."""
     shown = _shown(view, limit)
+    room = _NAMED - max((len(task.key) for task in shown), default=0) - 2
     rows = [
         (
             mark(task),
-            _name(task),
+            Text(task.key, style="bold"),
+            Text(one_line(task.title, room)) if task.title != task.key and room >= _LEAST_TITLE else Text(),
             Text(word(task)),
             Text(duration(task.elapsed_s)),
             Text(
@@ -125,17 +131,10 @@ def tasks_rows(view: PlanView, *, limit: int | None = None) -> Rows:
     ]
     if len(shown) < len(view.tasks):
         more = Text(f"and {len(view.tasks) - len(shown)} more", style="dim")
-        rows.append((Text(), more, Text(), Text(), Text(), Text()))
-    return Rows(rows, spare=(4, 3, 5), cut=1, right=(3, 4))
-
-
-def _name(task: TaskView) -> Text:
-    """Return a task's key, which commands take, with its title where there is room beside it."""
-    name = Text(task.key, style="bold")
-    room = _NAMED - name.cell_len - 2
-    if task.title == task.key or room < _LEAST_TITLE:
-        return name
-    return name.append(f"  {one_line(task.title, room)}", style="not bold")
+        rows.append((Text(), more, Text(), Text(), Text(), Text(), Text()))
+    kept = [task.status not in ("COMPLETE", "QUEUED", "CREATED") for task in shown]
+    kept += [False] * (len(rows) - len(kept))
+    return RowsWithNotes(rows, kept=kept, spare=(5, 4), cut=2, right=(4, 5))
 
 
 def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
@@ -159,15 +158,23 @@ def headline(view: PlanView) -> str:
     )
 
 
-def summary(view: PlanView) -> str:
+def summary(view: PlanView, *, live: bool = False) -> str:
     """Return what is below the table: how it stands, in one line, and where the result is."""
     state, style = standing(view)
+    bar = f"{progress_bar(view)}  " if live else ""
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
     cost = cost_in_words(view.cost_micros, complete=view.cost_complete, estimated=view.cost_estimated)
+    took = f"{duration(view.elapsed_s)}  " if view.elapsed_s is not None else ""
     return (
-        f"[bold {style}]{state}[/]  {view.done}/{view.total} tasks  {gate}{duration(view.elapsed_s)}  {cost}\n"
+        f"[bold {style}]{state}[/]  {bar}{view.done}/{view.total} tasks  {gate}{took}{cost}\n"
         f"[dim]branch {view.branch}[/]" + limits(view)
     )
+
+
+def progress_bar(view: PlanView) -> str:
+    """Return how much of a plan is done, as a bar."""
+    full = round(_BAR * view.done / view.total) if view.total else 0
+    return f"[green]{'━' * full}[/][dim]{'─' * (_BAR - full)}[/]"
 
 
 def cost_in_words(micros: int | None, *, complete: bool, estimated: bool) -> str:
@@ -179,8 +186,9 @@ def cost_in_words(micros: int | None, *, complete: bool, estimated: bool) -> str
 
 
 def sleeping(view: PlanView) -> str:
-    """Say when the next round of a loop begins."""
-    return f"sleeping; the next round begins at {view.sleeps_until:%H:%M:%S} UTC"
+    """Return when the next round of a loop begins."""
+    assert view.sleeps_until is not None
+    return f"sleeping; the next round begins at {local_time(view.sleeps_until)}"
 
 
 def awaits_look(view: PlanView) -> str:
@@ -276,12 +284,14 @@ def print_finish(end: FinishView) -> None:
     told, _, way = end.detail.partition("\n")
     out = console()
     if end.state == FinishState.FINISHED.value:
-        out.print(f"[green]{'finished' if end.actor == MACHINE else 'accepted'}[/]: {escape(told)}")
+        out.print(
+            paragraph(f"[green]{'finished' if end.actor == MACHINE else 'accepted'}[/]: {escape(told)}")
+        )
         return
     word = "not finished" if end.state == FinishState.REFUSED.value else "finishing"
-    out.print(f"[yellow]{word}[/]: {escape(told or end.how)}")
+    out.print(paragraph(f"[yellow]{word}[/]: {escape(told or end.how)}"))
     if way:
-        out.print(f"what to do: {escape(way)}")
+        out.print(paragraph(f"what to do: {escape(way)}"))
 
 
 def news_lines(news: SourceNews) -> list[str]:
@@ -298,12 +308,12 @@ def news_lines(news: SourceNews) -> list[str]:
     return lines
 
 
-def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Group:
-    """Return the whole picture of a plan."""
+def screen(view: PlanView, *, limit: int | None = None, footer: str = "", live: bool = False) -> Group:
+    """Return the whole picture of a plan; a live one has a bar that grows."""
     parts: list[RenderableType] = [
         Wrapped(Text.from_markup(headline(view)), indent="  "),
         tasks_rows(view, limit=limit),
-        Text.from_markup(summary(view)),
+        Text.from_markup(summary(view, live=live)),
     ]
     if view.finishes and view.finishes[-1].state in OPEN_FINISH:
         told = view.finishes[-1].detail.partition("\n")[0]
@@ -317,7 +327,7 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "") -> Gro
 
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
-            parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright questions", style="dim"))
+            parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright answer", style="dim"))
     if view.discovered:
         found = counted(view.discovered, "piece of other work was", "pieces of other work were")
         parts.append(Text(f"{found} found: loopwright discovered {short_id(view.id)}", style="cyan"))

@@ -3,7 +3,8 @@
 from rich.console import Group
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.shell.lines import Wrapped
+from loopwright.cli.shell.times import local_time
 from loopwright.core.gates.contradictions import KIND
 from loopwright.core.policy import caps_reached
 from loopwright.core.policy.escalations import is_given_up
@@ -86,7 +87,7 @@ def _asked(text: str, *, whole: bool) -> list[Wrapped]:
         head = "\n".join(lines[: _SHOWN_LINES // 2])[: _SHOWN // 2]
         tail = "\n".join(lines[-_SHOWN_LINES // 2 :])[-_SHOWN // 2 :]
         left_out = counted(len(text) - len(head) - len(tail), "letter")
-        cut = f"[{left_out} left out here: `loopwright questions` shows all of it]"
+        cut = f"[{left_out} left out here: `loopwright answer` shows all of it]"
         lines = [*head.split("\n"), cut, *tail.split("\n")]
     front = "  " if len(lines) == 1 else "  │ "
     return [Wrapped(Text(f"{front}{line}"), indent=front) for line in lines]
@@ -111,11 +112,17 @@ def _asker(view: QuestionView) -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
     if view.kind == caps_reached.ASKED:
-        end = f"; it goes on by itself at {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline else ""
+        end = (
+            f"; it continues by itself at {local_time(view.deadline, seconds=False)}" if view.deadline else ""
+        )
         return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
     if view.kind == KIND and not view.tasks:
         return f"{KIND} in the result of {short_id(view.plan_id)}"
-    until = f", until {view.deadline:%Y-%m-%d %H:%M} UTC" if view.deadline and view.state == "OPEN" else ""
+    until = (
+        f", until {local_time(view.deadline, seconds=False)}"
+        if view.deadline and view.state == "OPEN"
+        else ""
+    )
     if is_given_up(view.kind, view.key):
         return f"given up: {named or 'a task that is gone'}"
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -12,8 +12,8 @@ from rich.text import Text
 
 from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.changes import Change
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.screens.plan_table import mark, tries, word
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.core.gates.verdicts import command_id, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure

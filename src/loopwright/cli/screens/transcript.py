@@ -2,10 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any, Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.gates.text import clean
+from loopwright.cli.shell.times import local_time
 from loopwright.core.rows.model import Run
 from loopwright.core.values.errors import UserError
 from loopwright.ports import Agent, OutputLine
@@ -82,7 +84,8 @@ def readable_lines(shown: Shown) -> Iterator[tuple[str, str]]:
         case "Retry":
             yield f"! tries again: {lines[0] or 'no reason given'}", "yellow"
         case "RateLimit" if lines[0] != "allowed":
-            until = f" until {shown.data['resets_at']}" if shown.data.get("resets_at") else ""
+            at = shown.data.get("resets_at")
+            until = f" until {local_time(datetime.fromisoformat(at))}" if at else ""
             yield f"! limit of the service: {lines[0]}{until}", "yellow"
         case "RateLimit":
             return

@@ -1,118 +1,79 @@
 """The command table. Commands are loaded when they are called, so that `--help` costs next to nothing."""
 
-from collections.abc import Iterable
-from typing import Annotated, Any
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, Final
 
-from cyclopts import App, Parameter
+from cyclopts import App, Group, Parameter
 
 from loopwright import __version__
 
-COMMANDS: dict[str, tuple[str, str]] = {
-    "init": (
-        "loopwright.cli.commands.start.init:init",
-        "Look at this repository and write a loopwright.toml.",
-    ),
-    "run": ("loopwright.cli.commands.start.run:run", "Do a plan: run agents until its checks pass."),
-    "worker": ("loopwright.cli.commands.start.worker:worker", "Join a home as one more worker and stay."),
-    "plan": ("loopwright.cli.commands.start.plans:app", "Have a plan written for a goal, or check one."),
-    "status": ("loopwright.cli.commands.watch.status:status", "Show what is going on."),
-    "watch": ("loopwright.cli.commands.watch.status:watch", "Follow a plan live."),
-    "logs": ("loopwright.cli.commands.watch.logs:logs", "Show what an agent or a gate printed."),
-    "show": (
-        "loopwright.cli.commands.watch.show:show",
-        "Show one task: what was expected, what failed, what to do next.",
-    ),
-    "inspect": (
-        "loopwright.cli.commands.inspect.inspect:inspect",
-        "Gather what is known of a run, or of the project, in one packet.",
-    ),
-    "audit": (
-        "loopwright.cli.commands.inspect.audit:audit",
-        "Say of finished items whether they really are.",
-    ),
-    "metrics": (
-        "loopwright.cli.commands.watch.metrics:metrics",
-        "Show how well plans went: attempts, time, cost.",
-    ),
-    "flaky": (
-        "loopwright.cli.commands.watch.flaky:flaky",
-        "List checks that failed and passed on the same tree.",
-    ),
-    "questions": ("loopwright.cli.commands.decide.questions:questions", "List what waits for your answer."),
-    "answer": ("loopwright.cli.commands.decide.questions:answer", "Answer a question of a run."),
-    "discovered": (
-        "loopwright.cli.commands.decide.discovered:app",
-        "List work that agents came upon and left to others, or decide about it.",
-    ),
-    "pause": (
-        "loopwright.cli.commands.decide.control:pause",
-        "Start nothing more; running agents may finish.",
-    ),
-    "resume": ("loopwright.cli.commands.decide.control:resume", "Go on with a paused or stopped plan."),
-    "stop": ("loopwright.cli.commands.decide.control:stop", "Stop a plan now; all work is kept."),
-    "retry": ("loopwright.cli.commands.decide.control:retry", "Give a failed task another attempt."),
-    "reject": (
-        "loopwright.cli.commands.decide.reject:reject",
-        "Send work back with your words, also work that has landed.",
-    ),
-    "rollback": (
-        "loopwright.cli.commands.decide.reject:rollback",
-        "Take landed work back out of the plan branch.",
-    ),
-    "take-over": (
-        "loopwright.cli.commands.decide.handover:take_over",
-        "Do a task yourself, in a checkout of its own.",
-    ),
-    "hand-back": (
-        "loopwright.cli.commands.decide.handover:hand_back",
-        "Send what you did through the same checks.",
-    ),
-    "reviewed": (
-        "loopwright.cli.commands.decide.handover:reviewed",
-        "Say that you have looked at what landed.",
-    ),
-    "cancel": (
-        "loopwright.cli.commands.decide.control:cancel",
-        "Give up a task or a plan for good; all work stays pinned.",
-    ),
-    "quota": (
-        "loopwright.cli.commands.watch.quota:app",
-        "Show what is left of the agents' accounts, or reopen one.",
-    ),
-    "accept": (
-        "loopwright.cli.commands.decide.finishing:accept",
-        "Take a plan's work over, or some tasks of it.",
-    ),
-    "reverify": (
-        "loopwright.cli.commands.decide.control:reverify",
-        "Run the complete gate of a failed plan once more.",
-    ),
-    "receipt": (
-        "loopwright.cli.commands.inspect.receipts:app",
-        "Show, verify, replay or hand on the record of a plan.",
-    ),
-    "clean": (
-        "loopwright.cli.commands.maintain.clean:clean",
-        "Delete what ended plans left in git and you have elsewhere.",
-    ),
-    "doctor": (
-        "loopwright.cli.commands.maintain.doctor:doctor",
-        "Check this machine: git, agents, disk, database.",
-    ),
-    "projects": (
-        "loopwright.cli.commands.maintain.projects:app",
-        "List the repositories of this home, or take up plans that it does not know.",
-    ),
-    "config": (
-        "loopwright.cli.commands.maintain.config:app",
-        "Show or check every setting, with its origin.",
-    ),
-    "help": ("loopwright.cli.commands.maintain.helping:help_", "Show what a command does, as --help does."),
-    "demo": ("loopwright.cli.commands.start.demo:demo", "See the whole thing work, with a scripted agent."),
+_START: Final = "loopwright.cli.commands.start"
+_WATCH: Final = "loopwright.cli.commands.watch"
+_DECIDE: Final = "loopwright.cli.commands.decide"
+_INSPECT: Final = "loopwright.cli.commands.inspect"
+_MAINTAIN: Final = "loopwright.cli.commands.maintain"
+
+GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
+    "Start": {
+        "run": (f"{_START}.run:run", "Run agents on a plan until your checks pass."),
+        "plan": (f"{_START}.plans:app", "Write a plan for a goal, or check a plan."),
+        "init": (f"{_START}.init:init", "Write loopwright.toml and a sample plan for this project."),
+        "demo": (f"{_START}.demo:demo", "Try Loopwright on a sample project, without an account."),
+        "worker": (f"{_START}.worker:worker", "Run plans of every project until you stop it."),
+    },
+    "Watch": {
+        "status": (f"{_WATCH}.status:status", "Show what is going on, or one plan or task in detail."),
+        "watch": (f"{_WATCH}.watch:watch", "Follow a plan live."),
+        "logs": (f"{_WATCH}.logs:logs", "Show what an agent or a check printed."),
+        "diff": (f"{_WATCH}.diff:diff", "Show what a plan or a task changed."),
+        "stats": (f"{_WATCH}.stats:app", "Show cost, time, usage limits and flaky tests."),
+    },
+    "Decide": {
+        "answer": (f"{_DECIDE}.questions:answer", "List the open questions, or answer one."),
+        "accept": (f"{_DECIDE}.finishing:accept", "Merge the work of a plan, or of some of its tasks."),
+        "retry": (f"{_DECIDE}.control:retry", "Give a failed task another attempt."),
+        "reject": (f"{_DECIDE}.reject:reject", "Send work back with your comments."),
+        "pause": (f"{_DECIDE}.control:pause", "Start no more agents; running ones may finish."),
+        "resume": (f"{_DECIDE}.control:resume", "Continue a paused or stopped plan."),
+        "stop": (f"{_DECIDE}.control:stop", "Stop a plan now; all work is kept."),
+        "cancel": (f"{_DECIDE}.control:cancel", "Give up a task or a plan; its commits are kept."),
+        "take-over": (f"{_DECIDE}.handover:take_over", "Do a task yourself, and hand your work in."),
+        "rollback": (f"{_DECIDE}.reject:rollback", "Take landed work back out of the plan branch."),
+        "reviewed": (f"{_DECIDE}.handover:reviewed", "Confirm that you have looked at landed work."),
+        "discovered": (f"{_DECIDE}.discovered:app", "List extra work that agents found, or decide on it."),
+        "reverify": (f"{_DECIDE}.control:reverify", "Run the complete gate of a failed plan again."),
+    },
+    "Inspect": {
+        "receipt": (f"{_INSPECT}.receipts:app", "Show, verify, replay or export the record of a plan."),
+        "audit": (f"{_INSPECT}.audit:audit", "Check whether finished items really are finished."),
+        "inspect": (f"{_INSPECT}.inspect:inspect", "Collect all evidence on a run or a project."),
+    },
+    "Maintain": {
+        "doctor": (f"{_MAINTAIN}.doctor:doctor", "Check this machine: git, agents, disk, database."),
+        "config": (f"{_MAINTAIN}.config:app", "Show or check every setting, with its origin."),
+        "clean": (f"{_MAINTAIN}.clean:clean", "Delete what ended plans left behind."),
+        "projects": (f"{_MAINTAIN}.projects:app", "List the projects of this home, or import plans."),
+        "completion": (f"{_MAINTAIN}.completion:completion", "Print the completion script for your shell."),
+        "help": (f"{_MAINTAIN}.helping:help_", "Show what a command does, as --help does."),
+    },
+}
+"""The groups of `--help`, with the commands that people need most often first."""
+
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    name: command for group in GROUPS.values() for name, command in group.items()
 }
 
+HIDDEN: Final[Mapping[str, tuple[str, str]]] = {
+    "show": (f"{_WATCH}.status:show", "The same as `status TARGET`."),
+    "questions": (f"{_DECIDE}.questions:questions", "The same as `answer`."),
+    "hand-back": (f"{_DECIDE}.handover:hand_back", "The same as `take-over --done`."),
+    "metrics": (f"{_WATCH}.metrics:metrics", "The same as `stats`."),
+    "flaky": (f"{_WATCH}.flaky:flaky", "The same as `stats flaky`."),
+    "quota": (f"{_WATCH}.quota:alias", "The same as `stats quota`."),
+}
+"""Commands under another name, which `--help` does not list."""
 
-_EPILOGUE = "Every command takes --help, and --json where it prints something a program may want."
+_EPILOGUE = "Every command takes --help. Most take --json."
 
 
 class CommandLine(App):
@@ -150,6 +111,13 @@ def build() -> CommandLine:
         print_error=False,
         result_action="return_value",
     )
-    for name, (place, text) in COMMANDS.items():
-        app.command(place, name=name, help=text)
+    for n, (title, commands) in enumerate(GROUPS.items()):
+        group = Group(title, sort_key=n)
+        for position, (name, (place, text)) in enumerate(commands.items()):
+            app.command(place, name=name, help=text, group=group, sort_key=position)
+    for name, (place, text) in HIDDEN.items():
+        app.command(place, name=name, help=text, show=False)
+    flags = Group("Options", sort_key=len(GROUPS))
+    for flag in (*app.help_flags, *app.version_flags):
+        app[flag].group = flags
     return app

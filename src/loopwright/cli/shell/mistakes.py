@@ -8,7 +8,7 @@ from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import columns
-from loopwright.cli.shell.output import complain, console, print_json
+from loopwright.cli.shell.output import complain, console, paragraph, print_json
 from loopwright.core.values.errors import Ambiguous, BadConfig, BadPlan, Held, LoopwrightError, UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, duration
@@ -104,9 +104,9 @@ def _told(
         print_json({"error": error, "exit_code": int(code)})
         return code
     out = console(stderr=True)
-    out.print(f"[bold red]error[/]: {escape(message)}")
+    out.print(paragraph(f"[bold red]error[/]: {escape(message)}"))
     for line in lines:
-        out.print(escape(line))
+        out.print(paragraph(escape(line), indent="    "))
     if hint:
-        out.print(f"[bold]to do[/]: {escape(hint)}")
+        out.print(paragraph(f"[bold]to do[/]: {escape(hint)}"))
     return code

@@ -12,6 +12,7 @@ from rich.segment import Segment
 from rich.text import Text
 
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.display_text import drawable
 
@@ -45,6 +46,11 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     sys.stdout.write(_STEERING.sub(lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 
 
+def paragraph(markup: str, *, indent: str = "  ") -> Wrapped:
+    """Return text that a terminal breaks between words, and a file gets whole."""
+    return Wrapped(Text.from_markup(markup), indent=indent)
+
+
 def complain(
     message: str, *, code: ExitCode, kind: str, hint: str | None = None, as_json: bool = False
 ) -> int:
@@ -53,16 +59,16 @@ def complain(
         print_json({"error": {"code": kind, "message": message, "hint": hint}, "exit_code": int(code)})
         return code
     out = console(stderr=True)
-    out.print(f"[bold red]error[/]: {_escaped(message)}")
+    out.print(paragraph(f"[bold red]error[/]: {_escaped(message)}"))
     if hint:
-        out.print(f"[bold]to do[/]: {_escaped(hint)}")
+        out.print(paragraph(f"[bold]to do[/]: {_escaped(hint)}"))
     return code
 
 
 def warn(*texts: str, stderr: bool = False) -> None:
     """Warn of what could do harm, where a note would be overlooked."""
     for text in texts:
-        console(stderr=stderr).print(f"[bold red]warning[/]: {_escaped(text)}")
+        console(stderr=stderr).print(paragraph(f"[bold red]warning[/]: {_escaped(text)}"))
 
 
 def _escaped(text: str) -> str:

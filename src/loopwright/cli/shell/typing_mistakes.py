@@ -1,8 +1,10 @@
 """What is said to somebody who typed a command wrong: what it needs, and how it looks when it is right."""
 
 import difflib
+from collections.abc import Iterable
 from typing import Final
 
+from cyclopts import App
 from cyclopts.exceptions import (
     CoercionError,
     CycloptsError,
@@ -11,7 +13,7 @@ from cyclopts.exceptions import (
     UnusedCliTokensError,
 )
 
-from loopwright.cli.shell.command_table import COMMANDS
+from loopwright.cli.shell.command_table import COMMANDS, build
 from loopwright.core.values.shell_hints import to_type
 
 _EXAMPLES: Final = {
@@ -23,12 +25,10 @@ _FOUND: Final = {
     "TASK": "`loopwright status` names the tasks",
     "PLAN": "`loopwright status` names the plans",
     "TARGET": "`loopwright status` names the plans and their tasks",
-    "QUESTION": "`loopwright questions` lists what is asked",
+    "QUESTION": "`loopwright answer` lists what is asked",
     "WORK": "`loopwright discovered` lists what was come upon",
 }
 """Where to find what is missing."""
-BELOW: Final = {"plan": ("check", "coverage")}
-"""Commands below one that takes words of its own."""
 _OF_FILES: Final = frozenset({"run", "plan check"})
 _NEAR: Final = 0.72
 """So alike is a word that lacks a letter, or has two of them the wrong way round, to what was meant."""
@@ -56,21 +56,36 @@ def told(mistake: CycloptsError) -> tuple[str, str]:
             if kind is not None:
                 name = mistake.token.keyword or argument.name
                 return f"{name} needs {kind}, not {mistake.token.value!r}", help_
-        case UnknownCommandError() if not chain and mistake.unused_tokens:
+        case UnknownCommandError() if mistake.unused_tokens:
             typed = mistake.unused_tokens[0]
-            near = [one for one in COMMANDS if len(typed) > 1 and one.startswith(typed)]
-            near = near or difflib.get_close_matches(typed, COMMANDS, n=1, cutoff=_NEAR)
-            meant = f": did you mean `{near[0]}`?" if near else ""
-            return f"there is no command {typed!r}{meant}", help_
+            near = nearest(typed, _below(chain) if chain else COMMANDS)
+            whole = " ".join(filter(None, (chain, typed)))
+            meant = f": did you mean `{' '.join(filter(None, (chain, near)))}`?" if near else ""
+            return f"there is no command {whole!r}{meant}", help_
     return str(mistake).strip(), help_
+
+
+def nearest(typed: str, names: Iterable[str]) -> str:
+    """Return the name that was probably meant; empty if none is near."""
+    known = list(names)
+    near = [one for one in known if len(typed) > 1 and one.startswith(typed)]
+    return next(iter(near or difflib.get_close_matches(typed, known, n=1, cutoff=_NEAR)), "")
+
+
+def _below(chain: str) -> list[str]:
+    """Return the commands below a command."""
+    app: App = build()
+    for one in chain.split():
+        app = app[one]
+    return [name for name in app if not name.startswith("-")]
 
 
 def _meant(mistake: CycloptsError) -> str:
     """Guess the command below a command whose mistyped name was taken for an argument."""
     chain = mistake.command_chain or ()
     rest = [one for one in (mistake.root_input_tokens or ())[len(chain) :] if not one.startswith("-")]
-    near = difflib.get_close_matches(rest[0], BELOW.get(" ".join(chain), ()), n=1) if rest else []
-    return f": did you mean `{' '.join((*chain, near[0]))}`?" if near else ""
+    near = nearest(rest[0], _below(" ".join(chain))) if rest else ""
+    return f": did you mean `{' '.join((*chain, near))}`?" if near else ""
 
 
 def _article(name: str) -> str:

@@ -354,7 +354,7 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
             if count == 1
             else (f"{count} tasks contradict existing checks and wait")
         )
-        reason = f"{tasks} for your decision: `loopwright questions`"
+        reason = f"{tasks} for your decision: `loopwright answer`"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.failed_tasks:
         reason = _failed_reason(plan)
@@ -363,7 +363,7 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if front.taken:
         names = ", ".join(task.key for task in front.taken[:5])
-        back = to_type("hand-back", front.taken[0].key)
+        back = to_type("take-over", front.taken[0].key, done=True)
         reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` goes on"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:

@@ -304,7 +304,7 @@ def needs_person(envelope: Envelope) -> bool:
 
 def to_do(envelope: Envelope) -> str:
     """Say what a person has to do about it."""
-    return f"{because(envelope)} Then `{to_type('quota', 'open', label(envelope))}`"
+    return f"{because(envelope)} Then `{to_type('stats', 'quota', 'open', label(envelope))}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:

@@ -227,7 +227,7 @@ def _not_passed(final: VerdictStatus | None) -> list[Gap]:
     return [
         Gap(
             cause="gate:all has not passed on exactly the tree of the result",
-            remedy="Fix what `loopwright show` names, then run `loopwright reverify`.",
+            remedy="Fix what `loopwright status` names, then run `loopwright reverify`.",
         )
     ]
 

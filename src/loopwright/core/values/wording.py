@@ -23,7 +23,7 @@ def one_line(text: str, limit: int = 160) -> str:
 def money(micros: int | None, *, estimated: bool = False) -> str:
     """Return a sum as people write it; unknown is not zero, and an estimate is marked as one."""
     if micros is None:
-        return "$?"
+        return "unknown"
     # What rounds to nothing is not nothing: one digit of it is shown.
     small = 0 < micros < 5_000
     amount = f"{micros / 1_000_000:.{7 - len(str(micros))}f}" if small else f"{micros / 1_000_000:.2f}"

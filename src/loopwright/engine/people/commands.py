@@ -422,7 +422,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             "the plan is VERIFIED: its complete gate has passed on what landed",
             code="plan_verified",
             hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
-            f"`loopwright show {short_id(plan.id)}` says how to take the result over",
+            f"`loopwright status {short_id(plan.id)}` says how to take the result over",
         )
     if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
         stuck = held_up(tx, plan.id)
@@ -432,7 +432,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             code="plan_not_reverifiable",
             hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
             if stuck
-            else f"`loopwright show {short_id(plan.id)}` says what it waits for",
+            else f"`loopwright status {short_id(plan.id)}` says what it waits for",
         )
     for one in questions.of_plan(tx, plan.id):
         tx.update(Question, one.id, key="")  # whoever asks for another verification decides again

@@ -146,7 +146,7 @@ def _what_came_of(found: Discovery) -> str:
     # A plan of its own lies in a folder; the key of a task names none.
     if "/" in found.became:
         return f"`{to_type('run', found.became)}` does it"
-    return f"`{to_type('show', found.became)}` says how it stands"
+    return f"`{to_type('status', found.became)}` says how it stands"
 
 
 def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:

@@ -130,7 +130,7 @@ async def settle(
                 move_question(tx, one, QuestionState.WITHDRAWN, MACHINE)
         if not any(one.key == key for one in open_ones):
             _ask(tx, world, ask, key, left, found, patch)
-        hold(tx, "the result contradicts existing checks and waits for your decision: `loopwright questions`")
+        hold(tx, "the result contradicts existing checks and waits for your decision: `loopwright answer`")
         return None
 
     return await world.store.transact("verify.contradiction", decide)

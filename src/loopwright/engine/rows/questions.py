@@ -153,7 +153,7 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
         raise NotFound(
             f"there is no question {command.target}",
             code="question_not_found",
-            hint="`loopwright questions` lists them",
+            hint="`loopwright answer` lists them",
         )
     if question.state is not QuestionState.OPEN:
         known = f": {question.answer}" if question.answer else ""
@@ -174,7 +174,7 @@ def _too_late(tx: Tx, question: Question) -> str:
     """Say how a word of a person's still gets to a task whose question is over."""
     task = tx.get(Task, question.task_id) if question.task_id else None
     if task is None:
-        return "`loopwright questions` lists what is still open"
+        return "`loopwright answer` lists what is still open"
     again = f"`{to_type('retry', task.key, note='…')}` tries it again with what you say"
     if task.status is TaskState.COMPLETE:
         return f"it has landed: `{to_type('reject', task.key, note='…')}` sends it back with what you say"

@@ -53,7 +53,7 @@ def doing(
         if task.status is TaskState.QUEUED and waiting_for:
             return "waits for " + ", ".join(waiting_for)
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
-            return f"tries again at {task.not_before:%H:%M:%S} UTC"
+            return f"tries again at {task.not_before:%Y-%m-%d %H:%M:%S} UTC"
         return "waits for a free slot" if task.status is TaskState.QUEUED else ""
     if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
         return ANSWERED

@@ -122,7 +122,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
         return [Step(command=merge, why="take the result over")] if merge else []
     steps = [
         Step(
-            command=command("show", view.prefix + task.key),
+            command=command("status", view.prefix + task.key),
             why="what failed, and what to do about it",
         )
         for task in view.tasks
@@ -195,7 +195,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
                 steps.append(Step(command=("git", "show", task.commit[:_SHORT]), why="what landed"))
             return steps
         case "AWAITING_RESPONSE":
-            asked = Step(command=command("questions"), why="what it asks, and how to answer")
+            asked = Step(command=command("answer"), why="what it asks, and how to answer")
             resume = command("resume", short_id(detail.plan_id))
             then = [Step(command=resume, why="then continue, if no worker is running")]
             decide = _decisions(detail)
@@ -229,8 +229,10 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
                 steps.insert(0, Step(command=command("doctor"), why="is the agent there and logged in?"))
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
         case "QUEUED" if task.taken_by:
-            back = Step(command=command("hand-back", name), why="send what you did through the checks")
-            drop = Step(command=command("hand-back", name, drop=True), why="leave it to the machine again")
+            back = Step(
+                command=command("take-over", name, done=True), why="send what you did through the checks"
+            )
+            drop = Step(command=command("take-over", name, drop=True), why="leave it to the machine again")
             return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
             go_on = Step(command=command("resume", short_id(detail.plan_id)), why="go on with the plan")
@@ -240,7 +242,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             return [follow, cancel]
         case _:
             watch = Step(command=command("watch", short_id(detail.plan_id)), why="follow the plan live")
-            held = [Step(command=command("show", key), why=f"{key} holds it up") for key in names.blockers]
+            held = [Step(command=command("status", key), why=f"{key} holds it up") for key in names.blockers]
             return [*(held or [watch]), *([logs] if seen else []), cancel]
 
 

@@ -56,7 +56,7 @@ class PlanSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunView:
-    """The facts of one run, for `show`."""
+    """The facts of one run, for `status`."""
 
     id: str
     role: Role

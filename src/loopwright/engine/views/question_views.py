@@ -102,5 +102,5 @@ def find_question(tx: Tx, text: str) -> Question:
             f"{text!r} could be any of {names}", code="question_ambiguous", hint="give more of the id"
         )
     raise NotFound(
-        f"there is no question {text!r}", code="question_not_found", hint="`loopwright questions` lists them"
+        f"there is no question {text!r}", code="question_not_found", hint="`loopwright answer` lists them"
     )

@@ -170,7 +170,7 @@ class PlanView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptView:
-    """One attempt, for `show`."""
+    """One attempt, for `status`."""
 
     id: str
     n: int
@@ -208,7 +208,7 @@ class AttemptView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskDetail:
-    """Everything about one task, for `show`."""
+    """Everything about one task, for `status`."""
 
     task: TaskView
     plan_id: str

@@ -223,5 +223,5 @@ async def _refuse_unchanged(
         raise Refused(
             f"nothing changed since you took it over: it is what attempt {last.n} left, which {became}",
             code="work_unchanged",
-            hint=f"change it in {task.taken_dir}, or `{to_type('hand-back', task.key, drop=True)}`",
+            hint=f"change it in {task.taken_dir}, or `{to_type('take-over', task.key, drop=True)}`",
         )

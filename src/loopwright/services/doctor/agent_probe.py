@@ -42,7 +42,7 @@ _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TO_DO: Final[Mapping[Failure | None, str]] = {
     Failure.AUTH: "{login}",
     Failure.BILLING: "top up the account, or log in with another one",
-    Failure.USAGE_LIMIT: "wait until the account is open again (`loopwright quota`), or probe another with --account",
+    Failure.USAGE_LIMIT: "wait until the account is open (`loopwright stats quota`), or probe another with --account",
     Failure.RATE_LIMIT: "probe it again in a few minutes",
     Failure.OVERLOADED: "probe it again in a few minutes",
     Failure.MODEL: "choose a model that the account has (--model, or the setting `model`)",

@@ -220,13 +220,13 @@ def find_here(tx: Tx, text: str, fits: Callable[[Task], bool] | None = None) -> 
         return resolve_target(tx, text, project_path=others, fits=fits)
 
 
-def wanted(tx: Tx, text: str | None, *, with_output: bool = False) -> Plan | Task | Run:
+def wanted(tx: Tx, text: str | None, *, verb: str = "status", with_output: bool = False) -> Plan | Task | Run:
     """Find what a person means; when they named nothing, take what most needs a look and say which."""
     if text is not None:
         return find_target(tx, text)
     project = project_here()
     if project is None:
-        raise nothing_named("logs" if with_output else "show")
+        raise nothing_named(verb)
     obvious = obvious_target(tx, project_path=project, with_output=with_output)
     row = obvious.row
     name = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"

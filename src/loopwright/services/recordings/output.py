@@ -104,7 +104,7 @@ async def followed(
 
 
 def _wish(look: Look[Any], target: str | None, role: RoleName | None, attempt: int | None) -> Wish:
-    found = look.store.read_sync(lambda tx: wanted(tx, target, with_output=True))
+    found = look.store.read_sync(lambda tx: wanted(tx, target, verb="logs", with_output=True))
     return Wish(target=found.id, role=role, attempt=attempt)
 
 

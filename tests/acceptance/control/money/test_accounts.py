@@ -64,7 +64,7 @@ def test_work_goes_on_with_the_other_account_also_after_a_kill(shop: Workshop) -
     going = shop.start("run", accounts.plan())
     eventually(lambda: len(accounts.started()) == 2, timeout=60)
     kill(going)
-    quota = shop("quota").out
+    quota = shop("stats", "quota").out
     assert "claude/work  closed until" in quota
     assert "claude/private  open" in quota
     again = shop.start("resume")
@@ -168,9 +168,9 @@ def test_doctor_says_what_to_do_about_a_home_that_is_not_there(shop: Workshop) -
 def test_quota_lists_accounts_that_nobody_has_drawn_from(shop: Workshop) -> None:
     accounts = Accounts(shop, work="done", private="done")
     assert shop("run", accounts.plan(), timeout=60).code == 0
-    assert shop("quota").out == "claude/work  open  (1 run)\nclaude/private  not used yet\n"
-    assert shop("quota", "--json").document["unused"] == ["claude/private"]
+    assert shop("stats", "quota").out == "claude/work  open  (1 run)\nclaude/private  not used yet\n"
+    assert shop("stats", "quota", "--json").document["unused"] == ["claude/private"]
     (shop.program.user / ".config/loopwright/config.toml").write_text(
         '[agents.claude.accounts.private]\nhome = "~/.claude-private"\n'
     )
-    assert "claude/work  open  (1 run)  not in your settings" in shop("quota").out
+    assert "claude/work  open  (1 run)  not in your settings" in shop("stats", "quota").out

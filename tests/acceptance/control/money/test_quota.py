@@ -49,9 +49,9 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     closed = shop.row(Envelope)
     assert closed.until is not None
     assert "scripted is closed until" in shop("status").out
-    (listed,) = shop("quota", "--json").document["envelopes"]
+    (listed,) = shop("stats", "quota", "--json").document["envelopes"]
     assert (listed["id"], listed["state"], listed["failure"]) == ("scripted/default", "CLOSED", "usage_limit")
-    assert "scripted  closed until" in shop("quota").out
+    assert "scripted  closed until" in shop("stats", "quota").out
     assert going.end(90) == 0, going.out
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
     assert vain(runs) == []
@@ -59,13 +59,13 @@ def test_a_used_up_window_holds_everyone_back_until_the_reset(shop: Workshop) ->
     told = [event.type for event in shop.events("envelope_closed", "envelope_probing", "envelope_opened")]
     assert told == ["envelope_closed", "envelope_probing", "envelope_opened"]
     assert {one.call_failures for one in shop.rows(Task)} == {0}
-    assert shop("quota").out == "scripted  open  (7 runs)\n"
-    (drawn,) = shop("quota", "show", "scripted", "--json").document["drawn"]
+    assert shop("stats", "quota").out == "scripted  open  (7 runs)\n"
+    (drawn,) = shop("stats", "quota", "show", "scripted", "--json").document["drawn"]
     assert {one["id"] for one in drawn["runs"]} == {run.id for run in runs}, "which runs drew from it"
     assert [one["failure"] for one in drawn["runs"]].count("usage_limit") == 1
     newest_first = sorted(runs, key=lambda run: run.started_at, reverse=True)
     assert [one["id"] for one in drawn["runs"]] == [run.id for run in newest_first]
-    shown = shop("quota", "show", "scripted/default").out
+    shown = shop("stats", "quota", "show", "scripted/default").out
     assert shown.startswith("scripted  open  (7 runs)\n  cost unknown in all")
     assert shown.count("implementer") == 7
     assert "closed" not in shop("status").out
@@ -94,12 +94,12 @@ def test_a_limit_of_one_model_holds_back_that_model_alone(shop: Workshop) -> Non
     assert [
         run.model for run in shop.rows(Run, role=Role.IMPLEMENTER) if run.started_at and not run.failure
     ] == ["some-small-1"]
-    listed = shop("quota").out
+    listed = shop("stats", "quota").out
     assert "scripted  open  (2 runs)" in listed
     assert "scripted:big  closed until" in listed
-    assert shop("quota", "open", "scripted:big").code == 0
+    assert shop("stats", "quota", "open", "scripted:big").code == 0
     assert going.end(90) == 0, going.out
-    assert shop("quota").out == "scripted  open  (4 runs)\nscripted:big  open\n"
+    assert shop("stats", "quota").out == "scripted  open  (4 runs)\nscripted:big  open\n"
 
 
 @pytest.mark.capability("C089")
@@ -118,7 +118,7 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
     going = shop.start("run", plan_of(shop, *KEYS))
     eventually(lambda: shop.rows(Attempt, state="WAITING"), timeout=60)
     assert shop.row(Envelope).failure == failure
-    note = f"{said} Then `loopwright quota open scripted`"
+    note = f"{said} Then `loopwright stats quota open scripted`"
     assert shop("status").out.count(f"note: scripted is closed: {note}") == 1
     kill(going)
     again = shop.start("resume")
@@ -127,14 +127,14 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
         shop.place / "next.json",
         {"journal": "journal.txt", "tasks": {key: [[{"write": key, "text": "x"}]] for key in KEYS}},
     ).replace(shop.script)
-    opened = shop("quota", "open", "scripted")
+    opened = shop("stats", "quota", "open", "scripted")
     assert opened.code == 0, opened.err
     assert opened.out.startswith("open; ")
     assert again.end(90) == 0, again.out
     assert shop.row(Plan).status == "VERIFIED"
     assert len(shop.events("envelope_closed")) == 1
     assert shop.events("task_failed") == []
-    refused = shop("quota", "open", "goose")
+    refused = shop("stats", "quota", "open", "goose")
     assert (refused.code, "one of scripted" in refused.err) == (2, True), refused.err
 
 
@@ -166,7 +166,7 @@ def test_a_plan_that_does_not_wait_pauses_and_says_why(shop: Workshop) -> None:
     assert said.code == 3, said.out + said.err
     assert "scripted is closed until" in said.out
     assert shop.attempts("a")[0].state == "WAITING", "its work is kept"
-    assert shop("quota").out.startswith("scripted  closed until")
+    assert shop("stats", "quota").out.startswith("scripted  closed until")
 
 
 def in_minutes(count: int) -> str:

@@ -28,7 +28,7 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     assert run.end() == 1, run.out
     shop.until_quiet()
     shown = shop("status", "--json").document["plan"]
-    assert shown["reason"] == "half is with a person: `loopwright hand-back half` goes on"
+    assert shown["reason"] == "half is with a person: `loopwright take-over half --done` goes on"
     assert shown["tasks"][0]["doing"].endswith(f"in {mine}")
     assert "taken over" in shop("status").out
     refused(shop("take-over", "half", str(shop.place / "other")), 2, "has it already")
@@ -39,20 +39,27 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     assert there("show", "half").code == 0
     taken = there("run", str(shop.place / "two.yaml"))
     refused(taken, 2, "the checkout of a task that you took over", f"cd {shop.repository}")
-    said = there("hand-back", "half")
+    said = there("take-over", "half", "--done")
     assert said.code == 1, said.out + said.err
     assert "not accepted" in said.out
     assert "is due" not in said.out, "it is theirs"
     assert shop.task("half").taken_dir == str(mine)
-    refused(shop("hand-back", "half"), 2, "nothing changed since you took it over", "which did not pass")
+    refused(
+        shop("take-over", "half", "--done"), 2, "nothing changed since you took it over", "which did not pass"
+    )
     shown = shop("show", "half").out
-    assert "loopwright hand-back half " in shown
-    assert "loopwright hand-back half --drop" in shown
+    assert "loopwright take-over half --done " in shown
+    assert "loopwright take-over half --drop" in shown
     assert "took it over" in shown
     (mine / "half").write_text("the whole of it\n")
-    refused(shop("hand-back", "half"), 2, "has changes that are in no commit: half", "--include-uncommitted")
+    refused(
+        shop("take-over", "half", "--done"),
+        2,
+        "has changes that are in no commit: half",
+        "--include-uncommitted",
+    )
 
-    said = shop("hand-back", "half", "--include-uncommitted", timeout=90)
+    said = shop("take-over", "half", "--done", "--include-uncommitted", timeout=90)
     assert said.code == 0, said.out + said.err
     plan = shop.row(Plan)
     assert f"merge it:  git merge --ff-only {plan.branch}" in said.out, "it ends like `run`"

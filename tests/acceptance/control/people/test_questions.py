@@ -47,7 +47,9 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     eventually(settled, timeout=90)
     assert going.process.poll() is None, "it waits for the answers"
     assert going.out.count("loopwright answer ask_") == 4, "and says how"
-    listed = shop("questions", "--json").document["questions"]
+    listed = shop("answer", "--json").document["questions"]
+    assert shop("questions", "--json").document["questions"] == listed
+    assert shop("answer", listed[0]["id"], "--json").document["questions"] == listed[:1]
     assert [one["tasks"] for one in listed] == [[key] for key in sorted(asking, key=_asked_at(shop))]
     shown = shop("status").out
     assert shown.count("Which port?") >= 4
@@ -91,7 +93,7 @@ def test_what_nobody_knows_the_cost_of_is_not_shown_as_free_while_it_waits_for_a
     for shown in (
         shop("status").out,
         shop("show", seen["plan"]["id"]).out,
-        shop("quota", "show", "scripted").out,
+        shop("stats", "quota", "show", "scripted").out,
     ):
         assert ("cost unknown" in shown, "$0.00" in shown) == (True, False), shown
     logs = shop("logs", run.id, "--follow", timeout=60).out

@@ -217,7 +217,7 @@ def test_a_landed_task_cannot_be_cancelled_and_a_name_means_the_task_that_can_be
 
 def test_outside_of_every_repository_no_plan_is_meant_by_itself(shop: Workshop) -> None:
     assert shop.run(shop.chain("one")).code == 0
-    for command in ("resume", "show", "stop"):
+    for command in ("resume", "diff", "stop"):
         refused(
             shop(command, cwd=shop.place),
             2,

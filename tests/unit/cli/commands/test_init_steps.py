@@ -10,6 +10,7 @@ from loopwright.cli.commands.start.init import work_steps
 def test_work_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert work_steps(tmp_path)[0].startswith("write a plan.yaml")
+    assert work_steps(tmp_path, sample=True)[0].startswith("edit plan.yaml, a sample")
     (tmp_path / "plan.md").write_text("- [ ] one\n")
     (tmp_path / "PROMPT.md").write_text("go\n")
     steps = work_steps(tmp_path)

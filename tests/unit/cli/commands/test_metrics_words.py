@@ -122,7 +122,7 @@ def test_a_loop_is_all_of_its_plans() -> None:
 @each_case(
     ("micros", "said"),
     [
-        (None, "$?"),
+        (None, "unknown"),
         (0, "$0.00"),
         (1, "$0.000001"),
         (1_640, "$0.002"),

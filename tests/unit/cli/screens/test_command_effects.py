@@ -10,7 +10,7 @@ def test_every_line_is_of_a_command_and_each_is_printed_as_the_table_has_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert {name.split()[0] for name in EFFECTS} - {"Ctrl-C"} <= set(COMMANDS)
-    asked = {"pause", "stop", "Ctrl-C", "reject", "hand-back", "rollback", "answer", "retry", "accept"}
+    asked = {"pause", "stop", "Ctrl-C", "reject", "take-over --done", "rollback", "answer", "retry", "accept"}
     assert asked <= set(EFFECTS)
     for name, effect in EFFECTS.items():
         print_effect(name)

@@ -91,7 +91,7 @@ def test_below_a_plan_a_long_question_has_its_beginning_its_end_and_a_mark_betwe
     assert len(lines) < 60
     assert "rm" in told
     assert "tail" in told
-    assert "left out here: `loopwright questions` shows all of it]" in " ".join(told.replace("│", "").split())
+    assert "left out here: `loopwright answer` shows all of it]" in " ".join(told.replace("│", "").split())
     whole = "".join(_lines("permission", text=text, whole=True))
     assert "left out" not in whole
     assert whole.count("a") >= text.count("a")

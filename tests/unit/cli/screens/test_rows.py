@@ -6,7 +6,8 @@ from rich.console import Console
 from rich.text import Text
 from tests.cases import each_case
 
-from loopwright.cli.screens.layout import Rows, Wrapped
+from loopwright.cli.screens.layout import Rows, RowsWithNotes
+from loopwright.cli.shell.lines import Wrapped
 
 ROWS = [
     tuple(map(Text, ("x", "a-rather-long-name", "verified", "12 s", "$0.01", "what is said last of all"))),
@@ -40,6 +41,28 @@ def test_columns_give_way_in_their_order_then_names_are_cut() -> None:
 @each_case("room", range(12, 100))
 def test_no_line_is_wider_than_the_room(room: int) -> None:
     assert max(line.cell_len for line in _rows().lines(room)) <= room
+
+
+def _noted(room: int) -> list[str]:
+    return [
+        line.plain
+        for line in RowsWithNotes(ROWS, kept=(True, False), spare=(4, 3), cut=1, right=(3, 4)).lines(room)
+    ]
+
+
+def test_a_note_that_matters_goes_below_and_another_one_is_left_out() -> None:
+    assert _noted(100)[0].endswith("what is said last of all")
+    assert _noted(60) == [
+        "x  a-rather-long-name  verified      12 s   $0.01",
+        "    what is said last of all",
+        "y  b                   failed    1 m 02 s  $10.50  short",
+    ]
+    assert _noted(50)[2] == "y  b                   failed    1 m 02 s  $10.50"
+
+
+@each_case("room", range(12, 100))
+def test_no_line_with_a_note_is_wider_than_the_room(room: int) -> None:
+    assert max(len(line) for line in _noted(room)) <= room
 
 
 def test_a_column_in_which_nothing_stands_takes_no_room() -> None:

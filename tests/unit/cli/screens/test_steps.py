@@ -136,7 +136,7 @@ async def test_a_task_that_a_person_has_is_shown_with_how_to_hand_it_back() -> N
     home.hand.park(leg, None)
     await home.command("take_over", home.task("b").id, directory="/mine")
     text, commands = _task_commands(home, Names(handle="b", resting=True))
-    assert commands[:2] == ["loopwright hand-back b", "loopwright hand-back b --drop"]
+    assert commands[:2] == ["loopwright take-over b --done", "loopwright take-over b --drop"]
     assert "decided by people" in text
     assert ": took it over" in text
 

@@ -13,7 +13,8 @@ from loopwright.config.settings import settings
 
 PARTS = {
     "plan": ("check", "coverage"),
-    "quota": ("open", "show"),
+    "stats": ("flaky", "quota"),
+    "stats quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),
     "projects": ("import",),
@@ -71,7 +72,7 @@ def test_the_version_has_a_long_and_a_short_flag(capsys: pytest.CaptureFixture[s
 
 
 def test_every_part_of_a_command_is_looked_at_here(pages: Pages) -> None:
-    for name in COMMANDS:
+    for name in [*COMMANDS, *PARTS]:
         listed = pages(name).partition("─ Commands ─")[2].partition("╰")[0]
         assert tuple(sorted(re.findall(r"^│ (\w+)", listed, re.MULTILINE))) == tuple(
             sorted(PARTS.get(name, ()))
@@ -88,7 +89,7 @@ def test_the_usage_line_calls_arguments_by_their_names(pages: Pages, command: st
 @each_case(
     ("command", "usage"),
     [
-        ("status", "[OPTIONS] [PLAN]"),
+        ("status", "[OPTIONS] [TARGET]"),
         ("receipt export", "[OPTIONS] FOLDER [PLAN]"),
         ("help", "[COMMAND...]"),
         ("init", "[OPTIONS]"),

@@ -10,7 +10,7 @@ import pytest
 from cyclopts import App
 from cyclopts.exceptions import CoercionError, CycloptsError
 
-from loopwright.cli.shell.command_table import COMMANDS, build
+from loopwright.cli.shell.command_table import COMMANDS, HIDDEN, build
 from loopwright.core.values.shell_hints import to_type
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -87,6 +87,8 @@ def test_every_command_line_that_is_written_out_in_the_source_can_be_typed(app: 
             for match in TYPED.finditer(text):
                 rest = match["rest"].strip()
                 named = re.match(r"[a-z-]*", rest)
+                if named and named[0] in HIDDEN:
+                    wrong.append(f"{path.name}:{line}: {named[0]} is a hidden name")
                 if not (named and named[0] in COMMANDS) and not re.match(r"--|⟦[^⟧]*⟧.", rest):
                     continue  # the program's name in a sentence, or with its version
                 found += 1
@@ -107,6 +109,8 @@ def test_every_command_line_that_is_made_can_be_typed_whatever_things_are_called
                 words = [_value(one) for one in node.args]
                 # Which command it is, is always known where one is made, or it is one that takes a plan.
                 words[0] = "status" if words[0] == NASTY else words[0]
+                if words[0] in HIDDEN:
+                    wrong.append(f"{path.name}:{node.lineno}: {words[0]} is a hidden name")
                 options = {one.arg: _value(one.value) for one in node.keywords if one.arg is not None}
                 line = to_type(*words, **options)
                 if why := problem(app, line.removeprefix("loopwright ")):

@@ -15,6 +15,14 @@ from loopwright.cli.main import call
         (["show", "a", "b"], ["`show` has no use for 'b'"]),
         (["run", "p", "--parallel", "x"], ["--parallel needs a whole number, not 'x'"]),
         (["plan", "chekc", "plan.md"], ["has no use for 'plan.md': did you mean `plan check`?"]),
+        (["receipt", "vrify"], ["there is no command 'receipt vrify': did you mean `receipt verify`?"]),
+        (["stats", "quota", "shwo", "claude"], ["did you mean `stats quota show`?"]),
+        (["take-over", "t", "--done", "--drop"], ["--done and --drop exclude each other"]),
+        (
+            ["take-over", "t", "--include-uncommitted"],
+            ["is only for --done", "`loopwright take-over t --done`"],
+        ),
+        (["take-over", "t", "folder", "--done"], ["a folder is only for taking a task over"]),
         (["run", "hello"], ["there is no such file; if it is a goal, `loopwright plan hello`"]),
         *((["run", ""], ["the name of the plan is empty"]), (["plan", "check", " "], ["is empty"])),
         *((["audit", ""], ["is empty"]), (["plan", "coverage", ""], ["is empty", "such as plan.yaml"])),
@@ -38,5 +46,5 @@ def test_what_is_missing_or_too_much_is_named_with_where_to_find_it(typed, told,
 def test_a_word_that_is_near_no_command_is_taken_for_none(capsys):
     assert call(["bogus"]) == 2
     assert "did you mean" not in capsys.readouterr().err
-    assert call(["hand"]) == 2
-    assert "did you mean `hand-back`?" in capsys.readouterr().err
+    assert call(["take"]) == 2
+    assert "did you mean `take-over`?" in capsys.readouterr().err

@@ -258,7 +258,7 @@ def test_a_plan_with_failed_tasks_is_held_and_says_for_what(failed: int, held_up
 def test_a_plan_of_which_only_undecided_contradictions_are_left_is_held(count: int, told: str) -> None:
     waiting = tuple(parked() for _ in range(count))
     scene = replace(front(waiting=waiting), undecided=frozenset(one.id for one in waiting))
-    reason = f"{told} for your decision: `loopwright questions`"
+    reason = f"{told} for your decision: `loopwright answer`"
     assert decided(scene).decisions == (HoldPlan(plan_id=scene.plan.id, reason=reason),)
     overlaps = task(scope=("src",))
     held_up = replace(scene, ready=(overlaps,), parked=(task(scope=("src",)),))
@@ -279,8 +279,8 @@ def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
 @each_case(
     ("keys", "reason"),
     [
-        (["a"], "a is with a person: `loopwright hand-back a` goes on"),
-        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright hand-back a` goes on"),
+        (["a"], "a is with a person: `loopwright take-over a --done` goes on"),
+        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright take-over a --done` goes on"),
     ],
 )
 def test_a_plan_of_which_only_what_people_took_over_is_left_waits_for_them(

@@ -308,7 +308,7 @@ def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
     assert standing(envelope()) == f"closed until {LATER:%Y-%m-%d %H:%M:%S} UTC: {window}"
     assert standing(envelope(until=None)) == f"closed: {window}"
     locked = envelope(failure=Failure.AUTH)
-    assert "log in. Then `loopwright quota open claude`; it is tried again at" in standing(locked)
+    assert "log in. Then `loopwright stats quota open claude`; it is tried again at" in standing(locked)
     assert standing(envelope(failure=Failure.AUTH, until=None)).endswith("quota open claude`")
     assert because(envelope(failure=None, reason="somebody said so")) == "somebody said so"
 

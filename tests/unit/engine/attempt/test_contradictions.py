@@ -305,7 +305,7 @@ async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_ans
     plan = scene.home.plan()
     assert (plan.outcome, plan.reason) == (
         Outcome.NEEDS_HUMAN,
-        "1 task contradicts existing checks and waits for your decision: `loopwright questions`",
+        "1 task contradicts existing checks and waits for your decision: `loopwright answer`",
     )
     assert scene.home.loop().state is LoopState.FAILED
     await scene.home.command("answer", scene.question.id, answer="accept")

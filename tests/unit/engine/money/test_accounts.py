@@ -129,7 +129,7 @@ async def test_a_person_names_the_account_where_several_are_closed() -> None:
     )
     assert (await home.command("open", "claude/work")).result == "open; 1 task goes on"
     assert (await home.command("open", "claude")).result == "open; 1 task goes on"
-    assert "log in. Then `loopwright quota open claude/private`" in home.attempt("a").wait_reason
+    assert "log in. Then `loopwright stats quota open claude/private`" in home.attempt("a").wait_reason
 
 
 def claude() -> Invocation:

@@ -199,7 +199,7 @@ async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failur
     closed = envelope(home)
     assert (closed.failure, closed.closings, closed.runs) == (failure, 1, 4)
     assert {one.wake_at for one in home.all(Attempt)} == {closed.until}
-    assert home.attempt("d").wait_reason.endswith("Then `loopwright quota open claude`")
+    assert home.attempt("d").wait_reason.endswith("Then `loopwright stats quota open claude`")
 
 
 async def test_one_that_names_a_later_time_is_believed() -> None:

@@ -76,7 +76,7 @@ class ByHand:
                 raise NotFound(
                     f"{directory} is gone, and so is the branch {branch}",
                     code="checkout_gone",
-                    hint="`loopwright hand-back --drop TASK` gives the task to the machine again",
+                    hint="`loopwright take-over TASK --drop` gives the task to the machine again",
                 )
             return Hands(head=head)
         head = (await self._git.run("rev-parse", "HEAD", env=user_env(), cwd=directory)).text

@@ -8,8 +8,8 @@ from rich.console import Group
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.display_text import on_one_line
 from loopwright.core.values.ids import short_id

@@ -1,4 +1,4 @@
-"""`take-over`, `hand-back` and `reviewed`: a person does a task by hand, or looks at what landed."""
+"""`take-over` and `reviewed`: a person does a task by hand, or looks at what landed."""
 
 import asyncio
 import os
@@ -15,6 +15,7 @@ from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.rows.model import Attempt
+from loopwright.core.values.errors import UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
 from loopwright.core.values.wording import counted
@@ -23,8 +24,17 @@ from loopwright.services.control.handover import Checkout, HandedBack, named_fil
 from loopwright.services.homes.session import Session, session
 
 
-def take_over(task: str, directory: Path | None = None, /, *, json: bool = False) -> int:
-    """Do a task yourself: you get a checkout with the last work on it, and the machine leaves it alone.
+def take_over(
+    task: str,
+    directory: Path | None = None,
+    /,
+    *,
+    done: bool = False,
+    include: Annotated[bool, Parameter(name="--include-uncommitted")] = False,
+    drop: bool = False,
+    json: bool = False,
+) -> int:
+    """Do a task yourself: you get a checkout with the last work on it, and no agent touches the task.
 
     Parameters
     ----------
@@ -32,9 +42,35 @@ def take_over(task: str, directory: Path | None = None, /, *, json: bool = False
         Which task.
     directory
         Where (default: beside the repository, named after the task).
+    done
+        You are done: send your work through the same checks as an agent's. It lands, or stays with you.
+    include
+        With --done: take changes that are in no commit as well.
+    drop
+        Give the task back to the agents; your checkout stays as it is.
     json
         Print the answer as JSON.
     """
+    if done and drop:
+        raise UserError(
+            "--done and --drop exclude each other",
+            code="flags_conflict",
+            hint="--done hands your work in, --drop does not",
+        )
+    if include and not done:
+        raise UserError(
+            "--include-uncommitted is only for --done",
+            code="flags_conflict",
+            hint=f"`{to_type('take-over', task, done=True)}`",
+        )
+    if directory is not None and (done or drop):
+        raise UserError(
+            "a folder is only for taking a task over", code="flags_conflict", hint="leave the folder out"
+        )
+    if drop:
+        return decide(lambda at, told: decisions.give_back(at, task, told=told), as_json=json)
+    if done:
+        return asyncio.run(_hand_back(task, include=include, as_json=json))
     return asyncio.run(_take_over(task, directory, as_json=json))
 
 
@@ -42,24 +78,24 @@ def hand_back(
     task: str,
     /,
     *,
-    include_uncommitted: Annotated[bool, Parameter(help="Take what is in no commit as well.")] = False,
+    include: Annotated[bool, Parameter(name="--include-uncommitted")] = False,
     drop: bool = False,
     json: bool = False,
 ) -> int:
-    """Send what you did through the same checks as an agent's work; it lands, or stays with you.
+    """Do what `take-over --done` does.
 
     Parameters
     ----------
     task
         Which task.
+    include
+        Take changes that are in no commit as well.
     drop
-        Let the machine do it after all; your checkout stays as it is.
+        Give the task back to the agents; your checkout stays as it is.
     json
         Print the answer as JSON.
     """
-    if drop:
-        return decide(lambda at, told: decisions.give_back(at, task, told=told), as_json=json)
-    return asyncio.run(_hand_back(task, include=include_uncommitted, as_json=json))
+    return take_over(task, done=not drop, include=include, drop=drop, json=json)
 
 
 def reviewed(target: str, /, *, json: bool = False) -> int:
@@ -88,7 +124,7 @@ async def _take_over(task: str, directory: Path | None, *, as_json: bool) -> int
     out.print(f"work here:  cd {escape(shlex.quote(taken.directory))}")
     begun = "the plan branch" if taken.after_attempt is None else f"attempt {taken.after_attempt}"
     out.print(f"[dim]it starts from {begun} ({taken.start[:7]})[/]")
-    out.print(f"then:       {escape(to_type('hand-back', taken.key))}")
+    out.print(f"then:       {escape(to_type('take-over', taken.key, done=True))}")
     return ExitCode.VERIFIED
 
 
@@ -103,7 +139,7 @@ async def _hand_back(task: str, *, include: bool, as_json: bool) -> int:
         handed = await handover.hand_back(at, task, include_uncommitted=include)
         if not as_json:
             console().print(escape(handed.command.result))
-            print_effect("hand-back")
+            print_effect("take-over --done")
         if handed.needs_worker:
             await work_here(at, handed.plan, quiet=as_json)
         code = _told(handed, await handover.checked(at, handed), as_json=as_json)
@@ -154,5 +190,5 @@ def _told(handed: HandedBack, attempt: Attempt, *, as_json: bool) -> ExitCode:
     if not landed and not waits:
         out.print(f"not accepted: {escape(attempt.detail)}")
         where = escape(str(handed.directory))
-        out.print(f"it is still yours, in {where}; more: {escape(to_type('show', handed.key))}")
+        out.print(f"it is still yours, in {where}; more: {escape(to_type('status', handed.key))}")
     return code

@@ -1,4 +1,4 @@
-"""`questions` and `answer`: what runs need a person for."""
+"""`answer`: list what runs need a person for, and answer it."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -10,7 +10,7 @@ from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
-from loopwright.services.questions.listing import list_questions
+from loopwright.services.questions.listing import list_questions, show_question
 
 if TYPE_CHECKING:
     from loopwright.services.questions.answering import Scope
@@ -22,7 +22,7 @@ def questions(*, all: bool = False, json: bool = False) -> int:
     Parameters
     ----------
     all
-        List the questions of every repository, and those that are settled too.
+        List the questions of every repository, and the settled ones too.
     json
         Print them as JSON.
     """
@@ -38,23 +38,36 @@ def questions(*, all: bool = False, json: bool = False) -> int:
     return ExitCode.VERIFIED
 
 
+def _show(question: str, *, as_json: bool) -> int:
+    """Print one question in full."""
+    found = show_question(question)
+    if as_json:
+        print_json({"questions": [found]})
+    else:
+        console().print(picture(found, whole=True))
+    return ExitCode.VERIFIED
+
+
 def answer(
-    question: str,
-    text: str,
+    question: str | None = None,
+    text: str | None = None,
     /,
     *,
+    all: bool = False,
     hold: Annotated[Literal["run", "loop", "project"], Parameter(name="--for", show_default=True)] = "run",
     other: bool = False,
     json: bool = False,
 ) -> int:
-    """Answer a question: everyone who waits for it goes on.
+    """Answer a question, so that every task that waits for it continues. Without arguments, list the open questions.
 
     Parameters
     ----------
     question
-        Which one: its id or the beginning of it.
+        Which one: its id or the beginning of it (default: list them).
     text
-        The answer, or the number of an option.
+        The answer, or the number of an option (default: show the question).
+    all
+        List the questions of every repository, and the settled ones too.
     hold
         How far the answer to a permission goes: only the attempts that asked, every run of this plan file (the
         loop), or every run in this repository.
@@ -63,11 +76,15 @@ def answer(
     json
         Print the result as JSON.
     """
+    if question is None:
+        return questions(all=all, json=json)
+    if text is None:
+        return _show(question, as_json=json)
     return asyncio.run(_answer(question, text, hold, other=other, as_json=json))
 
 
 async def _answer(question: str, text: str, hold: "Scope", *, other: bool, as_json: bool) -> int:
-    # `questions` is a glance: it loads neither the settings nor a worker's parts.
+    # To list questions is a glance: it loads neither the settings nor a worker's parts.
     from loopwright.cli.screens.command_effects import print_effect
     from loopwright.services.homes.session import session
     from loopwright.services.questions import answering

@@ -8,9 +8,8 @@ from typing import Final
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import PlanPath
 from loopwright.core.plans.audits import Audited, Proof

@@ -2,15 +2,15 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from datetime import UTC
 from typing import Final
 
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.times import local_time
 from loopwright.core.plans.coverage import Evidence, Standing
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, one_line
@@ -73,7 +73,7 @@ def _in_words(one: Evidence) -> str:
         what = f"{'passed' if one.passed else 'did not pass'} {_BY.get(one.by, one.by)}"
     else:
         what = f"reviewed by {one.by}"
-    when = f", {one.at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" if one.at else ""
+    when = f", {local_time(one.at, seconds=False)}" if one.at else ""
     verdict = f", verdict {short_id(one.verdict_id)}" if one.verdict_id else ""
     gaps = ", with gaps" if one.gaps else ""
     return f"{what}{when}{f', commit {one.commit[:7]}' if one.commit else ''}{verdict}{gaps}"

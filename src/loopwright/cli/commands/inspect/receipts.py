@@ -15,8 +15,9 @@ from rich.text import Text
 from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.gaps import print_each_gap
-from loopwright.cli.screens.layout import Roomy, Rows, Wrapped, one_line
+from loopwright.cli.screens.layout import Roomy, Rows, one_line
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
 from loopwright.core.receipts.receipt_overrides import decided

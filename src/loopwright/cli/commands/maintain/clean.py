@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import short_id

@@ -6,8 +6,7 @@ from cyclopts import App, Parameter
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
-from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import SettingsFile
 from loopwright.config.publish import configuration_schema, toml_value

@@ -1,21 +1,14 @@
 """`doctor`: look at this machine and say what is missing, line by line, each with what to do."""
 
-from collections import Counter
 from pathlib import Path
-from typing import Final
 
-from rich.text import Text
-
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.findings import report
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import SettingsFile
 from loopwright.core.values.errors import UserError
 from loopwright.services.doctor import checkup
 from loopwright.services.doctor.checkup import Status
-
-_STYLES: Final = {Status.OK: "green", Status.ABSENT: "dim", Status.WARN: "yellow", Status.FAIL: "bold red"}
 
 
 def doctor(
@@ -62,19 +55,10 @@ def doctor(
     findings = list(checkup.checkup(settings_file))
     if probe:
         findings.append(checkup.probe(agent, account=account, model=model, settings_file=settings_file))
-    counts = Counter(finding.status for finding in findings)
-    code = ExitCode.ENVIRONMENT if counts[Status.FAIL] else ExitCode.VERIFIED
+    failed = any(finding.status is Status.FAIL for finding in findings)
+    code = ExitCode.ENVIRONMENT if failed else ExitCode.VERIFIED
     if json:
         print_json({"findings": findings, "exit_code": int(code)})
         return code
-    out = console()
-    lines = columns([(one.status.value, one.name, one.text) for one in findings], indent="")
-    for finding, line in zip(findings, lines, strict=True):
-        word = finding.status.value
-        told = Text(word, style=_STYLES[finding.status]).append(line.removeprefix(word))
-        out.print(Wrapped(told, indent="    "))
-        if finding.fix:
-            out.print(Wrapped(Text(f"      to do: {finding.fix}"), indent="        "))
-    absent = f", {counts[Status.ABSENT]} optional and not here" if counts[Status.ABSENT] else ""
-    out.print(f"\n{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail{absent}")
+    console().print(report(findings))
     return code

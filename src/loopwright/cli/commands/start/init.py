@@ -10,16 +10,15 @@ from typing import Any, Final
 
 from rich.console import Console
 from rich.markup import escape
-from rich.text import Text
 
 from loopwright.adapters import registry
 from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.sources.folders import sources_in
 from loopwright.adapters.sources.plan_md.plan_md import PLAN
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.clock import Clock
 from loopwright.cli.shell.lines import columns
-from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.output import console, paragraph, print_json
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
@@ -37,6 +36,21 @@ from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.homes.repository_glance import glance_at, needed_folder
 
 _STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
+_WRITABLE: Final = "make the folder writable, or use --dry-run"
+SAMPLE: Final = "plan.yaml"
+_SAMPLE_TEXT: Final = """\
+# A sample plan. Replace the task with your own work; you can list as many as you like.
+# `loopwright config schema plan` prints every key, `loopwright plan check plan.yaml` checks this file.
+title: My first plan
+tasks:
+  - id: about
+    title: Describe this project in ABOUT.md
+    description: |
+      Write one paragraph on what this project does, and one on how to run its tests.
+    acceptance:
+      # Commands that must pass before the work lands, besides the gates of loopwright.toml.
+      - test -s ABOUT.md
+"""
 _NO_TESTS: Final = (
     "There are no tests here that could be found. Without a gate nothing can be verified: add tests, or write the "
     "command that checks this project under [[gates]]."
@@ -74,7 +88,7 @@ def init(
     force: bool = False,
     json: bool = False,
 ) -> int:
-    """Look at this repository, try its checks once in a clean clone, and write a loopwright.toml.
+    """Look at this repository, try its checks once in a clean clone, and write a loopwright.toml and a sample plan.
 
     Parameters
     ----------
@@ -90,10 +104,16 @@ def init(
         Print one JSON document.
     """
     report = asyncio.run(_look(agent, run=not no_run, may_exist=force or dry_run, quiet=json))
+    folder = report.file.parent
+    sample = not dry_run and not sources_in(folder, registry.sources())
     if not dry_run:
-        write_whole(report.file, report.text, hint="make the folder writable, or use --dry-run")
+        write_whole(report.file, report.text, hint=_WRITABLE)
+    if sample:
+        write_whole(folder / SAMPLE, _SAMPLE_TEXT, hint=_WRITABLE)
     if json:
-        print_json(_document(report, written=not dry_run))
+        print_json(
+            {**_document(report, written=not dry_run), "sample": str(folder / SAMPLE) if sample else None}
+        )
         return 0
     out = console()
     _print(report, out)
@@ -101,7 +121,7 @@ def init(
         out.print(f"\n{PROJECT_FILE} would be:\n")
         out.print(report.text, markup=False)
     else:
-        _print_next(report, out)
+        _print_next(report, out, sample=sample)
     return 0
 
 
@@ -133,13 +153,8 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
             hint="--force replaces it; --dry-run shows what would be written",
         )
     detected = detect(file.parent, tracked=_inside(tracked, place.subfolder))
-    progress = console(stderr=True)
-
-    def tell(text: str) -> None:
-        if not quiet:
-            progress.print(f"[dim]… {escape(one_line(text))}[/]")
-
-    tried = await try_gates(place, base.sha, detected, settings, tell) if run else Tried()
+    with Clock(quiet=quiet) as tell:
+        tried = await try_gates(place, base.sha, detected, settings, tell) if run else Tried()
     with glance_at(stands.root) as repository:
         probe = TreeProbe(
             repository=repository,
@@ -157,7 +172,8 @@ async def _look(agent: str | None, *, run: bool, may_exist: bool, quiet: bool) -
         before = {
             gate.command: Before(condition=Condition.GREEN, seen=tried.seen[gate.name]) for gate in green
         }
-        blind = await probe.blind_gates(tuple(green), before, tell)
+        with Clock(quiet=quiet) as tell:
+            blind = await probe.blind_gates(tuple(green), before, tell)
     return _Report(
         stands=stands,
         place=place,
@@ -285,7 +301,7 @@ def _print(report: _Report, out: Console) -> None:
     for line in columns(facts, indent=""):
         out.print(escape(line))
     if tried.setup is not None and not tried.setup.passed:
-        out.print(f"[red]the setup command failed[/]: {escape(tried.setup.reason)}")
+        out.print(paragraph(f"[red]the setup command failed[/]: {escape(tried.setup.reason)}"))
     if detected.gates:
         out.print("\nchecks:")
         results = [_result(report, gate) for gate in detected.gates]
@@ -299,16 +315,18 @@ def _print(report: _Report, out: Console) -> None:
         told = (
             f"only a comment in {PROJECT_FILE}: {listed(_left_out(report))}. Nothing checks what agents make."
         )
-        out.print(Wrapped(Text.assemble(("\nno gate is in force", "bold yellow"), f": {told}")))
+        out.print()
+        out.print(paragraph(f"[bold yellow]no gate is in force[/]: {escape(told)}"))
     if not detected.has_tests:
-        out.print(f"\n[bold yellow]no tests[/]: {escape(_NO_TESTS)}")
+        out.print()
+        out.print(paragraph(f"[bold yellow]no tests[/]: {escape(_NO_TESTS)}"))
     for note in _notes(report):
         if not note.startswith("No tests were found"):
-            out.print(f"[yellow]note[/]: {escape(note)}")
+            out.print(paragraph(f"[yellow]note[/]: {escape(note)}"))
 
 
-def work_steps(folder: Path) -> list[str]:
-    """Say what to do about the work: which is there already, or has to be written."""
+def work_steps(folder: Path, *, sample: bool = False) -> list[str]:
+    """Return what to do about the work: it is there already, is a sample, or has to be written."""
     found = [
         # The file says more than its folder.
         (kind, path / PLAN if (path / PLAN).is_file() else path)
@@ -316,21 +334,25 @@ def work_steps(folder: Path) -> list[str]:
     ]
     there = [f"{os.path.relpath(path)} ({kind})" for kind, path in found]
     first = "write a plan.yaml; its format: loopwright config schema plan"
-    if there:
+    if sample:
+        first = f"edit {SAMPLE}, a sample; its format: loopwright config schema plan"
+    elif there:
         first = f"there is work already, any of it can be checked and run as it is: {listed(there)}"
     name = os.path.relpath(found[0][1]) if found else "plan.yaml"
     return [first, f"check it: {to_type('plan', 'check', name)}", f"run it: {to_type('run', name)}"]
 
 
-def _print_next(report: _Report, out: Console) -> None:
-    out.print(f"\nwrote {escape(str(report.file))}. Next:")
+def _print_next(report: _Report, out: Console, *, sample: bool) -> None:
+    also = f" and a sample {SAMPLE}" if sample else ""
+    out.print()
+    out.print(paragraph(f"wrote {escape(str(report.file))}{also}. Next:"))
     file = os.path.relpath(report.file)
-    steps = [f"look it through, then: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
+    steps = [f"commit it: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
     if _unchecked(report):
         name = _left_out(report)[0]
         steps.insert(0, f"take the # away from a gate: mend {name} first, or let the plan make it pass")
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
-    steps += work_steps(report.file.parent)
+    steps += work_steps(report.file.parent, sample=sample)
     for number, step in enumerate(steps, 1):
-        out.print(f"  {number}. {escape(step)}")
+        out.print(paragraph(f"  {number}. {escape(step)}", indent="     "))

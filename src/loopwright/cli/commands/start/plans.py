@@ -13,15 +13,14 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.clock import Clock
 from loopwright.cli.screens.unusable_answers import print_wrong
 from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import PlanPath, SettingsFile
-from loopwright.cli.shell.typing_mistakes import BELOW
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
 from loopwright.core.plans.planning import KEY
 from loopwright.core.values.errors import Refused
@@ -83,7 +82,7 @@ def make(
     """
     from loopwright.services.plans.planning import GoalRequest
 
-    check_goal(goal, [*(f"plan {one}" for one in BELOW["plan"]), *COMMANDS])
+    check_goal(goal, ["plan check", "plan coverage", *COMMANDS])
     if not json and not is_goal(goal):
         console().print(f"taken as a goal in one word: {escape(goal.strip())}")
     flags = {"agent": agent, "model": model, **costs.given()}
@@ -155,7 +154,7 @@ def _unheard(_: str) -> None:
 
 
 def _why(planned: "Planned") -> str:
-    return f"loopwright show {short_id(planned.plan_id)}/{KEY}"
+    return f"loopwright status {short_id(planned.plan_id)}/{KEY}"
 
 
 def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:
@@ -231,12 +230,8 @@ def _examined(
     settings_file: Path | None = None,
     quiet: bool = False,
 ) -> PlanReport:
-    tell = _unheard if quiet else _told
-    return asyncio.run(examine(path, kind, run=run, settings_file=settings_file, tell=tell))
-
-
-def _told(line: str) -> None:
-    console().print(Text(line, style="dim"))
+    with Clock(quiet=quiet, out=console()) as tell:
+        return asyncio.run(examine(path, kind, run=run, settings_file=settings_file, tell=tell))
 
 
 def _document(report: PlanReport) -> Mapping[str, Any]:

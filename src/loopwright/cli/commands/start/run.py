@@ -203,7 +203,7 @@ def _told_once() -> Tell:
 
     def tell(importance: Importance, text: str) -> None:
         if importance is Importance.PROGRESS:
-            console().print(text)
+            console().print(f"[dim]… {escape(text)}[/]")
         elif text not in told:
             told.add(text)
             (warn if importance is Importance.WARNING else _note)(text)

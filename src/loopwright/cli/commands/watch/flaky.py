@@ -1,10 +1,11 @@
-"""`flaky`: the checks of a project that say now this and now that about the same tree."""
+"""`stats flaky`: checks that both passed and failed on the same tree."""
 
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.times import local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
 from loopwright.services.metrics import figures
@@ -33,7 +34,7 @@ def flaky(*, json: bool = False) -> int:
 
 def _line(one: FlakyView) -> Text:
     where = f"task {one.task}" if one.task else "the result"
-    told = f"last {one.last_at:%Y-%m-%d %H:%M} UTC on {where} of {short_id(one.plan_id)}"
+    told = f"last {local_time(one.last_at, seconds=False)} on {where} of {short_id(one.plan_id)}"
     line = Text(one.name, style="bold").append(f"  {counted(one.times, 'time')}", style="yellow")
     named = "" if one.name == one.command else f"  in {one.command}"
     return line.append(f"{named}  {told}", style="dim")

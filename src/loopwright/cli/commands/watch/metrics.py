@@ -1,14 +1,15 @@
-"""`metrics`: how well the plans of a project went, by plan, by loop or by run."""
+"""`stats`: how well the plans of a project went, by plan, by loop or by run."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal
 
+from rich.console import Console
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Wrapped
+from loopwright.cli.screens.layout import Rows
 from loopwright.cli.screens.plan_table import cost_in_words, standing
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import columns
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, duration, one_line
@@ -22,6 +23,9 @@ _HEADS: Final[Mapping[Per, tuple[str, ...]]] = {
     "loop": ("loop", "plans", "tasks", "attempts", "at once", "took", "agents", "cost", ""),
     "run": ("run", "task", "attempt", "role", "took", "cost", ""),
 }
+
+_SPARE: Final = ("agents", "at once")
+"""The columns that give way on a narrow terminal, the first one first."""
 
 
 def metrics(
@@ -57,18 +61,20 @@ def metrics(
     elif json:
         print_json({f"{per}s": found[per], "together": whole})
     else:
-        _print(found[per], per, plans, whole)
+        print_figures(console(), found[per], per, plans, whole)
     return ExitCode.VERIFIED
 
 
-def _print(found: Sequence[Any], per: Per, plans: Sequence[PlanFigures], whole: Figures) -> None:
-    out = console()
+def print_figures(
+    out: Console, found: Sequence[Any], per: Per, plans: Sequence[PlanFigures], whole: Figures
+) -> None:
+    """Print a table of plans, loops or runs, and what they took together."""
     if not plans:
         out.print("no plan was run here yet")
         return
     rows = [_HEADS[per], *(_row(one) for one in found[:_SHOWN])]
-    for line in columns(rows):
-        out.print(Wrapped(Text(line), indent="    "))
+    spare = [_HEADS[per].index(one) for one in _SPARE if one in _HEADS[per]]
+    out.print(Rows([tuple(map(Text, row)) for row in rows], spare=spare, cut=int(per == "run")))
     if len(found) > _SHOWN:
         out.print(f"and {len(found) - _SHOWN} more; --json has them all")
     for line in _told(plans, whole):

@@ -1,4 +1,4 @@
-"""`quota`: what is known of the accounts that agents draw from, and a person's word that one is in order again."""
+"""`stats quota`: what is left of the accounts that agents draw from, and how to reopen one."""
 
 import asyncio
 
@@ -7,10 +7,12 @@ from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.cli.screens.layout import Rows, Wrapped
+from loopwright.cli.screens.layout import Rows
 from loopwright.cli.screens.plan_table import cost_in_words
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
+from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.policy.quotas import label, standing
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
@@ -20,9 +22,7 @@ from loopwright.engine.views.quota_views import Drew
 from loopwright.services.quota import accounts
 from loopwright.services.quota.windows import window_in_words
 
-app = App(
-    name="quota", help="Show what is left of the agents' accounts, or reopen one.", help_format="plaintext"
-)
+app = App(name="quota", help_format="plaintext")
 
 
 @app.default
@@ -42,7 +42,7 @@ def quota(*, json: bool = False) -> int:
     if not found.used and not found.unused:
         out.print("no agent has drawn from any account yet")
     for one in found.used:
-        _print(out, one, "" if found.is_known(one) else "  not in your settings")
+        print_account(out, one, "" if found.is_known(one) else "  not in your settings")
     for name in found.unused:
         out.print(Text(name, style="bold").append("  not used yet", style="dim"))
     return ExitCode.VERIFIED
@@ -65,7 +65,7 @@ def show(name: str, /, *, json: bool = False) -> int:
         return ExitCode.VERIFIED
     out = console()
     for one in found:
-        _print(out, one.envelope, "")
+        print_account(out, one.envelope)
         cost = cost_in_words(one.cost_micros, complete=one.cost_complete, estimated=one.cost_estimated)
         out.print(f"  {cost} in all, {money(one.today_micros, estimated=one.cost_estimated)} today")
         out.print(Rows([_run(run) for run in one.runs], spare=(1, 4, 3), cut=2, right=(5,)))
@@ -75,8 +75,8 @@ def show(name: str, /, *, json: bool = False) -> int:
 
 
 def _run(run: Drew) -> tuple[Text, ...]:
-    began = f"{run.started_at:%Y-%m-%d %H:%M}" if run.started_at else ""
-    cost = "$?" if run.cost_micros is None else money(run.cost_micros, estimated=run.cost_estimated)
+    began = local_time(run.started_at, seconds=False) if run.started_at else ""
+    cost = money(run.cost_micros, estimated=run.cost_estimated)
     return (
         Text(f"  {short_id(run.id)}", style="bold"),
         Text(began, style="dim"),
@@ -116,10 +116,18 @@ async def _open(name: str, *, as_json: bool) -> int:
     return ExitCode.VERIFIED
 
 
-def _print(out: Console, envelope: Envelope, more: str) -> None:
+# A command can be listed or hidden, not both: the hidden name is a command of its own.
+alias = App(name="quota", help_format="plaintext")
+alias.default(quota)
+alias.command(show)
+alias.command(open_, name="open")
+
+
+def print_account(out: Console, envelope: Envelope, more: str = "") -> None:
+    """Print one account: whether it is open, and what is left of it."""
     closed = envelope.state is EnvelopeState.CLOSED
     head = Text(label(envelope), style="bold").append(
-        f"  {standing(envelope)}", style="yellow" if closed else "green"
+        f"  {in_local_time(standing(envelope))}", style="yellow" if closed else "green"
     )
     # A limit of one model is drawn from by runs that the account's own line counts.
     runs = "" if envelope.models else f"  ({counted(envelope.runs, 'run')})"
@@ -127,4 +135,4 @@ def _print(out: Console, envelope: Envelope, more: str) -> None:
     if closed and envelope.reason:
         out.print(Wrapped(Text(f"  it said: {envelope.reason}"), indent="  "))
     for window in envelope.windows:
-        out.print(f"  {escape(window_in_words(window, closed=closed))}")
+        out.print(f"  {escape(in_local_time(window_in_words(window, closed=closed)))}")

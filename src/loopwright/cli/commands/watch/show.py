@@ -1,7 +1,6 @@
-"""`show`: everything about one task, run or plan, with what to do next."""
+"""Everything about one task or run, with what to do next: the other half of `status`."""
 
 import asyncio
-import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -9,60 +8,38 @@ from typing import Any
 from rich.markup import escape
 from rich.table import Table
 
-from loopwright.cli.screens.changes import Change, Changes
+from loopwright.cli.screens.changes import Change, Changes, task_span
 from loopwright.cli.screens.checkout_changes import print_strays
-from loopwright.cli.screens.layout import Roomy, one_line
+from loopwright.cli.screens.layout import Roomy
 from loopwright.cli.screens.next_steps import print_steps
-from loopwright.cli.screens.plan_table import has_gaps, print_finishes, screen
+from loopwright.cli.screens.plan_table import has_gaps
 from loopwright.cli.screens.task_screen import print_lines, task_screen
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.gates.verdicts import is_bad
-from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
+from loopwright.cli.shell.times import local_time
+from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.accounts import ACCOUNT
-from loopwright.core.values.errors import NotFound, UserError
-from loopwright.core.values.findings import VerdictStatus
+from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import command, to_type
 from loopwright.core.values.states import LoopState, TaskState
 from loopwright.core.values.wording import duration, money
 from loopwright.engine.people.commands import check_retry, held_up, left_out
-from loopwright.engine.views.next_steps import Known, Names, Step, next_steps
+from loopwright.engine.views.next_steps import Known, Names, next_steps
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle
-from loopwright.engine.views.views import PlanView, TaskDetail, plan_view, task_detail
+from loopwright.engine.views.views import TaskDetail, task_detail
 from loopwright.ports import Tx
-from loopwright.services.homes.plan_facts import known_about
-from loopwright.services.homes.read_only_home import Look, glancing, project_here, wanted
+from loopwright.services.homes.read_only_home import Look, project_here
 
 _FILE_LINES = 40
 _AT_REST = (LoopState.PAUSED, LoopState.STOPPED)
 
 
-def show(target: str | None = None, /, *, diff: bool = False, json: bool = False) -> int:
-    """Show one task: what was expected, what failed, what to do next. Runs and plans are shown too.
-
-    Parameters
-    ----------
-    target
-        A task, a run or a plan: an id, the beginning of one, a name, or PLAN/TASK (default: the task that
-        needs you, else the one that is running, else the newest plan).
-    diff
-        Print only the changes: of the landed commit, of the newest attempt, or of the whole plan.
-    json
-        Print it as JSON.
-    """
-    if diff and json:
-        raise UserError(
-            "--diff prints a diff, which is no JSON", code="flags_conflict", hint="leave one of them out"
-        )
-    with glancing() as look:
-        row = look.store.read_sync(lambda tx: wanted(tx, target))
-        if isinstance(row, Task):
-            return _Tasks(look, row).show(diff=diff, as_json=json)
-        if isinstance(row, Run):
-            return _show_run(look, row, diff=diff, as_json=json)
-        return _show_plan(look, row, diff=diff, as_json=json)
+def show_row(look: Look[Any], row: Task | Run, *, as_json: bool) -> int:
+    """Show everything about one task or run."""
+    if isinstance(row, Task):
+        return _Tasks(look, row).show(as_json=as_json)
+    return _show_run(look, row, as_json=as_json)
 
 
 class _Tasks:
@@ -88,11 +65,9 @@ class _Tasks:
         )
         return task_detail(tx, row.id, look.paths), names
 
-    def show(self, *, diff: bool, as_json: bool) -> int:
-        """Print the task, or its diff."""
+    def show(self, *, as_json: bool) -> int:
+        """Print the task."""
         detail = self._detail
-        if diff:
-            return _print_diff(detail.path, *self._span(), what=detail.task.key)
         changes = asyncio.run(self._changes())
         if as_json:
             changed = {str(n): change for n, change in changes.items() if n}
@@ -116,19 +91,12 @@ class _Tasks:
         print_steps(out, steps)
         return ExitCode.VERIFIED
 
-    def _span(self) -> tuple[str | None, str | None]:
-        task = self._detail.task
-        if task.commit:
-            return f"{task.commit}^1", task.commit
-        kept = [one for one in self._detail.attempts if one.tip_sha]
-        return (kept[-1].base_sha, kept[-1].tip_sha) if kept else (None, None)
-
     async def _changes(self) -> dict[int, Change | None]:
         """Return what each attempt changed by its number, and under 0 what landed."""
         repository = Changes(Path(self._detail.path))
         found = {one.n: await repository.between(one.base_sha, one.tip_sha) for one in self._detail.attempts}
         if self._detail.task.commit:
-            found[0] = await repository.between(*self._span())
+            found[0] = await repository.between(*task_span(self._detail))
         return found
 
 
@@ -157,31 +125,11 @@ def _rests(tx: Tx, row: Task) -> bool:
     return loop is not None and loop.plan_id == row.plan_id and loop.state in _AT_REST
 
 
-def _print_diff(path: str, old: str | None, new: str | None, *, what: str) -> int:
-    if old is None or new is None:
-        raise NotFound(
-            f"nothing was changed by {what} yet", code="no_changes", hint=f"`{to_type('show', what)}`"
-        )
-    out = console()
-    color = out.is_terminal and not os.environ.get("NO_COLOR")
-    asyncio.run(Changes(Path(path)).print_diff(old, new, color=color))
-    return ExitCode.VERIFIED
-
-
-def _project_path(tx: Tx, plan_id: str) -> str:
-    plan = tx.get(Plan, plan_id)
-    project = tx.get(Project, plan.project_id) if plan else None
-    return project.path if project else "."
-
-
 # --- runs ------------------------------------------------------------------------------------------
 
 
-def _show_run(look: Look[Any], row: Run, *, diff: bool, as_json: bool) -> int:
+def _show_run(look: Look[Any], row: Run, *, as_json: bool) -> int:
     view = look.store.read_sync(lambda tx: run_view(tx, row, look.paths))
-    if diff:
-        path = look.store.read_sync(lambda tx: _project_path(tx, row.plan_id))
-        return _print_diff(path, view.base_sha, view.tip_sha, what=short_id(row.id))
     if as_json:
         print_json({"run": view})
         return ExitCode.VERIFIED
@@ -211,7 +159,7 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
         ("account", account if account != ACCOUNT else ""),
         ("permission", view.permission_mode or ""),
         ("sandbox", view.sandbox or ""),
-        ("started", f"{view.started_at:%Y-%m-%d %H:%M:%S} UTC" if view.started_at else "not yet"),
+        ("started", local_time(view.started_at) if view.started_at else "not yet"),
         ("lasted", duration(view.lasted_s)),
         ("ended", "  ".join(filter(None, (ended, f"by {view.ended_by}" if view.ended_by else "")))),
         ("failure", (view.failure or "").replace("_", " ")),
@@ -223,85 +171,3 @@ def _run_facts(view: RunView) -> list[tuple[str, str]]:
         ("output", f"{view.output_bytes} bytes, sha256 {view.output_sha256}" if view.output_sha256 else ""),
         ("files", view.directory if Path(view.directory).is_dir() else "not on this machine"),
     ]
-
-
-# --- plans -----------------------------------------------------------------------------------------
-
-
-def _show_plan(look: Look[Any], row: Plan, *, diff: bool, as_json: bool) -> int:
-    def load(tx: Tx) -> tuple[PlanView, bool, str]:
-        return (
-            look.seen(tx, plan_view(tx, row.id, look.paths)),
-            look.is_worked_on(tx, row.id),
-            _project_path(tx, row.id),
-        )
-
-    view, worked, path = look.store.read_sync(load)
-    if diff:
-        tip = row.result_sha or f"refs/heads/{row.branch}"
-        return _print_diff(path, row.base_sha, tip, what=short_id(row.id))
-    if as_json:
-        print_json({"plan": view, "gates": row.gates, "verdict": row.verdict, "policy": row.policy})
-        return ExitCode.VERIFIED
-    out = console()
-    out.print(screen(view))
-    print_finishes(view)
-    table = Table.grid(padding=(0, 2))
-    table.add_column(style="dim", no_wrap=True)
-    table.add_column()
-    for name, value in _plan_facts(row, view):
-        table.add_row(name, one_line(value))
-    out.print(Roomy(table))
-    _print_gates(row)
-    if view.reason and view.status != "VERIFIED":
-        out.print(f"why: {escape(view.reason)}")
-    if view.stopped:
-        out.print(f"stopped: {escape(view.stopped)}")
-    record = Step(command=command("receipt", "show", short_id(row.id)), why="the record of it")
-    print_steps(out, [*next_steps(view, known_about(view, is_worked_on=worked)), record])
-    return ExitCode.VERIFIED
-
-
-def _plan_facts(row: Plan, view: PlanView) -> list[tuple[str, str]]:
-    policy = row.policy
-    agent = " ".join(filter(None, (policy.agent, policy.model)))
-    facts: list[tuple[str, Any]] = [
-        ("project", view.path),
-        (
-            "agent",
-            (
-                f"{agent}, permission mode {policy.permission_mode}, {policy.parallel} at once, "
-                f"{policy.max_attempts} attempts each"
-            ),
-        ),
-        ("created", f"{row.created_at:%Y-%m-%d %H:%M:%S} UTC"),
-    ]
-    if row.verified_at:
-        facts.append(
-            ("verified", f"{row.verified_at:%Y-%m-%d %H:%M:%S} UTC as {(row.result_sha or '')[:10]}")
-        )
-    if policy.dependencies:
-        facts.append(("dependencies", policy.dependencies))
-    if policy.setup:
-        facts.append(("setup", policy.setup))
-    return facts
-
-
-def _print_gates(row: Plan) -> None:
-    out = console()
-    if row.verdict is None:
-        names = ", ".join(gate.name for gate in row.gates)
-        out.print(f"[dim]gate:all[/]  {escape(names) or 'only the acceptance of the tasks'}, not run yet")
-        return
-    passed = row.verdict.status is VerdictStatus.PASSED
-    out.print(f"[dim]gate:all[/]  [{'green' if passed else 'red'}]{row.verdict.status.value}[/]")
-    bad = [one for one in row.verdict.commands if one.refused]
-    for one in bad[:3]:
-        how = "ran out of time" if one.timed_out else f"exit code {one.exit_code}"
-        out.print(f"  [red]✘[/] {escape(one.name)} ({how})")
-        for line in one.tail.rstrip().splitlines()[-5:]:
-            out.print("    " + escape(line), soft_wrap=True)
-    if not bad:
-        # Every command ended with 0, and was not believed.
-        for check in list(filter(is_bad, row.verdict.checks))[:3]:
-            out.print(f"  [red]✘[/] {escape(check.name)}", soft_wrap=True)
