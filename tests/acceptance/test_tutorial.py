@@ -33,5 +33,5 @@ def test_the_tutorial_works_as_it_is_printed(tmp_path: Path) -> None:
         ["sh", "-c", text], cwd=tmp_path, env=program.env, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "french  Greet in French  verified" in done.stdout
+    assert "french: verified, landed as" in done.stdout
     assert (tmp_path / FOLDER / "shout.py").is_file(), "accept brought the work into the checkout"
