@@ -36,6 +36,13 @@ class PlannedTask:
     may_change: tuple[str, ...] = ()
     """Tests and judging files that it may change even if it contradicts them."""
     depends_on: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Tasks that come first in the order of the file. Unlike a dependency, one of them that is blocked, given up or
+    waits for a person does not hold this task up."""
+    manual: bool = False
+    """A step for a person: it becomes a question when its predecessors are done, and no agent gets it."""
+    section: str = ""
+    """The text of the section around it, which its agent reads besides the description."""
     scope: tuple[str, ...] = ()
     priority: int = 50
     max_attempts: int | None = None
@@ -90,6 +97,8 @@ class PlannedWork:
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
     context: str = ""
     """What every task's agent is told besides its own text: an overview, a goal, a house style."""
+    documents: tuple[str, ...] = ()
+    """Documents beside the source that agents should read (spec, design, proposal), relative to its folder."""
     specs: Specs | None = None
     """Where its specifications are: agents are told the path in their workspace."""
     notes: tuple[str, ...] = ()
