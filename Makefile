@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 HERE := $(shell pwd -P | cksum | cut -d ' ' -f 1)
 RUNTIME := $(VENV)/.runtime-$(HERE)
 DEV := $(VENV)/.dev-$(HERE)
-DOCS := $(VENV)/.docs-$(HERE)
+SITE := $(VENV)/.docs-$(HERE)
 AGENTS := .agents/.installed-$(HERE)
 RUNNERS := .runners/.installed-$(HERE)
 # How many tests run at once. Half of what a test does is to wait, so two share a processor.
@@ -86,7 +86,7 @@ format: $(DEV) ## Format the code and fix what can be fixed
 docs: $(DEV) ## Generate the pages that come from the code
 	@$(BIN)/python -m scripts.render_docs
 
-site: $(DOCS) ## Build the documentation site into site/, and check its links
+site: $(SITE) ## Build the documentation site into site/, and check its links
 	@$(BIN)/zensical build --strict
 
 picture: $(DEV) ## Draw the picture in the README from a real run
@@ -122,7 +122,7 @@ $(DEV): pyproject.toml constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh dev
 	@touch $@ $(RUNTIME)
 
-$(DOCS): pyproject.toml constraints.txt scripts/setup.sh
+$(SITE): pyproject.toml constraints.txt scripts/setup.sh
 	@sh scripts/setup.sh docs
 	@touch $@
 
