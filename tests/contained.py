@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.sandbox.proof import proof
-from loopwright.testing.codex_binary import bundled_codex
+from loopwright.testing.agent_binaries import bundled_codex
 
 
 def bubblewrap() -> str | None:

@@ -17,6 +17,7 @@ from loopwright.adapters.home.membership import LeasedMembership, LockedMembersh
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.questions import Asking
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     Attempt,
     Command,
@@ -33,7 +34,6 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.values.accounts import Accounts, usual
 from loopwright.core.values.errors import MergeConflict, UserError
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind, make

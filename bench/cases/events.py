@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bench.measure import Measurement, Setting, Target, taken_in_turn
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.core.values.event_values import Event
+from loopwright.core.rows.events import Event
 from loopwright.ports import Tx
 
 CASE = "events"

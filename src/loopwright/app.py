@@ -14,8 +14,7 @@ from loopwright import __version__
 from loopwright.adapters import registry
 from loopwright.adapters.agents.agent_settings import settings_in
 from loopwright.adapters.agents.asked import ask_tool, asked_by_tool, discovered_by_tool, forget_noted
-from loopwright.adapters.agents.environment import secret_values
-from loopwright.adapters.agents.plan_environment import Environments
+from loopwright.adapters.agents.environment import Environments, secret_values
 from loopwright.adapters.agents.transcripts import carry_transcript
 from loopwright.adapters.gates.commands import RUNNER
 from loopwright.adapters.git import GitRepository, workspace_env

@@ -13,9 +13,9 @@ from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import HEAD, REVISIONS, VERSION_TABLE
 from loopwright.adapters.store.upgrade import HISTORY, History, migrate
+from loopwright.core.rows.events import Event
 from loopwright.core.rows.model import Cursor, Plan, Project
 from loopwright.core.values.errors import StoreUnavailable
-from loopwright.core.values.event_values import Event
 from loopwright.core.values.policy import Limits, Policy, RoundsPolicy
 
 RELEASED = Path(__file__).parent / "released"

@@ -46,6 +46,7 @@ from loopwright.config.options import OPTION
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy.prices import read_price
 from loopwright.core.values.policy import (
+    HOUR,
     ConfiguredRunner,
     GateCommand,
     Limits,
@@ -53,7 +54,6 @@ from loopwright.core.values.policy import (
     ReviewPolicy,
     RoundsPolicy,
 )
-from loopwright.core.values.wait_limits import HOUR
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 

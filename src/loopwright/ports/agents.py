@@ -9,8 +9,8 @@ from typing import Any, Final, Literal, Protocol, runtime_checkable
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Usage
 from loopwright.core.rows.waiting_rows import QuotaWindow
+from loopwright.core.values.containment import HomePath
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.home_views import HomePath
 from loopwright.core.values.permissions import Permissions
 from loopwright.ports.processes import Exit, OutputLine
 

@@ -6,9 +6,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import Verdict
-from loopwright.core.values.home_views import HomeView
+from loopwright.core.values.containment import HomeView
+from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 from loopwright.ports.git import Tracked
 from loopwright.ports.processes import Exit, RunSpec

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Loop, Plan, Project, Row
-from loopwright.core.values.event_values import RecordedEvent
 
 
 class Membership(Protocol):

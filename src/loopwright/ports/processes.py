@@ -6,7 +6,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Literal, Protocol
 
-from loopwright.core.values.home_views import HomeView
+from loopwright.core.values.containment import HomeView
 from loopwright.core.values.policy import Limits
 
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from loopwright.core.values.containment import Containment, MadeWith
-from loopwright.core.values.home_views import HomeView
+from loopwright.core.values.containment import Containment, HomeView, MadeWith
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
 
-from loopwright.core.values.event_values import Event, RecordedEvent
+from loopwright.core.rows.events import Event, RecordedEvent
 
 T = TypeVar("T")
 R = TypeVar("R")

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from tests.acceptance.control.workshop import Workshop
 
-from loopwright.testing.claude_binary import bundled_claude
-from loopwright.testing.codex_binary import bundled_codex
+from loopwright.testing.agent_binaries import bundled_claude, bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
 
 

@@ -12,7 +12,7 @@ from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.permissions import Access
 from loopwright.testing import scenarios
 from loopwright.testing.model_server import Reply, Scenario, ToolCall
-from loopwright.testing.model_server.scenario_file import parse
+from loopwright.testing.model_server.scenario import parse
 
 pytestmark = pytest.mark.skipif(CLAUDE.binary is None, reason="the claude-agent-sdk wheel is not installed")
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.acceptance.sandbox import Sandbox, task
 
-from loopwright.core.values.display_text import drawable
+from loopwright.core.values.wording import drawable
 
 HOSTILE = "\x1b]0;OWNED\x07 \x1b[2J \u009b31m \u202eevil\rover \x7f [bold]x[/]"
 SCREENS = ("status", "status --json", "show", "show bad", "logs good", "logs bad", "questions", "discovered")

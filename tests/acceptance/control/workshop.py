@@ -14,9 +14,9 @@ from tests.keeping import living_keepers
 from tests.waiting import eventually
 
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Attempt, Plan, Task
 from loopwright.core.values.errors import NotFound
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.ports import Tx
 from loopwright.testing import stand_ins
 from loopwright.testing.scripted import JournalLine, read_journal

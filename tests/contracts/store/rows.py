@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from hypothesis import strategies as st
 
+from loopwright.core.rows.events import Event
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.values.event_values import Event
 from loopwright.core.values.ids import Kind, make
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState

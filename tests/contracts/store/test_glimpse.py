@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from tests.contracts.store.rows import AT, attempt, event, family, filled, task
 
-from loopwright.adapters.store.glimpse import Glimpse
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.adapters.store.sqlite_links import Glimpse
 from loopwright.adapters.store.tables import VERSION_TABLE, stored_as
 from loopwright.core.rows.model import ROW_TYPES, Attempt, Plan, Project, Task
 from loopwright.core.values.states import AttemptState, TaskState

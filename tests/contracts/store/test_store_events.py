@@ -11,8 +11,8 @@ from tests.contracts.store.rows import event, project
 from tests.contracts.store.writer import count_up
 
 from loopwright.adapters.store.chain import HOME, event_hash, verify_chain
+from loopwright.core.rows.events import Importance
 from loopwright.core.rows.model import Cursor, Project
-from loopwright.core.values.event_values import Importance
 
 
 def append(*events: Any) -> Any:

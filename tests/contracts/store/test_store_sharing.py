@@ -17,9 +17,8 @@ from tests.contracts.store.writer import count_up
 from tests.waiting import eventually, eventually_async
 
 from loopwright.adapters.store.chain import verify_chain
-from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.adapters.store.wake import Signal
+from loopwright.adapters.store.wake import Signal, SocketWake
 from loopwright.core.rows.model import Cursor, Project
 
 ROOT = Path(__file__).parents[3]

@@ -4,8 +4,8 @@ import sys
 from typing import Any
 
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.rows.events import Event
 from loopwright.core.rows.model import Cursor
-from loopwright.core.values.event_values import Event
 
 
 def count_up(tx: Any) -> int:

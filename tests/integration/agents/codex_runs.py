@@ -18,7 +18,7 @@ from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.core.values.policy import Limits
 from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
-from loopwright.testing.codex_binary import bundled_codex
+from loopwright.testing.agent_binaries import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
 from loopwright.testing.model_server.server import Asked
 

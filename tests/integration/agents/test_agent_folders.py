@@ -18,8 +18,8 @@ from loopwright.adapters.agents.transcripts import carry_transcript
 from loopwright.adapters.home.user_folder import Views
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
+from loopwright.core.values.containment import HomeView, PrivatePath
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.home_views import HomeView, PrivatePath
 from loopwright.core.values.policy import Limits
 from loopwright.engine.processes.runs import agent_spec, drive_agent
 from loopwright.ports import AgentRequest, Invocation, Reach, RunSpec, Spent

@@ -15,7 +15,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
-from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.agent_binaries import bundled_claude
 from loopwright.testing.model_server import Rejection, Scenario
 
 AGENT = ClaudeAgent()

@@ -10,7 +10,7 @@ from tests.integration.agents.conftest import BY_KEY
 
 from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.testing import scenarios
-from loopwright.testing.claude_binary import bundled_claude
+from loopwright.testing.agent_binaries import bundled_claude
 from loopwright.testing.model_server import ModelServer
 
 WAITED = "no stdin data received"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.adapters.home.statefiles import ProjectStateFiles
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 
 def events(*numbers: int) -> list[RecordedEvent]:

@@ -13,7 +13,7 @@ from tests.waiting import eventually
 
 from loopwright.adapters.gates.commands import CommandGate, OutputLimits
 from loopwright.adapters.gates.records import evidence_file
-from loopwright.core.gates.killed_commands import killed_in
+from loopwright.core.gates.verdicts import killed_in
 from loopwright.core.values.findings import CheckStatus, VerdictStatus
 
 FAILED, PASSED, BROKEN = VerdictStatus.FAILED, VerdictStatus.PASSED, VerdictStatus.INCONCLUSIVE

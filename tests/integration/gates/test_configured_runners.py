@@ -7,7 +7,7 @@ from tests.integration.gates.desks import Desk, command
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.values.findings import Witnessed
 
 HONEST = """
 for file in ${1:-cases/*.sh}; do

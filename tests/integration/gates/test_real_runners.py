@@ -9,8 +9,7 @@ from tests.integration.gates.desks import Desk, command
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Verdict, Witnessed
 
 pytestmark = [pytest.mark.runners, pytest.mark.timeout(600)]
 FOLDER = Path(__file__).resolve().parents[3] / ".runners"

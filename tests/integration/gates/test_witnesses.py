@@ -18,9 +18,8 @@ from tests.waiting import eventually
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.processes import Runners, children, named
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 PYTEST = f"{sys.executable} -B -m pytest -q {NOT_OURS}"

@@ -11,7 +11,7 @@ from tests.integration.keeper.conftest import MakeSpec, first_line, keeper_of, t
 from tests.waiting import eventually
 
 from loopwright.adapters.processes.keepers import ProcessKeepers
-from loopwright.core.values.home_views import HomeView, Login, PrivatePath
+from loopwright.core.values.containment import HomeView, Login, PrivatePath
 from loopwright.keeper import places
 from loopwright.keeper.home import MOST_BYTES
 from loopwright.ports import Exit, RunSpec

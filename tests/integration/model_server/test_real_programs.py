@@ -12,8 +12,7 @@ from pathlib import Path
 import pytest
 
 from loopwright.testing import scenarios
-from loopwright.testing.claude_binary import bundled_claude
-from loopwright.testing.codex_binary import bundled_codex
+from loopwright.testing.agent_binaries import bundled_claude, bundled_codex
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall, Trouble
 
 CODEX, CLAUDE = bundled_codex(), bundled_claude()

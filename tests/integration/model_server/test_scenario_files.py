@@ -23,7 +23,7 @@ from loopwright.testing.model_server import (
     Trouble,
     load,
 )
-from loopwright.testing.model_server.scenario_file import parse
+from loopwright.testing.model_server.scenario import parse
 
 EVERYTHING = {
     "turns": [

@@ -12,9 +12,8 @@ import pytest
 from tests.integration.keeper.conftest import MakeSpec, keepers, make_spec
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.adapters.sandbox.container import NOTES, Container
-from loopwright.adapters.sandbox.leftovers import remove_abandoned
-from loopwright.core.values.home_views import HomeView, PrivatePath
+from loopwright.adapters.sandbox.container import NOTES, Container, remove_abandoned
+from loopwright.core.values.containment import HomeView, PrivatePath
 from loopwright.ports import Reach, RunSpec, Sandbox
 
 __all__ = ["keepers", "make_spec"]

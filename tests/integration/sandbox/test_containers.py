@@ -18,9 +18,8 @@ from tests.waiting import eventually
 
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.choosing import choose
-from loopwright.adapters.sandbox.container import NOTES, Container
+from loopwright.adapters.sandbox.container import NOTES, Container, remove_abandoned
 from loopwright.adapters.sandbox.container_proof import FILE, container_proof
-from loopwright.adapters.sandbox.leftovers import remove_abandoned
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import UserError
 from loopwright.keeper import places

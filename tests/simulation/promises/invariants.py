@@ -12,8 +12,7 @@ from tests.simulation.scenario import Scenario
 from loopwright.core.gates.gates import plan_commands, task_commands
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy.decide import ahead
-from loopwright.core.policy.graph import scopes_overlap
-from loopwright.core.policy.scopes import claims
+from loopwright.core.policy.graph import claims, scopes_overlap
 from loopwright.core.replies.qa import TYPE as LOOK
 from loopwright.core.rows.model import (
     AGENT_ROLES,

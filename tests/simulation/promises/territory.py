@@ -3,8 +3,7 @@
 from tests.simulation.promises.invariants import Problems, Watch, moves, on_commit
 from tests.simulation.rows import Change
 
-from loopwright.core.policy.graph import scopes_overlap
-from loopwright.core.policy.scopes import claims
+from loopwright.core.policy.graph import claims, scopes_overlap
 from loopwright.core.rows.model import Attempt, Task
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, TaskState
 

@@ -10,7 +10,7 @@ from socket import socket as AnySocket
 import pytest
 from tests.doubles import Home, planned
 
-from loopwright.adapters.agents.plan_environment import Environments, read_env_file, with_file
+from loopwright.adapters.agents.environment import Environments, read_env_file, with_file
 from loopwright.adapters.home.submitters import answering, asked
 from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.core.rows.model import Plan

@@ -12,7 +12,7 @@ from loopwright.adapters.gates.inside import __file__ as inside
 from loopwright.adapters.gates.witnesses import read_witness
 from loopwright.config.kinds import WrongValue
 from loopwright.config.runners import TEST_RUNNERS
-from loopwright.core.gates.witnessed import Witnessed
+from loopwright.core.values.findings import Witnessed
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "runners"
 NAMES = {"must_pass": "test_aa", "must_fail": "test_bb"}

@@ -9,11 +9,10 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.adapters.sandbox import boxed
-from loopwright.adapters.sandbox.container import Container, Engine, client_environment
-from loopwright.adapters.sandbox.leftovers import remove_of_run
+from loopwright.adapters.sandbox.container import Container, Engine, client_environment, remove_of_run
 from loopwright.adapters.sandbox.mounts import mounts
+from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import CannotRun
-from loopwright.core.values.home_views import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

@@ -7,7 +7,7 @@ import pytest
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
 from loopwright.adapters.sandbox.mounts import is_hidden, is_writable, mounts, ordered
-from loopwright.core.values.home_views import HomeView, PrivatePath
+from loopwright.core.values.containment import HomeView, PrivatePath
 from loopwright.ports import Reach
 
 

@@ -10,7 +10,7 @@ import re
 from pathlib import Path
 from typing import Final
 
-from loopwright.core.values.home_views import HomeView, PrivatePath
+from loopwright.core.values.containment import HomeView, PrivatePath
 
 MOST_BYTES: Final = 256 * 1024 * 1024
 _ID: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{7,63}")

@@ -1,13 +1,14 @@
 """Asking a forge over HTTP: its refusals in plain words, its wishes to be left alone for a while honoured."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import httpx
 
 from loopwright.core.values.errors import Busy, Refused
+from loopwright.ports import Request, Wanted
 
 _TIME_LIMIT_S: Final = 30.0
 _LONGEST_S: Final = 3600.0
@@ -115,3 +116,31 @@ def _wait(answer: httpx.Response) -> float | None:
         if given.isdigit():
             return min(max(float(given) - time.time(), 1.0), _LONGEST_S)
     return min(float(given), _LONGEST_S) if given is not None and given.isdigit() else None
+
+
+# Opening a request once, whatever the forge calls it and however often it is asked for.
+
+
+async def find_or_create(
+    wanted: Wanted,
+    *,
+    find: Callable[[Wanted], Awaitable[Request | None]],
+    create: Callable[[Wanted], Awaitable[Request]],
+    refusal: str,
+) -> Request:
+    """Return the open request of this branch into its base, or a new one; raise `Refused`, beginning with `refusal`."""
+    known = await find(wanted)
+    if known is not None:
+        return known
+    try:
+        return await create(wanted)
+    except Conflict as conflict:
+        # Somebody may have opened it in this moment.
+        known = await find(wanted)
+        if known is not None:
+            return known
+        raise Refused(
+            f"{refusal} of {wanted.branch} into {wanted.base}: {conflict}",
+            code="pull_request_refused",
+            hint=f"see that the branch {wanted.base} is there, and that it lacks what the other one has",
+        ) from conflict

@@ -23,8 +23,14 @@ from loopwright.adapters.gates.text import STATUS, clean, line_checks
 from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.gates.verdict_reuse import narrowed_to
 from loopwright.core.gates.verdicts import command_checks, command_id, gate_key, judge
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import (
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    Witnessed,
+)
 from loopwright.core.values.policy import GateCommand, Limits
 from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec, ShownBy

@@ -10,8 +10,7 @@ from typing import Any, Final
 
 from loopwright.adapters.gates.text import clean
 from loopwright.adapters.gates.witnesses import read_witness
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import CheckStatus
+from loopwright.core.values.findings import CheckStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.keeper import places
 

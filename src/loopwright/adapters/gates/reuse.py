@@ -1,14 +1,15 @@
 """Making the records of a gate run from those of an earlier run on the same tree, without running anything."""
 
 import json
+import os
+import shlex
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.gates.conditions import programs_of
 from loopwright.adapters.gates.records import REUSED, evidence_file, folder_of, read_records
 from loopwright.adapters.gates.text import clean_name
 from loopwright.adapters.gates.within import narrowed, record
@@ -88,3 +89,34 @@ def _end(request: GateRequest, source: Path, ended: dict[str, Any], at: datetime
     shutil.copytree(source / places.OUTPUT, request.directory / places.OUTPUT, dirs_exist_ok=True)
     now = {"run_id": request.run_id, "started_at": at.isoformat(), "ended_at": at.isoformat()}
     write_atomically(request.directory / places.EXIT, json.dumps({**ended, **now}))
+
+
+# What a gate's result depends on besides the tree and the commands: the programs that the commands start.
+
+Programs = list[list[str | int]]
+
+
+def programs_of(commands: Sequence[GateCommand], env: Mapping[str, str]) -> Programs:
+    """Return each program that a command names, with what changes when it, or a package beside it, is replaced."""
+    found: dict[str, list[str | int]] = {}
+    for command in commands:
+        for word in _words(command.command):
+            if word not in found and (place := shutil.which(word, path=env.get("PATH", ""))):
+                found[word] = [word, os.path.realpath(place), *_stamps(Path(place))]
+    return list(found.values())
+
+
+def _words(command: str) -> list[str]:
+    lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+    lexer.whitespace_split = True
+    try:
+        return list(lexer)
+    except ValueError:
+        return command.split()
+
+
+def _stamps(program: Path) -> list[int]:
+    # An installer touches the folder of the packages that belong to an interpreter, so its time stands for them.
+    packages = sorted(program.parent.parent.glob("lib/python*/site-packages"))
+    stats = [path.stat() for path in (program, *packages)]
+    return [number for one in stats for number in (one.st_size, one.st_mtime_ns)]

@@ -28,8 +28,8 @@ from typing import Any, Final
 from loopwright.adapters.gates.inside import __file__ as _inside
 from loopwright.adapters.gates.text import clean_name
 from loopwright.core.gates.missing_tests import UNLOADED
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING
+from loopwright.core.values.findings import Witnessed
 from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 
 DOORS: Final = "@LOOPWRIGHT_DOORS@"

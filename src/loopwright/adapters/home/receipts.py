@@ -14,8 +14,8 @@ from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.receipts.receipt_facts import review_of
 from loopwright.core.receipts.receipt_finishes import CommitFacts, read_commit
 from loopwright.core.receipts.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.values.errors import GitFailed, NotFound, UserError
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.states import FinishState
 from loopwright.keeper import places
 from loopwright.ports import HELD_OUT, PATCHES, Repository, Tx

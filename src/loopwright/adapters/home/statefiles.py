@@ -12,6 +12,7 @@ from typing import Any, Final, TypeVar
 from loopwright.adapters.store.codec import from_document
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.documents import document, readable
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     Attempt,
     Command,
@@ -28,7 +29,6 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import BadId, DamagedRow
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.ids import Kind, check
 from loopwright.core.values.states import ENDED_RUN
 from loopwright.ports import Exported, ExportedPlan

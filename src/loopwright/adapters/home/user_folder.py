@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.core.values.home_views import HomePath, HomeView, PrivatePath
+from loopwright.core.values.containment import HomePath, HomeView, PrivatePath
 from loopwright.keeper import places
 from loopwright.ports import Invocation
 

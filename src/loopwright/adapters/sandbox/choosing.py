@@ -6,9 +6,8 @@ from pathlib import Path
 from typing import Final, Literal
 
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.adapters.sandbox.container import NOTES
+from loopwright.adapters.sandbox.container import NOTES, remove_abandoned
 from loopwright.adapters.sandbox.container_proof import container_proof
-from loopwright.adapters.sandbox.leftovers import remove_abandoned
 from loopwright.adapters.sandbox.proof import Proof, proof
 from loopwright.core.values.errors import UserError
 from loopwright.ports import NoSandbox, Sandbox

@@ -15,7 +15,7 @@ from loopwright.adapters.machine.files import delete
 from loopwright.adapters.sandbox import boxed
 from loopwright.adapters.sandbox.container import NOTES, Container, Engine, client_environment
 from loopwright.adapters.sandbox.proof import Proof, known, outsider, remember, stamp_of, what_is_wrong
-from loopwright.core.values.home_views import HomeView
+from loopwright.core.values.containment import HomeView
 from loopwright.keeper import places
 from loopwright.keeper.processes import Tree, numbers_of
 from loopwright.ports import Reach

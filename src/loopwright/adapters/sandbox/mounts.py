@@ -6,7 +6,7 @@ Paths are texts here: the table has some hundred, and is made anew for each proc
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from glob import escape, glob
@@ -14,6 +14,7 @@ from os.path import basename, dirname, join, realpath
 from typing import Final, Literal
 
 import loopwright
+from loopwright.core.values.containment import refusals
 from loopwright.keeper import places
 from loopwright.ports import Reach
 
@@ -240,3 +241,27 @@ def _ourselves() -> tuple[str, ...]:
 def _resolver() -> tuple[str, ...]:
     """Return the file that says how names are looked up, where it is but a link to one that is kept elsewhere."""
     return (realpath("/etc/resolv.conf"),)
+
+
+# What a sandbox refused a program, as far as its last words tell, and the setting that allows it.
+
+
+def denied(
+    output: Sequence[str], table: Table, reach: Reach, *, is_hidden: Callable[[Table, str], bool], show: str
+) -> str | None:
+    """Return the first refusal in the words for a person; `show` says how something hidden is shown."""
+    for one in refusals(output):
+        path = one.path
+        match one.kind:
+            case "write" if path is None or not is_writable(table, path):
+                what = path or "a place outside of its workspace"
+                return (
+                    f"the sandbox kept it from writing {what}: to allow it, add the folder to sandbox.write"
+                )
+            case "missing" if path is not None and is_hidden(table, path) and os.path.lexists(path):
+                return f"the sandbox hides {path} from it: to show it, {show}"
+            case "network" if not reach.network:
+                return "the sandbox kept it from the network: to allow it, set sandbox.network to on"
+            case _:
+                continue
+    return None

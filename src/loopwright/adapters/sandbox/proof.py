@@ -18,7 +18,7 @@ from loopwright.adapters.machine.files import delete, write_atomically
 from loopwright.adapters.machine.host import boot_id
 from loopwright.adapters.sandbox import attempts
 from loopwright.adapters.sandbox.bubblewrap import Bubblewrap
-from loopwright.core.values.home_views import HomeView
+from loopwright.core.values.containment import HomeView
 from loopwright.keeper import places
 from loopwright.ports import Reach
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
-from loopwright.adapters.store.link import Link
+from loopwright.adapters.store.tx import Link
 from loopwright.adapters.store.wake import Wake
 
 if TYPE_CHECKING:

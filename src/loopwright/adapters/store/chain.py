@@ -11,7 +11,7 @@ from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any, Final
 
-from loopwright.core.values.event_values import Event, RecordedEvent
+from loopwright.core.rows.events import Event, RecordedEvent
 
 HOME: Final = "home"
 """The chain of events that belong to no plan."""

@@ -8,14 +8,15 @@ than reading a home does.
 import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import MISSING, dataclass, fields, is_dataclass
+from dataclasses import MISSING, dataclass, fields, is_dataclass, replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from functools import cache, lru_cache
-from types import NoneType, UnionType
+from types import MappingProxyType, NoneType, UnionType
 from typing import Any, Final, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from loopwright.adapters.store.chain import moment_text
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.values.errors import DamagedRow
 
 R = TypeVar("R")
@@ -255,3 +256,19 @@ def _value(kind: type[Any]) -> tuple[Convert, Convert]:
         )
 
     return pack, unpack
+
+
+# Old events, read by a newer program: each upcaster lifts one type of event by one version.
+
+Upcaster = Callable[[Mapping[str, Any]], Mapping[str, Any]]
+"""Takes the payload of version n and returns the payload of version n + 1."""
+
+UPCASTERS: Final[Mapping[tuple[str, int], Upcaster]] = MappingProxyType({})
+"""By event type and the version that is lifted. Empty while every event is at version 1."""
+
+
+def upcast(event: RecordedEvent, upcasters: Mapping[tuple[str, int], Upcaster] = UPCASTERS) -> RecordedEvent:
+    """Return the event at the newest version that is known for its type."""
+    while (lift := upcasters.get((event.type, event.version))) is not None:
+        event = replace(event, version=event.version + 1, payload=lift(event.payload))
+    return event

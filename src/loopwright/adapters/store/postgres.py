@@ -23,8 +23,8 @@ from sqlalchemy import URL, Connection, create_engine, event, text
 from sqlalchemy.exc import DBAPIError, IntegrityError, InterfaceError, OperationalError, SQLAlchemyError
 
 from loopwright.adapters.store.backend import Seen
-from loopwright.adapters.store.link import Link, Unsure
 from loopwright.adapters.store.tables import VERSION_TABLE
+from loopwright.adapters.store.tx import Link, Unsure
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.values.errors import StaleVersion, StoreUnavailable
 

@@ -23,7 +23,7 @@ from sqlalchemy.types import TypeEngine
 from loopwright.adapters.store.chain import moment_text
 from loopwright.adapters.store.codec import Field, field_of, fields_of
 from loopwright.adapters.store.tables import EVENT_COLUMNS, EVENTS, OWNERS, STORED, Stored, name_of
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 metadata: Final = MetaData(
     naming_convention={

@@ -11,9 +11,8 @@ from typing import Final, TypeVar
 
 from loopwright.adapters.machine.threads import run_in
 from loopwright.adapters.store.backend import Backend
-from loopwright.adapters.store.link import Link, Unsure
-from loopwright.adapters.store.tx import SqlTx
-from loopwright.adapters.store.upcast import UPCASTERS, Upcaster
+from loopwright.adapters.store.codec import UPCASTERS, Upcaster
+from loopwright.adapters.store.tx import Link, SqlTx, Unsure
 from loopwright.adapters.store.upgrade import HISTORY, History, prepare
 from loopwright.adapters.store.wake import Signal
 from loopwright.core.values.errors import BadConfig, NotFound, StoreUnavailable

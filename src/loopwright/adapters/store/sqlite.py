@@ -14,10 +14,10 @@ from urllib.parse import quote
 
 from loopwright.adapters.store import backups
 from loopwright.adapters.store.backend import Seen
-from loopwright.adapters.store.link import Link
-from loopwright.adapters.store.sockets import SocketWake
 from loopwright.adapters.store.sqlite_links import SqliteLinks
 from loopwright.adapters.store.tables import VERSION_TABLE
+from loopwright.adapters.store.tx import Link
+from loopwright.adapters.store.wake import SocketWake
 from loopwright.core.values.errors import DamagedDatabase, FileGone, StaleVersion, StoreUnavailable
 
 if TYPE_CHECKING:

@@ -4,9 +4,14 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
+from urllib.parse import quote
 
 from loopwright.adapters.store.chain import moment_text
+from loopwright.adapters.store.tables import HEAD, VERSION_TABLE
+from loopwright.adapters.store.tx import SqlTx
+from loopwright.ports import Tx
 
 
 class SqliteLink:
@@ -77,3 +82,40 @@ class SqliteLinks:
 
 def _stored(values: Sequence[Any]) -> list[Any]:
     return [moment_text(value) if isinstance(value, datetime) else value for value in values]
+
+
+# A quick look into a SQLite home with nothing but the standard library.
+
+T = TypeVar("T")
+
+
+class Glimpse:
+    """One SQLite home, opened for reading."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    @classmethod
+    def open(cls, path: Path) -> "Glimpse | None":
+        """Open a home's file; None when the real store should have a look instead."""
+        try:
+            connection = sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, isolation_level=None)
+            versions = connection.execute(f"SELECT version_num FROM {VERSION_TABLE}").fetchall()  # noqa: S608 - a constant
+        except sqlite3.Error:
+            return None
+        if [row[0] for row in versions] != [HEAD]:
+            connection.close()
+            return None
+        return cls(connection)
+
+    def read_sync(self, work: Callable[[Tx], T]) -> T:
+        """Run `work` on one state of the home."""
+        self._connection.execute("BEGIN")
+        try:
+            return work(SqlTx(SqliteLink(self._connection), writable=False))
+        finally:
+            self._connection.execute("ROLLBACK")
+
+    def close_sync(self) -> None:
+        """Let go of the file."""
+        self._connection.close()

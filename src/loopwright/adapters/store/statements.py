@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from loopwright.adapters.store.codec import field_of, fields_of
 from loopwright.adapters.store.tables import EVENTS, name_of
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 MANY: Final = (list, tuple, set, frozenset)
 _SHAPES: Final = 2000

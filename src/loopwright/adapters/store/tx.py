@@ -3,25 +3,51 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from uuid import uuid4
 
 from loopwright.adapters.store import statements
 from loopwright.adapters.store.chain import FIRST, chain_of, event_hash, hash_of
 from loopwright.adapters.store.codec import (
+    UPCASTERS,
+    Upcaster,
     decode_again,
     decode_row,
     encode,
     encode_some,
     field_of,
     storable,
+    upcast,
 )
-from loopwright.adapters.store.link import Link
 from loopwright.adapters.store.tables import name_of, stored_as
-from loopwright.adapters.store.upcast import UPCASTERS, Upcaster, upcast
+from loopwright.core.rows.events import Event, RecordedEvent
 from loopwright.core.values.errors import StaleVersion
-from loopwright.core.values.event_values import Event, RecordedEvent
 from loopwright.core.values.ids import Kind, make
+
+
+class Unsure(Exception):
+    """The connection broke during a commit, so nobody knows yet whether it happened."""
+
+
+class Link(Protocol):
+    """One connection while it is in a transaction."""
+
+    @property
+    def taken(self) -> type[Exception]:
+        """What is raised when a row would break a unique key."""
+
+    def rows(self, sql: str, values: Sequence[Any] = (), /) -> list[Any]:
+        """Carry out a statement, with a `?` for each value, and return all its rows, if it has any."""
+
+    def many(self, sql: str, values: Sequence[Sequence[Any]], /) -> None:
+        """Carry out a statement once for each list of values."""
+
+    def now(self) -> datetime:
+        """Return the database's time."""
+
+    def commit(self) -> None:
+        """Make what was done durable, or raise `Unsure`, or the driver's error when it certainly did not happen."""
+
 
 R = TypeVar("R")
 _EVENT_FIELDS: Final = tuple(field.name for field in fields(Event))

@@ -10,7 +10,7 @@ from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, paragraph
 from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy.caps_reached import dollars
+from loopwright.core.policy.budget import dollars
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type

@@ -6,12 +6,11 @@ from rich.text import Text
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.times import local_time
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import caps_reached
+from loopwright.core.policy import budget
 from loopwright.core.policy.escalations import is_given_up
-from loopwright.core.values.display_text import on_one_line, visible
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import counted
+from loopwright.core.values.wording import counted, on_one_line, visible
 from loopwright.engine.views.question_views import QuestionView
 
 _NAMED = 3
@@ -111,7 +110,7 @@ def command(view: QuestionView) -> str:
 def _asker(view: QuestionView) -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
-    if view.kind == caps_reached.ASKED:
+    if view.kind == budget.ASKED:
         end = (
             f"; it continues by itself at {local_time(view.deadline, seconds=False)}" if view.deadline else ""
         )

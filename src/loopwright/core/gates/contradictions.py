@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
-from loopwright.core.values.display_text import shortened
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.policy import Policy
+from loopwright.core.values.wording import shortened
 
 KIND: Final = "contradiction"
 ACCEPT: Final = "accept"

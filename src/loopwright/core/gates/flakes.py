@@ -10,9 +10,8 @@ from typing import Final
 
 from loopwright.core.gates.missing_tests import counted, listed
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, judged_again
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import NOTHING, WITNESS
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict
+from loopwright.core.values.findings import Baseline, Check, CheckStatus, CommandResult, Verdict, Witnessed
 
 MOST: Final = 20
 """When more tests than this fail at once, that is no chance."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
 
 if TYPE_CHECKING:
-    from loopwright.core.gates.witnessed import Baseline, Witnessed
+    from loopwright.core.values.findings import Baseline, Witnessed
 
 _SHOWN: Final = 10
 _SEPARATORS: Final = frozenset(":[/.")

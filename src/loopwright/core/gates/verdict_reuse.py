@@ -6,8 +6,7 @@ import shlex
 from collections.abc import Iterable
 from typing import Final
 
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.findings import Verdict, VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 _SHELL: Final = re.compile(r"[;&|<>$`(){}*?~!\n\\]")

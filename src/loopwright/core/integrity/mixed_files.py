@@ -12,8 +12,8 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from loopwright.core.integrity.gate_files import lists_packages, redirects
 from loopwright.core.integrity.makefiles import make_steering
-from loopwright.core.integrity.package_sources import lists_packages, redirects
 
 Key = tuple[str, ...]
 Data = dict[str, Any]

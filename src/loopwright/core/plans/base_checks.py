@@ -13,12 +13,11 @@ from typing import Final
 
 from loopwright.core.gates.missing_tests import counted, listed
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of, telling_line
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING, files_named
 from loopwright.core.integrity.command_lines import words_of
 from loopwright.core.integrity.gate_files import Kind, Rules, is_test_file, kind_of
 from loopwright.core.plans.evaluating import Finding, Item, Weight, some
-from loopwright.core.values.findings import CommandResult, Verdict
+from loopwright.core.values.findings import CommandResult, Verdict, Witnessed
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.policy import GateCommand
 

@@ -13,11 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import is_test_runner
 from loopwright.core.integrity.gate_files import Rules, kind_of
 from loopwright.core.plans.base_checks import Condition
-from loopwright.core.values.findings import CommandResult
+from loopwright.core.values.findings import CommandResult, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 MARK: Final = "loopwright made this module unloadable"

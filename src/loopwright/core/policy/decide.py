@@ -9,13 +9,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from loopwright.core.policy import fallback
-from loopwright.core.policy.budget import WAITS, over_budget
-from loopwright.core.policy.caps_reached import Over
-from loopwright.core.policy.graph import scopes_overlap
+from loopwright.core.policy.budget import WAITS, Over, over_budget
+from loopwright.core.policy.graph import claims, scopes_overlap
 from loopwright.core.policy.quotas import Admission, Choice, Held, unwilling
 from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.policy.rounds import Last, Stop, following, is_late
-from loopwright.core.policy.scopes import claims
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.shell_hints import to_type

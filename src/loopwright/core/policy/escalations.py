@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from loopwright.core.values.display_text import on_one_line, shortened
+from loopwright.core.values.wording import on_one_line, shortened
 
 KIND: Final = "escalation"
 GIVEN_UP: Final = "given_up"

@@ -2,15 +2,20 @@
 
 import json
 from collections.abc import Sequence
+from textwrap import indent
+from typing import Final
 
 from loopwright.core.gates import contradictions
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync
+from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS
 from loopwright.core.replies.reviews import Finding, in_words
-from loopwright.core.rows.model import Attempt, Plan, Task
+from loopwright.core.rows.model import Attempt, Plan, Review, Task
+from loopwright.core.values.patches import Patch
 from loopwright.core.values.policy import Answering, GateCommand
 from loopwright.core.values.templates import Template
+from loopwright.core.values.wording import on_one_line, visible
 
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
@@ -116,3 +121,103 @@ def listed(items: Sequence[str]) -> str:
 def indented(text: str) -> str:
     """Return a text that is set apart from the rest."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines())
+
+
+# What an agent is told for a QA review, from rows and a template: the same attempt always gets the same words.
+
+
+def look_prompt(
+    template: Template,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    *,
+    gates: tuple[GateCommand, ...],
+    resumed: bool,
+    answers: tuple[tuple[str, str], ...],
+    asks_by_tool: bool,
+    by_schema: bool,
+) -> str:
+    """Return the prompt for one QA review."""
+    mode = plan.policy.qa_mode
+    return template.fill(
+        {
+            "plan": plan.title,
+            **told(task, attempt),
+            "mode": mode,
+            "criteria": listed(task.criteria),
+            "areas": listed([f"{name}: {what}" for name, what in AREAS[mode].items()]),
+            "resumed": resumed,
+            "context": indented(plan.context),
+            "answers": answered(answers),
+            "gates": listed([one.command for one in gates]),
+            # What an earlier review found is a list of its own.
+            "evidence": attempt.evidence,
+            "results": ", ".join(RESULTS),
+            "severities": ", ".join(PRIORITIES),
+            "asks_by_tool": asks_by_tool,
+            "asks_by_block": not asks_by_tool,
+            "by_schema": by_schema,
+            "by_block": not by_schema,
+        }
+    )
+
+
+# What a reviewer is told, from rows, the change and a template: the same review always gets the same words.
+
+_MOST_FILES: Final = 500
+
+
+def reviewer(
+    template: Template,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    review: Review,
+    patch: Patch,
+    *,
+    gates: tuple[GateCommand, ...],
+    by_schema: bool,
+    goes_on: bool,
+) -> str:
+    """Return the prompt of a reviewer; one that `goes_on` in its conversation has seen the change already."""
+    whole = {
+        "description": indent(task.description.strip(), "    "),
+        "criteria": _listed(task.criteria),
+        "scope": _listed(task.scope),
+        "approved": _listed(task.approved),
+        "gates": _listed([one.command for one in gates]),
+        "reasons": _listed(review.reasons),
+        "files": _files(patch),
+        # Written out, nothing else in it begins a line of its own.
+        "diff": "\n".join(f"    {line}" for line in visible(patch.text).split("\n")),
+        "contradicted": _listed(review.contradicted),
+    }
+    return template.fill(
+        {
+            "plan": plan.title,
+            "key": task.key,
+            "attempt": str(attempt.n),
+            "review": str(review.n),
+            "title": task.title,
+            "continued": goes_on and not review.problem,
+            "whole": not goes_on,
+            **(dict.fromkeys(whole, "") if goes_on else whole),
+            "unchecked": not goes_on and not gates,
+            "is_cut": not goes_on and not patch.is_whole,
+            "problem": review.problem,
+            "by_schema": by_schema,
+            "by_block": not by_schema,
+        }
+    )
+
+
+def _files(patch: Patch) -> str:
+    lines = [f"{one.path} (+{one.added} -{one.removed})" for one in patch.files[:_MOST_FILES]]
+    if len(patch.files) > _MOST_FILES:
+        lines.append(f"and {len(patch.files) - _MOST_FILES} more files")
+    return _listed(lines)
+
+
+def _listed(items: Sequence[str]) -> str:
+    return listed([on_one_line(item) for item in items])

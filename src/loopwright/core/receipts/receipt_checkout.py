@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 Json = dict[str, Any]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from loopwright.core.policy.rejections import REJECTED
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 Json = dict[str, Any]
 

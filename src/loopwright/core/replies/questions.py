@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final, Literal
 
-from loopwright.core.values.display_text import on_one_line, shortened, visible
 from loopwright.core.values.permissions import Wish, WishKind
+from loopwright.core.values.wording import on_one_line, shortened, visible
 
 QuestionKind = Literal["permission", "question", "escalation", "contradiction"]
 

@@ -9,8 +9,8 @@ from typing import Any, Final, assert_never
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.fallback import handed_on, meant
+from loopwright.core.policy.graph import kept, strayed
 from loopwright.core.policy.retry import Failed, pause_until
-from loopwright.core.policy.scopes import kept, strayed
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.qa import TYPE, QaReport
 from loopwright.core.replies.questions import Asking
@@ -18,11 +18,16 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Review, Role, Run, Task
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.states import AttemptState, RunState
-from loopwright.engine.attempt.agent_ends import end_run, failure_of, is_over_budget, stop_over_budget
+from loopwright.engine.attempt.agent_ends import (
+    end_run,
+    failure_of,
+    is_answer,
+    is_over_budget,
+    put_answer,
+    stop_over_budget,
+)
 from loopwright.engine.attempt.agent_runs import PAUSED
-from loopwright.engine.attempt.answer_runs import is_answer, put_answer
 from loopwright.engine.attempt.contradictions import has_had_its_turn
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync
@@ -31,6 +36,7 @@ from loopwright.engine.money import quotas
 from loopwright.engine.money.spending import is_reviewed_out
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows import questions
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, trailers
 from loopwright.engine.rows.world import World

@@ -7,25 +7,24 @@ from typing import Any
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.prompts import prompts
-from loopwright.core.prompts.qa_prompts import look_prompt
-from loopwright.core.prompts.review_prompts import reviewer
+from loopwright.core.prompts.prompts import look_prompt, reviewer
 from loopwright.core.replies import qa
 from loopwright.core.replies.reviews import SCHEMA, Finding, blocking
-from loopwright.core.rows.model import Attempt, Review, Role, Run
+from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task
 from loopwright.core.values.accounts import usual
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.states import ReviewState, RunState
-from loopwright.core.values.templates import Template
-from loopwright.engine.attempt.answer_runs import last_answer
+from loopwright.core.values.templates import Template, own_path, replaced
+from loopwright.engine.attempt.agent_ends import last_answer
 from loopwright.engine.attempt.contradictions import has_had_its_turn
-from loopwright.engine.attempt.leg_rows import Rows
-from loopwright.engine.attempt.templates import template_of
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.rows import questions
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.ports import AgentRequest, ToolServer, Tx, able
+from loopwright.prompts import packaged
 
 READS = Permissions(access=Access.READ_ONLY)
 """What a reviewer may do, whatever the plan allows its agents."""
@@ -244,3 +243,24 @@ def _permissions(tx: Tx, rows: Rows, review: Review | None, *, contained: bool) 
     if review is not None or rows.plan.policy.answer is not None:
         return READS
     return questions.permissions(tx, rows.plan, rows.task, rows.attempt, contained=contained)
+
+
+# Which template a run's prompt is made from: the project's own one at the plan's base commit, else the packaged one.
+
+
+async def template_of(
+    world: World, project: Project, plan: Plan, task: Task, review: Review | None
+) -> Template:
+    """Return the template for the role that an agent has in this task; raise `BadConfig` for a wrong one."""
+    role = _role(plan, task, review)
+    path = own_path(project.subfolder, role)
+    found = await world.repository(project).files_at(plan.base_sha, [path])
+    return replaced(packaged(role), path, found[path]) if path in found else packaged(role)
+
+
+def _role(plan: Plan, task: Task, review: Review | None) -> str:
+    if review is not None:
+        return "reviewer"
+    if task.type == qa.TYPE:
+        return "qa"
+    return plan.policy.answer.role if plan.policy.answer is not None else "implementer"

@@ -1,21 +1,25 @@
 """How a run of an agent ended: what that means, and what is written down of it."""
 
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 from loopwright.core.policy import budget
 from loopwright.core.policy.prices import estimate
 from loopwright.core.policy.quotas import limited_model
 from loopwright.core.policy.retry import Failed
+from loopwright.core.replies.answers import answer_in
 from loopwright.core.replies.questions import Asking, asked_in
 from loopwright.core.rows.model import Attempt, Plan, Run
 from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.policy import Answering
 from loopwright.core.values.states import AttemptState, RunState
 from loopwright.engine.gates.gate_runs import exit_facts
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows import pauses
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import cancel_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import AgentResult, RunSpec, Tx
@@ -145,3 +149,38 @@ def account_report(ended: Ended, state: RunState, failure: Failure | None) -> qu
         refused=refusal_of(ended),
         answered=answered and state is not RunState.CANCELLED,
     )
+
+
+# Runs that answer and change nothing: what they said is written down by the harness, and judged like any work.
+
+
+def is_answer(result: AgentResult) -> bool:
+    """Say whether a run came to something that a check can judge, and be it that it does not fit its schema."""
+    return result.claimed or result.failure is Failure.AGENT_ERROR
+
+
+async def put_answer(world: World, rows: Rows, answering: Answering, result: AgentResult) -> None:
+    """Make the workspace what it was before the agent came, and put its answer there: nothing else of it counts."""
+    repository, attempt = world.repository(rows.project), rows.attempt
+    path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
+    if repository.has_workspace(path):
+        await repository.remove_workspace(path)
+    await repository.make_workspace(path, base, marker=attempt.id)
+    place = path / rows.project.subfolder / answering.file
+    # What lies there may be a link.
+    place.unlink(missing_ok=True)
+    said = result.last_words or result.summary or result.detail
+    place.write_text(answer_in(answering, result.structured, said), encoding="utf-8")
+
+
+async def last_answer(world: World, rows: Rows) -> str:
+    """Return what the attempt before this one answered; empty when it did not come to that."""
+    answering = need(rows.plan.policy.answer, "what is to be answered")
+    earlier = await world.store.read(
+        lambda tx: tx.find(Attempt, task_id=rows.task.id, order_by=("-n",), n=rows.attempt.n - 1)
+    )
+    tip = earlier[0].tip_sha if earlier else None
+    if tip is None:
+        return ""
+    file = f"{rows.project.subfolder}/{answering.file}".lstrip("/")
+    return await world.repository(rows.project).file_at(tip, file) or ""

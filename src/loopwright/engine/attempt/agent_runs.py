@@ -8,28 +8,27 @@ import asyncio
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from loopwright.core.policy.budget import over_budget
-from loopwright.core.rows.model import Attempt, Loop, Plan, Review, Run, Usage
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Review, Run, Usage
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import FenceLost, Refused
 from loopwright.core.values.permissions import Access, access_of, is_kept, mode_in_words
 from loopwright.core.values.states import AttemptState, LoopState, RunState
 from loopwright.engine.attempt.agent_brief import Facts, brief, gather
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money import accounts, quotas, spending
-from loopwright.engine.money.quota_watch import QuotaWatch
+from loopwright.engine.money.quotas import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people.served_projects import serves
-from loopwright.engine.processes.agent_settings import refuse_foreign
-from loopwright.engine.processes.disk_watch import RoomWatch
+from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.process_environment import attempt_values
 from loopwright.engine.processes.redaction import concealed, concealing, without_secrets
 from loopwright.engine.processes.runs import Ended, Progress, agent_spec, drive_agent
 from loopwright.engine.processes.sandboxing import Walls, contain_agent, sandbox_of, shared_by
 from loopwright.engine.rows import pauses
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import AgentRequest, Invocation, RunSpec, Sandbox, Spent, Tx
@@ -267,3 +266,36 @@ def _spent(runs: Sequence[Run]) -> Spent:
         cost_micros=sum(one.cost_micros or 0 for one in runs),
         usage=Usage(**{name: sum(getattr(usage, name) or 0 for usage in known) for name in names}),
     )
+
+
+# An agent that reads its settings from the repository is not started with any that another agent wrote there.
+
+
+async def refuse_foreign(
+    world: World, project: Project, plan: Plan, workspace: Path, agent: str, places: Sequence[str]
+) -> None:
+    """Raise when settings in the workspace are neither those of the plan's base nor of the user's own checkout."""
+    names = [str(above / place) + "/" * place.endswith("/") for place in places for above in _above(project)]
+    repository = world.repository(project)
+    own = world.settings_in(Path(project.path), names)
+    foreign = [
+        path
+        for path, text in world.settings_in(workspace, names).items()
+        if text is None or text not in (own.get(path), await repository.file_at(plan.base_sha, path))
+    ]
+    if foreign:
+        listed = ", ".join(sorted(foreign)[:5]) + (" and more" if len(foreign) > 5 else "")
+        # The whole text: it becomes the reason of the failed task, where hints are not kept apart.
+        raise Refused(
+            f"{agent} would take settings from {listed}, which changed since the plan began: an agent may have written "
+            "them. "
+            "Look at them and begin a plan from a commit that has them, let another agent do this task, or set "
+            f"agents.{agent}.trust_workspace = true",
+            code="agent_settings_changed",
+        )
+
+
+def _above(project: Project) -> list[PurePosixPath]:
+    """Return the folders in which such settings are looked for: where the agent is started, and all above it."""
+    start = PurePosixPath(project.subfolder)
+    return [start, *start.parents] if project.subfolder else [start]

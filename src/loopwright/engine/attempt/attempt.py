@@ -12,6 +12,7 @@ from loopwright.core.gates.gates import setup_command
 from loopwright.core.policy.decide import turn_of
 from loopwright.core.policy.retry import Failed, backoff
 from loopwright.core.rows.model import Attempt, Leg, Loop, Plan, Project, Role, Run, Task
+from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import (
     BranchRewritten,
     CannotRun,
@@ -29,7 +30,6 @@ from loopwright.core.values.errors import (
     disk_is_full,
 )
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.home_views import HomeView
 from loopwright.core.values.states import ENDED_RUN, LIVE_ATTEMPT, AttemptState, LoopState, RunState
 from loopwright.engine.attempt import qa, rounds
 from loopwright.engine.attempt.after_run import EndedRun, fail, settle_run
@@ -38,9 +38,7 @@ from loopwright.engine.attempt.agent_runs import PAUSED, ReviewerUnavailable, la
 from loopwright.engine.attempt.checkout_watch import look_again, watch
 from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.land import check_and_land
-from loopwright.engine.attempt.landing import Landing
-from loopwright.engine.attempt.landing_line import LandingLines
-from loopwright.engine.attempt.leg_rows import Rows
+from loopwright.engine.attempt.landing_line import Landing, LandingLines
 from loopwright.engine.attempt.reviewing import give_up
 from loopwright.engine.attempt.workspace_setup import set_up
 from loopwright.engine.gates.gate_runs import break_off, end_all
@@ -49,10 +47,10 @@ from loopwright.engine.memory.slots import AgentSlots, Slot
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people import discoveries
 from loopwright.engine.people.served_projects import may_move
-from loopwright.engine.processes.disk_admission import until_room
+from loopwright.engine.processes.disk import until_room
 from loopwright.engine.processes.process_environment import files_to_copy, free_port_base
 from loopwright.engine.processes.sandboxing import with_denial
-from loopwright.engine.rows.legs import DRIVEN
+from loopwright.engine.rows.legs import DRIVEN, Rows
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, change_attempt, move_loop, need, next_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Tx

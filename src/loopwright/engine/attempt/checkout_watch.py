@@ -16,15 +16,14 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.receipts.receipt_checkout import WHOSE
-from loopwright.core.rows.events import happened
+from loopwright.core.rows.events import RecordedEvent, happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Run
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import BranchRewritten, GitFailed, RepositoryGone
-from loopwright.core.values.event_values import RecordedEvent
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.branch.branch import hold, look, take_back
-from loopwright.engine.rows.blocked_reasons import UNDO
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import MACHINE, need
+from loopwright.engine.rows.plan_states_text import UNDO
 from loopwright.engine.rows.ref_names import taken_ref
 from loopwright.engine.rows.world import World
 from loopwright.ports import FINGERPRINT, Repository, RunSpec, Tripwire, Tx

@@ -44,7 +44,7 @@ from loopwright.engine.rows.queue import new_run
 from loopwright.ports import Candidate, Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.landing import Landing
+    from loopwright.engine.attempt.landing_line import Landing
 
 
 async def settle(

@@ -22,21 +22,19 @@ from loopwright.core.values.findings import Verdict, VerdictStatus, is_sentence
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.attempt import contradictions
 from loopwright.engine.attempt.collisions import told_of_conflict, told_of_red
-from loopwright.engine.attempt.landing import Landing
-from loopwright.engine.attempt.landing_line import LandingLines, Outdated, Place
+from loopwright.engine.attempt.landing_line import Landing, LandingLines, Outdated, Place
 from loopwright.engine.attempt.red_proof import NOT_RUN, with_red_proof
 from loopwright.engine.attempt.rejected_work import as_rejected, rejected
 from loopwright.engine.attempt.reviewing import author_of, covered, lands_capped
 from loopwright.engine.attempt.rounds import settles
-from loopwright.engine.branch.branch import tip_of
-from loopwright.engine.branch.landed_commits import reverts
+from loopwright.engine.branch.branch import reverts, tip_of
 from loopwright.engine.branch.receipt import landing_trailer
 from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.intake.doc_sync import left_behind
 from loopwright.engine.integrity.gate_scripts import inside, judges_of
-from loopwright.engine.integrity.links import leading_out
 from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
+from loopwright.engine.integrity.suspicion import leading_out
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.moves import complete_task, fail_attempt, move_attempt, need
 from loopwright.engine.rows.ref_names import commit_subject, taken_ref, trailers

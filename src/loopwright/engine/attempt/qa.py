@@ -34,7 +34,7 @@ from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.attempt.land import cannot_tell, gated, reject
-from loopwright.engine.attempt.landing import Landing
+from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.branch.changed_gate_files import steered
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.interrupts import Interrupted

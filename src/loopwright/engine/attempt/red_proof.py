@@ -17,7 +17,6 @@ from loopwright.core.gates.missing_tests import (
     unloaded_skips,
 )
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.red_first import (
     NOTHING_SHOWS,
@@ -30,16 +29,16 @@ from loopwright.core.policy.red_first import (
 )
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import Denied, TookTooMuch
-from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus, Witnessed
 from loopwright.engine.gates.baselines import baseline_in
 from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.known_verdicts import found_without_work
+from loopwright.engine.gates.reuse import found_without_work
 from loopwright.engine.integrity.gate_scripts import inside
 from loopwright.ports import Candidate, FileChange
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.landing import Landing
+    from loopwright.engine.attempt.landing_line import Landing
 
 _MOST: Final = 200
 _FEW: Final = 20

@@ -31,10 +31,10 @@ from loopwright.core.values.ids import Kind
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, ReviewState, RunState
 from loopwright.engine.attempt.agent_ends import end_run
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import (
     MACHINE,
     cancel_attempt,
@@ -51,7 +51,7 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
 if TYPE_CHECKING:
-    from loopwright.engine.attempt.landing import Landing
+    from loopwright.engine.attempt.landing_line import Landing
 
 log = logging.getLogger(__name__)
 

@@ -10,10 +10,10 @@ from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
 from loopwright.core.values.errors import BadPlan, CommitGone
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.states import TaskState
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.branch.branch import tip_of
 from loopwright.engine.intake.source_checks import followed, tell_kept
 from loopwright.engine.rows.added_tasks import add_task
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, move_task, need
 from loopwright.engine.rows.world import World
 from loopwright.engine.views.round_views import left

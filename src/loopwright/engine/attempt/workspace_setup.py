@@ -13,12 +13,12 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.gates.gate_runs import denial_in, exit_facts, gate_request
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import install_dependencies
-from loopwright.engine.processes.disk_watch import RoomWatch
+from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.runs import drive_command
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_run, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Tx

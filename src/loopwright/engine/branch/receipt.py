@@ -8,6 +8,7 @@ from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED, checkout
 from loopwright.core.receipts.receipt_landings import landing_hash
 from loopwright.core.receipts.receipt_overrides import OVERRIDES, overrides
 from loopwright.core.receipts.receipts import GitFacts, build_receipt, landing_part
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     AUTHORS,
     Attempt,
@@ -20,9 +21,8 @@ from loopwright.core.rows.model import (
     VerdictRecord,
 )
 from loopwright.core.values.errors import GitFailed, NotFound, UserError
-from loopwright.core.values.event_values import RecordedEvent
-from loopwright.engine.branch.foreign_files import gate_files_in
-from loopwright.engine.branch.landed_commits import OwnCommits, foreign, own_commits
+from loopwright.engine.branch.branch import OwnCommits, foreign, own_commits
+from loopwright.engine.branch.changed_gate_files import gate_files_in
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Step, Tx

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import setup_command, with_setup
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import baseline, failed_unseen, files_named, is_compared, stand_in
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import TookTooMuch
-from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import Baseline, CommandResult, Verdict, VerdictStatus, Witnessed
 from loopwright.engine.rows.world import World
 from loopwright.ports import Repository
 

@@ -14,9 +14,8 @@ from loopwright.core.gates.dependencies import READY
 from loopwright.core.gates.flakes import FOLDERS
 from loopwright.core.gates.gates import setup_command, with_setup
 from loopwright.core.gates.held_out import veiled
-from loopwright.core.gates.killed_commands import Killed, killed_in, not_judged, red
 from loopwright.core.gates.missing_tests import with_new_skips
-from loopwright.core.gates.verdicts import gate_key, is_bad
+from loopwright.core.gates.verdicts import Killed, gate_key, is_bad, killed_in, not_judged, red
 from loopwright.core.gates.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.core.policy.retry import backoff
 from loopwright.core.rows.events import happened
@@ -30,12 +29,11 @@ from loopwright.core.values.states import RunState
 from loopwright.engine.gates.baselines import baseline_of, had_tests
 from loopwright.engine.gates.gate_trees import held_to_tree
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.known_verdicts import COMPLETE, green_here, spoken
 from loopwright.engine.gates.reruns import Ran, settle
-from loopwright.engine.gates.reuse import reused
+from loopwright.engine.gates.reuse import COMPLETE, green_here, reused, spoken
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import lay_dependencies
-from loopwright.engine.processes.disk_watch import RoomWatch
+from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.held_files import lay
 from loopwright.engine.processes.process_environment import attempt_values, files_to_copy
 from loopwright.engine.processes.runs import Ended, drive_command

@@ -3,11 +3,10 @@
 from typing import TYPE_CHECKING
 
 from loopwright.core.gates.gates import setup_command
-from loopwright.core.gates.tree_changes import held_to_files
-from loopwright.core.gates.witnessed import Baseline
+from loopwright.core.gates.witnesses import held_to_files
 from loopwright.core.integrity.gate_files import kind_of
 from loopwright.core.rows.model import Role
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Baseline, Verdict
 from loopwright.engine.integrity.gate_scripts import Judges, gate_rules, inside
 from loopwright.ports import Candidate, Entry, FileChange, Repository
 

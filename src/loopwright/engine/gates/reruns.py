@@ -5,9 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
 from loopwright.core.gates.flakes import ALONE, WHOLE, Suspect, excused, failed_again, red_alone, suspects
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import held_against
-from loopwright.core.values.findings import Rerun, Verdict, VerdictStatus
+from loopwright.core.values.findings import Baseline, Rerun, Verdict, VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Exit
 

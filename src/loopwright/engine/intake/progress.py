@@ -33,7 +33,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.intake.doc_sync import sync_progress
 from loopwright.engine.people.discoveries import ORIGIN
-from loopwright.engine.rows.blocked_reasons import portable, source_reason
+from loopwright.engine.rows.plan_states_text import portable, source_reason
 from loopwright.engine.rows.ref_names import commit_subject
 from loopwright.ports import (
     Discovered,

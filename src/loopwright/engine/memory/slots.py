@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopwright.core.rows.model import Leg, Turn
-from loopwright.engine.memory.cancelling import call_off
+from loopwright.engine.memory.interrupts import call_off
 
 
 @dataclass(slots=True, eq=False)

@@ -1,15 +1,20 @@
 """Letting go of what an ended plan has in the user's repository: only what a person asked for, and on the record."""
 
+import asyncio
+import logging
 from collections.abc import Collection, Sequence
+from typing import Any, Final
 
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Attempt, Loop, Plan, Task
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Run, Task
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.states import PlanState
+from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, PlanState
 from loopwright.engine.rows.finishes import is_open
+from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.projects import Checkouts, recent_plans
+from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 
 _MANY = 1000
@@ -73,3 +78,69 @@ def record_cleaned(
             commits=named,
         )
     )
+
+
+# Lets go of what agents said in plans that are long over, the oldest first, where recordings take too much room.
+
+log = logging.getLogger(__name__)
+
+_PACE_S: Final = 3600.0
+"""How often it is measured: counting the files of a large home takes a while."""
+_NAMED: Final = 500
+
+
+class Retention:
+    """Looks from time to time whether the recordings of a home take more room than they may."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._due = 0.0
+
+    async def look(self) -> None:
+        """Remove recordings until the rest fits; what is not over for good, and what gates printed, stays."""
+        room, clock = self._world.room, self._world.clock
+        if room.keep_recordings is None or clock.monotonic() < self._due:
+            return
+        self._due = clock.monotonic() + _PACE_S
+        over = (
+            await asyncio.to_thread(room.disk.taken, self._world.paths.root / "runs") - room.keep_recordings
+        )
+        if over > 0:
+            await self._make_room(over)
+
+    async def _make_room(self, over: int) -> None:
+        world = self._world
+        chosen: list[Run] = []
+        found = 0
+        for run in await world.store.read(self._over_for_good):
+            if found >= over:
+                break
+            size = await asyncio.to_thread(world.room.disk.recorded, world.paths.run(run.id))
+            found += size
+            if size:
+                chosen.append(run)
+        if not chosen:
+            return
+
+        # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+        since = await world.store.transact(
+            "recordings.removed", lambda tx: record_removed(tx, [run.id for run in chosen], found, MACHINE)
+        )
+        for run in chosen:
+            await asyncio.to_thread(world.room.disk.forget, world.paths.run(run.id), since)
+        log.info("recordings removed", extra={"count": len(chosen), "bytes": found})
+
+    def _over_for_good(self, tx: Tx) -> list[Run]:
+        """Return the agents' runs on this machine whose plans nobody can go on with, the oldest first."""
+        plans = [one.id for one in tx.find(Plan, status=ENDED_PLAN) if not why_not(tx, one)]
+        if not plans:
+            return []
+        mine: dict[str, Any] = {"host_id": self._world.me.host_id, "role": AGENT_ROLES, "state": ENDED_RUN}
+        return tx.find(Run, plan_id=plans, order_by=("ended_at",), **mine)
+
+
+def record_removed(tx: Tx, runs: Sequence[str], size: int, actor: str) -> str:
+    """Write down whose recordings go, and return the day since which they are gone."""
+    about: dict[str, Any] = {"runs": list(runs[:_NAMED]), "count": len(runs), "bytes": size}
+    tx.append(happened("recordings_removed", actor, **about))
+    return tx.now().date().isoformat()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import caps_reached, escalations
+from loopwright.core.policy import budget, escalations
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.rounds import tries
 from loopwright.core.replies.discoveries import Discovery
@@ -37,7 +37,8 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.money import quotas, spending
-from loopwright.engine.people import discoveries, handover, qa_decisions
+from loopwright.engine.people import discoveries, handover
+from loopwright.engine.people import handover as qa_decisions
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.moves import (
     begin_verify,
@@ -486,7 +487,7 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         return questions.answer(tx, ids, command)
     if escalations.is_given_up(question.kind, question.key):
         return _decided(tx, ids, command, question)
-    if question.kind != caps_reached.ASKED:
+    if question.kind != budget.ASKED:
         told = questions.answer(tx, ids, command)
         loop = need(tx.get(Loop, question.loop_id), "the loop")
         plan = need(tx.get(Plan, question.plan_id), "the plan")

@@ -2,8 +2,9 @@
 
 from typing import Any, Final
 
+from loopwright.core.replies.qa import ORIGIN, TYPE
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Run, Task
+from loopwright.core.rows.model import Attempt, Command, Loop, Outcome, Plan, Run, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
@@ -15,8 +16,15 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.people import qa_decisions
-from loopwright.engine.rows.moves import begin_anew, cancel_attempt, move_attempt, move_run, move_task, need
+from loopwright.engine.rows.moves import (
+    begin_anew,
+    cancel_attempt,
+    complete_task,
+    move_attempt,
+    move_run,
+    move_task,
+    need,
+)
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
@@ -179,8 +187,8 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
-    if task is not None and qa_decisions.is_undecided(task):
-        return qa_decisions.passed_by(tx, plan, task, command.actor)
+    if task is not None and is_undecided(task):
+        return passed_by(tx, plan, task, command.actor)
     if task is not None and task.status is not TaskState.COMPLETE:
         raise Refused(f"{task.key} has not landed: there is nothing to look at yet", code="task_not_landed")
     done: dict[str, Any] = {"plan_id": plan.id, "status": TaskState.COMPLETE}
@@ -194,3 +202,46 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
             happened("results_reviewed", command.actor, plan=plan, task=task, keys=keys, note=", ".join(keys))
         )
     return f"reviewed: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}" if keys else "reviewed already"
+
+
+# What a person decides about a look at the whole: that it is passed, or that a fix is not wanted.
+
+
+def declined(tx: Tx, fix: Task) -> None:
+    """Let a look go on without a fix that a person does not want."""
+    if fix.origin != ORIGIN:
+        return
+    for one in fix.dependents:
+        look = need(tx.get(Task, one), "the look")
+        needs = tuple(each for each in look.depends_on if each != fix.id)
+        tx.update(Task, look.id, depends_on=needs, unmet=max(0, look.unmet - 1))
+    tx.update(Task, fix.id, dependents=())
+
+
+def is_undecided(task: Task) -> bool:
+    """Say whether a task is a look at the whole that a person may pass."""
+    return task.type == TYPE and task.status is not TaskState.COMPLETE
+
+
+def passed_by(tx: Tx, plan: Plan, task: Task, actor: str) -> str:
+    """Take a person's word that the whole is as it should be: nothing was checked, and that is what is recorded."""
+    if plan.status is not PlanState.RUNNING or task.status not in (TaskState.QUEUED, TaskState.ERROR):
+        raise Refused(
+            f"{task.key} is {task.status.value} in a plan that is {plan_word(tx, plan)}",
+            code="task_not_in_qa",
+            hint="a look that waits, or that was given up, can be passed by you",
+        )
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is not None and attempt.state in LIVE_ATTEMPT:
+        if attempt.state is not AttemptState.QUEUED:
+            raise Refused(
+                f"{task.key} is still being ended", code="attempt_ending", hint="try again in a moment"
+            )
+        cancel_attempt(tx, attempt, fence=None, actor=actor)
+    reopen_plan(tx, plan.id, actor)
+    reason = f"passed by {actor}: nothing was checked"
+    complete_task(tx, task, outcome=Outcome.UNVERIFIED, landed_sha=None, actor=actor, reason=reason)
+    done = tx.update(Task, task.id, reviewed_by=actor)
+    told: dict[str, Any] = {"keys": [task.key], "note": f"{task.key}: the whole was passed"}
+    tx.append(happened("results_reviewed", actor, plan=plan, task=done, **told))
+    return f"{task.key} is passed by your word: nothing was checked"

@@ -26,7 +26,7 @@ from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, QuestionState
-from loopwright.engine.branch.foreign_files import changes_by
+from loopwright.engine.branch.changed_gate_files import changes_by
 from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.integrity.gate_scripts import judges_of

@@ -30,9 +30,8 @@ from loopwright.core.values.errors import (
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.states import RunState, TaskState
 from loopwright.engine.attempt.landing_line import LandingLines
-from loopwright.engine.branch.branch import tip_of
+from loopwright.engine.branch.branch import own_commits, tip_of
 from loopwright.engine.branch.changed_gate_files import steered
-from loopwright.engine.branch.landed_commits import own_commits
 from loopwright.engine.gates.gate_runs import judge
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.people import commands

@@ -11,6 +11,7 @@ from loopwright.core.receipts.receipt_script import check_script
 from loopwright.core.receipts.receipts import render
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.documents import document
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     RESTORED,
     Attempt,
@@ -29,7 +30,6 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, RunState
 from loopwright.engine.branch.receipt import plan_receipt
 from loopwright.engine.rows.world import World

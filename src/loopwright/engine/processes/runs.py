@@ -9,14 +9,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
-from loopwright.core.policy.caps_reached import Over
+from loopwright.core.policy.budget import Over
 from loopwright.core.replies.discoveries import Noticed
+from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import CannotRun
 from loopwright.core.values.failures import RULES, Failure
-from loopwright.core.values.home_views import HomeView
 from loopwright.core.values.policy import Limits
-from loopwright.engine.memory.cancelling import call_off
-from loopwright.engine.money.quota_watch import QuotaWatch
+from loopwright.engine.memory.interrupts import call_off
+from loopwright.engine.money.quotas import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.ports import (
     Agent,

@@ -9,8 +9,8 @@ from loopwright.core.policy.complexity import complexity_of
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import PlanState, TaskState
-from loopwright.engine.rows.blocked_reasons import held_because
 from loopwright.engine.rows.moves import move_task, need
+from loopwright.engine.rows.plan_states_text import held_because
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.ports import Ids, Mark, PlannedTask, Tx
 

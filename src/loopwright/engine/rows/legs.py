@@ -3,9 +3,10 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import TypeVarTuple
 
-from loopwright.core.rows.model import Leg
+from loopwright.core.rows.model import Attempt, Leg, Loop, Plan, Project, Task
 from loopwright.core.values.errors import FenceLost, StaleVersion
 from loopwright.core.values.states import AttemptState
 from loopwright.engine.memory.interrupts import Interrupts
@@ -14,15 +15,15 @@ from loopwright.ports import Tx
 
 log = logging.getLogger(__name__)
 
-Rows = TypeVarTuple("Rows")
+Loaded = TypeVarTuple("Loaded")
 
 
 async def carry_on(
     world: World,
     leg: Leg,
     interrupts: Interrupts,
-    load: Callable[[Tx], tuple[*Rows] | None],
-    work: Callable[[*Rows, asyncio.Event], Awaitable[None]],
+    load: Callable[[Tx], tuple[*Loaded] | None],
+    work: Callable[[*Loaded, asyncio.Event], Awaitable[None]],
 ) -> None:
     """Do a leg's work with the rows that it is about, unless they are somebody else's meanwhile."""
     interrupt = interrupts.event(leg.subject)
@@ -40,3 +41,17 @@ DRIVEN = frozenset(
     {AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING}
 )
 """States in which a leg carries an attempt on."""
+
+
+# The rows that a leg of an attempt works on.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rows:
+    """The rows that a leg works on, as last read."""
+
+    project: Project
+    loop: Loop
+    plan: Plan
+    task: Task
+    attempt: Attempt

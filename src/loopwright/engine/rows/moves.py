@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from loopwright.core.gates.contradictions import KIND as CONTRADICTION
-from loopwright.core.policy import caps_reached, fallback, rounds
+from loopwright.core.policy import budget, fallback, rounds
 from loopwright.core.policy.budget import spent_today
+from loopwright.core.policy.graph import kept
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
-from loopwright.core.policy.scopes import kept
 from loopwright.core.replies.reviews import blocking, said_hash
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import (
@@ -94,7 +94,7 @@ def move_loop(
     told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
     tx.append(happened(event, actor, loop=moved, reason=reason, **told))
     if loop.state is LoopState.PAUSED:
-        for question in tx.find(Question, loop_id=loop.id, kind=caps_reached.ASKED, state=QuestionState.OPEN):
+        for question in tx.find(Question, loop_id=loop.id, kind=budget.ASKED, state=QuestionState.OPEN):
             move_question(tx, question, QuestionState.WITHDRAWN, actor)
     return moved
 

@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from loopwright.core.policy import caps_reached
-from loopwright.core.policy.budget import CAPS
-from loopwright.core.policy.caps_reached import Over
+from loopwright.core.policy import budget
+from loopwright.core.policy.budget import CAPS, Over
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
+from loopwright.core.values.policy import too_long
 from loopwright.core.values.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -19,7 +19,6 @@ from loopwright.core.values.states import (
     LoopState,
     QuestionState,
 )
-from loopwright.core.values.wait_limits import too_long
 from loopwright.engine.rows import questions
 from loopwright.engine.rows.moves import MACHINE, move_loop, move_question, need
 from loopwright.engine.rows.reservations import freed
@@ -54,7 +53,7 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
         plan_id=plan.id,
         task_id=(run.task_id or "") if run else "",
         run_id=run.id if run else "",
-        kind=caps_reached.ASKED,
+        kind=budget.ASKED,
         key=over.setting,
         text=over.why,
         options=over.options,
@@ -70,7 +69,7 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
 def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
     """Take a person's answer about a budget; return the command that it stands for, with its arguments."""
     plan = need(tx.get(Plan, question.plan_id), "the plan")
-    found = caps_reached.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
+    found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
     if found is None:
         hint = f"one of {', '.join(question.options)}; the amount may be another"
         raise Refused(f"{answer!r} is no answer to this question", code="answer_not_offered", hint=hint)
@@ -97,13 +96,13 @@ def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> Non
 
 
 def _amount(limit: int | None) -> str:
-    return "none" if limit is None else caps_reached.dollars(limit)
+    return "none" if limit is None else budget.dollars(limit)
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:
     """End a pause whose time is over."""
     plan = need(tx.get(Plan, loop.plan_id or ""), "the plan")
-    for question in tx.find(Question, loop_id=loop.id, kind=caps_reached.ASKED, state=QuestionState.OPEN):
+    for question in tx.find(Question, loop_id=loop.id, kind=budget.ASKED, state=QuestionState.OPEN):
         move_question(tx, question, QuestionState.EXPIRED, MACHINE)
     if plan.status in ENDED_PLAN:
         tx.update(Loop, loop.id, resume_at=None)

@@ -9,8 +9,8 @@ from loopwright.core.replies.discoveries import Noticed
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.accounts import Accounts
+from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import Refused
-from loopwright.core.values.home_views import HomeView
 from loopwright.engine.memory.checkout_writes import OwnWrites
 from loopwright.engine.memory.disk_limits import Room
 from loopwright.engine.memory.running_costs import Ledger
@@ -37,8 +37,7 @@ from loopwright.ports import (
 )
 
 if TYPE_CHECKING:
-    from loopwright.engine.memory.gate_turns import GateTurns
-    from loopwright.engine.memory.judging_now import Underway
+    from loopwright.engine.memory.gate_turns import GateTurns, Underway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +118,7 @@ def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
 
 def _nothing_underway() -> "Underway":
     # Not at the top: commands that only look at a home are quick because they do without asyncio.
-    from loopwright.engine.memory.judging_now import Underway
+    from loopwright.engine.memory.gate_turns import Underway
 
     return Underway()
 

@@ -25,8 +25,8 @@ from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.added_tasks import FIRST, add_task
-from loopwright.engine.rows.blocked_reasons import held_because
 from loopwright.engine.rows.moves import cancel_attempt, complete_task, move_plan, move_task, need
+from loopwright.engine.rows.plan_states_text import held_because
 from loopwright.engine.rows.source_marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.rows.world import World, no_source
 from loopwright.engine.sources.status_writeback import writes

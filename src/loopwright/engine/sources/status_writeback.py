@@ -27,21 +27,20 @@ from loopwright.core.values.errors import (
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, LIVE_ATTEMPT, AttemptState, LoopState, PlanState
-from loopwright.engine.branch.branch import tip_of
-from loopwright.engine.branch.landed_commits import foreign, landed_commits, own_commits
+from loopwright.engine.branch.branch import foreign, landed_commits, own_commits, tip_of
 from loopwright.engine.intake.progress import progress_of, progress_with
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.source_marks import edited, keep_marks, marks_of
 from loopwright.engine.rows.world import World, no_source
 from loopwright.engine.rows.writeback_debts import Untold, is_settled, note_outcome, still_owed
 from loopwright.engine.sources.source_heartbeats import show_sign
-from loopwright.engine.sources.writeback_after_end import left_at_end
 from loopwright.engine.sources.writeback_files import (
     Tracked,
     files_on,
     folder_of,
     in_checkout,
     is_readable,
+    left_at_end,
     path_of,
     settled,
     untracked,

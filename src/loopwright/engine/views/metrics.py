@@ -1,13 +1,24 @@
 """How well a project's plans went: tries, time, cost, and which tasks needed more than their share. From rows alone."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Literal
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Outcome, Plan, Run, Task
+from loopwright.core.rows.model import (
+    AGENT_ROLES,
+    Attempt,
+    Loop,
+    Outcome,
+    Plan,
+    Role,
+    Run,
+    Task,
+    Usage,
+    VerdictRecord,
+)
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine.rows.plan_states_text import driven_by, word_of
 from loopwright.ports import Tx
 
@@ -186,3 +197,152 @@ def _seconds(runs: Iterable[Run]) -> float:
     return sum(
         (run.ended_at - run.started_at).total_seconds() for run in runs if run.started_at and run.ended_at
     )
+
+
+# Which checks of a project are flaky, from the verdicts that found them so.
+
+_AT_ONCE = 100
+"""Databases take only so many values in one question."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FlakyView:
+    """One check that failed and passed on the same tree."""
+
+    name: str
+    command: str
+    """The gate's command that has it."""
+    times: int
+    """How often it was seen to be."""
+    last_at: datetime
+    plan_id: str
+    """Where it was seen last."""
+    task: str | None
+    """The key of the task whose candidate was judged then; None when it was the result of the plan."""
+    run_id: str
+
+
+def flaky_checks(tx: Tx, plans: Sequence[Plan]) -> list[FlakyView]:
+    """Return the flaky checks that the gates of these plans came upon, the most frequent first."""
+    found: dict[tuple[str, str], FlakyView] = {}
+    ids = [plan.id for plan in plans]
+    for start in range(0, len(ids), _AT_ONCE):
+        some = ids[start : start + _AT_ONCE]
+        for record in tx.find(VerdictRecord, plan_id=some, order_by=("created_at",)):
+            for command in record.verdict.commands:
+                for name in command.flaky:
+                    key = name, command.command
+                    times = found[key].times if key in found else 0
+                    found[key] = FlakyView(
+                        name=name,
+                        command=command.command,
+                        times=times + 1,
+                        last_at=record.created_at,
+                        plan_id=record.plan_id,
+                        task=None,
+                        run_id=record.run_id,
+                    )
+    listed = [replace(one, task=_task(tx, one.run_id)) for one in found.values()]
+    return sorted(listed, key=lambda one: (-one.times, one.name, one.command))
+
+
+def _task(tx: Tx, run_id: str) -> str | None:
+    run = tx.get(Run, run_id)
+    task = tx.get(Task, run.task_id) if run is not None and run.task_id is not None else None
+    return task.key if task is not None else None
+
+
+# What each run took, and what a loop's plans took together: the same rows as in `metrics`, cut in other ways.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopFigures:
+    """What all plans of a loop took that were looked at."""
+
+    loop_id: str
+    loop: str
+    plans: int
+    verified: int
+    started_at: datetime | None
+    ended_at: datetime | None
+    """Of the newest plan; None while it goes on."""
+    wall_seconds: float
+    """Of those plans that have ended, waits included; not what lies between them."""
+    figures: Figures
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunFigures:
+    """What one process took: an agent's, or a gate's."""
+
+    run_id: str
+    plan_id: str
+    loop_id: str
+    task: str
+    """Its key; empty for what concerns the whole plan."""
+    attempt: int | None
+    role: Role
+    agent: str | None
+    model: str | None
+    state: RunState
+    failure: Failure | None
+    started_at: datetime
+    ended_at: datetime | None
+    wall_seconds: float | None
+    """None while it goes on."""
+    cost_micros: int | None
+    """None is unknown, or a gate, which costs nothing."""
+    cost_estimated: bool
+    usage: Usage | None
+
+
+def loop_figures(plans: Sequence[PlanFigures]) -> list[LoopFigures]:
+    """Return what each loop took, given its plans from the newest on."""
+    mine: dict[str, list[PlanFigures]] = {}
+    for plan in plans:
+        mine.setdefault(plan.loop_id, []).append(plan)
+    return [
+        LoopFigures(
+            loop_id=loop_id,
+            loop=found[0].loop,
+            plans=len(found),
+            verified=sum(one.status is PlanState.VERIFIED for one in found),
+            started_at=min((one.started_at for one in found if one.started_at), default=None),
+            ended_at=found[0].ended_at,
+            wall_seconds=sum(one.wall_seconds or 0.0 for one in found),
+            figures=together(found),
+        )
+        for loop_id, found in mine.items()
+    ]
+
+
+def run_figures(tx: Tx, plan: Plan) -> list[RunFigures]:
+    """Return what each run of a plan took that has begun, in the order in which they began."""
+    keys = {one.id: one.key for one in tx.find(Task, plan_id=plan.id)}
+    numbers = {one.id: one.n for one in tx.find(Attempt, plan_id=plan.id)}
+    begun = [
+        (one.started_at, one)
+        for one in tx.find(Run, plan_id=plan.id, order_by=("created_at",))
+        if one.started_at is not None
+    ]
+    return [
+        RunFigures(
+            run_id=run.id,
+            plan_id=plan.id,
+            loop_id=plan.loop_id,
+            task=keys.get(run.task_id or "", ""),
+            attempt=numbers.get(run.attempt_id or ""),
+            role=run.role,
+            agent=run.agent,
+            model=run.model,
+            state=run.state,
+            failure=run.failure,
+            started_at=started,
+            ended_at=run.ended_at,
+            wall_seconds=(run.ended_at - started).total_seconds() if run.ended_at else None,
+            cost_micros=run.cost_micros if run.role in AGENT_ROLES else None,
+            cost_estimated=run.cost_estimated,
+            usage=run.usage,
+        )
+        for started, run in sorted(begun, key=lambda pair: (pair[0], pair[1].id))
+    ]

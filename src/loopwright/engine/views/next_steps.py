@@ -5,7 +5,7 @@ from typing import Final
 
 from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
-from loopwright.core.policy import caps_reached
+from loopwright.core.policy import budget as budgets
 from loopwright.core.rows.model import Role
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import short_id
@@ -162,7 +162,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
         steps.insert(0, Step(command=command("resume", plan), why="continue after your answer"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
         return steps
-    budget = next((one for one in view.questions if one.kind == caps_reached.ASKED), None)
+    budget = next((one for one in view.questions if one.kind == budgets.ASKED), None)
     if budget is not None and view.loop_state == "PAUSED":
         raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
         said = command("answer", short_id(budget.id), raised)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from loopwright.core.policy import caps_reached
+from loopwright.core.policy import budget as budgets
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
@@ -69,7 +69,7 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     order = ("created_at",)
     found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=order) if ids else []
     budget = tx.find(
-        Question, plan_id=plan.id, kind=caps_reached.ASKED, state=QuestionState.OPEN, order_by=order
+        Question, plan_id=plan.id, kind=budgets.ASKED, state=QuestionState.OPEN, order_by=order
     )
     result = [one for one in of_plan(tx, plan.id) if one.state is QuestionState.OPEN]
     given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []

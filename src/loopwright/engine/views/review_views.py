@@ -1,10 +1,13 @@
 """What people and machines see of reviews."""
 
 from dataclasses import dataclass
+from typing import Any
 
+from loopwright.core.receipts.receipt_overrides import OVERRIDES, in_words, overrides
 from loopwright.core.replies.reviews import Finding, blocking
-from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run
+from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run, Task
 from loopwright.core.values.states import ReviewState
+from loopwright.engine.rows.moves import MACHINE
 from loopwright.ports import Tx
 
 
@@ -79,4 +82,32 @@ def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
         return ""
     return next(
         (one.agent or "" for one in runs if one.id == attempt.run_id and one.role is Role.REVIEWER), ""
+    )
+
+
+# What people decided about a task, for those who look at it.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DecisionView:
+    """One decision of a person."""
+
+    at: str
+    actor: str
+    type: str
+    words: str
+    """What was done and said, on one line."""
+    note: str
+
+
+def decisions_about(tx: Tx, task: Task) -> tuple[DecisionView, ...]:
+    """Return what people decided about a task, the oldest first."""
+    found: list[dict[str, Any]] = overrides(
+        tx.events(plan=task.plan_id, task=task.id, types=tuple(sorted(OVERRIDES))), machine=MACHINE
+    )
+    return tuple(
+        DecisionView(
+            at=one["at"], actor=one["actor"], type=one["type"], words=in_words(one), note=one["note"]
+        )
+        for one in found
     )

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
-from loopwright.core.policy.graph import scopes_overlap
-from loopwright.core.policy.scopes import claims, strayed
+from loopwright.core.policy.graph import claims, scopes_overlap, strayed
+from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.rows.model import (
     AGENT_ROLES,
@@ -37,6 +37,7 @@ from loopwright.core.values.states import (
     OPEN_FINISH,
     PROCESS_OVER,
     AttemptState,
+    DiscoveryState,
     LoopState,
     PlanState,
     ReviewState,
@@ -50,12 +51,17 @@ from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_view
 from loopwright.engine.views.activity import doing, preparing, read_json
-from loopwright.engine.views.cap_views import CapView, cap_views
 from loopwright.engine.views.checkout_changes import StrayView, stray_views
-from loopwright.engine.views.decision_views import DecisionView, decisions_about
-from loopwright.engine.views.discovery_views import count_open
+from loopwright.engine.views.limit_views import CapView, cap_views
 from loopwright.engine.views.question_views import QuestionView, asked_in_plan, question_view
-from loopwright.engine.views.review_views import ReviewView, newest_reviews, reviewer_at_work, reviews_of
+from loopwright.engine.views.review_views import (
+    DecisionView,
+    ReviewView,
+    decisions_about,
+    newest_reviews,
+    reviewer_at_work,
+    reviews_of,
+)
 from loopwright.engine.views.round_views import how_it_stopped, sleeps_until, which_round
 from loopwright.ports import Tx
 
@@ -545,3 +551,12 @@ def live_workers(tx: Tx) -> list[Worker]:
     """Return the workers whose lease is running, by the database's clock."""
     now = tx.now()
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
+
+
+# How much other work a plan's agents came upon: apart from its decisions, since every look at a plan asks it.
+
+
+def count_open(tx: Tx, plan_id: str) -> int:
+    """Return how many pieces of work a plan's agents came upon that nobody has decided about."""
+    rows = tx.find(Discovery, plan_id=plan_id, state=DiscoveryState.OPEN)
+    return len({same_work(one.title) for one in rows})

@@ -7,9 +7,9 @@ from typing import Any, assert_never
 
 from loopwright.core.policy import decide as policy
 from loopwright.core.policy.budget import WAITS
+from loopwright.core.policy.graph import claims
 from loopwright.core.policy.quotas import Choice
 from loopwright.core.policy.retry import Failed
-from loopwright.core.policy.scopes import claims
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import (
     AGENT_ROLES,

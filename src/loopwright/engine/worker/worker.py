@@ -26,7 +26,7 @@ from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.memory.slots import AgentSlots
 from loopwright.engine.people import commands
-from loopwright.engine.people.retention import Retention
+from loopwright.engine.people.clean import Retention
 from loopwright.engine.plans.finish import FinishLeg
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.plans.row_rebuild import is_restored, reconcile_backup

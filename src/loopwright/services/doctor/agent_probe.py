@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment
-from loopwright.adapters.agents.plan_environment import with_file
+from loopwright.adapters.agents.environment import agent_environment, with_file
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from loopwright.adapters.agents.plan_environment import gone
+from loopwright.adapters.agents.environment import gone
 from loopwright.adapters.home.membership import ALL
 from loopwright.adapters.machine.host import host_id, new_id
 from loopwright.app import Home, catch_up_state_files, make_worker, make_world

@@ -12,7 +12,6 @@ from typing import Any, Final
 from loopwright.adapters.git import GitRepository
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands, after_setup, each_once, setup_command, setup_settings
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import files_named
 from loopwright.core.plans.base_checks import (
     CHECK,
@@ -28,6 +27,7 @@ from loopwright.core.plans.base_checks import (
 from loopwright.core.plans.evaluating import Finding, Weight
 from loopwright.core.plans.unloadable import Before
 from loopwright.core.rows.documents import plain
+from loopwright.core.values.findings import Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.evaluation import to_do

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.environment import agent_environment
-from loopwright.adapters.agents.plan_environment import with_file
+from loopwright.adapters.agents.environment import agent_environment, with_file
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.home.own_sources import own_sources
@@ -19,11 +18,10 @@ from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
 from loopwright.app import chosen_sandbox, environments, home_view, secrets_of
 from loopwright.config.resolve import Settings
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import UserError
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.engine.gates.gate_runs import denial_in

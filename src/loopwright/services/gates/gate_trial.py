@@ -6,8 +6,7 @@ from dataclasses import dataclass, field, replace
 from loopwright.adapters.detect import Detected, ProposedGate, Trial
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.verdicts import is_bad, passed, telling_line
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import one_line
 from loopwright.engine.processes.process_environment import below

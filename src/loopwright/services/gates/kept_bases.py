@@ -14,9 +14,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.plan_environment import with_file
+from loopwright.adapters.agents.environment import with_file
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.adapters.gates.conditions import programs_of
+from loopwright.adapters.gates.reuse import programs_of
 from loopwright.adapters.machine.files import delete, write_atomically
 from loopwright.adapters.machine.host import boot_id, host_id, new_id
 from loopwright.adapters.processes.evidence import evidence_hash
@@ -25,12 +25,11 @@ from loopwright.app import chosen_sandbox
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import held_against
 from loopwright.core.plans.base_checks import Condition, OnBase, conditions
 from loopwright.core.rows.documents import plain
 from loopwright.core.values.environments import is_kept
-from loopwright.core.values.findings import Verdict
+from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.ids import Kind
 from loopwright.engine.gates.evaluated_base import KnownBase
 from loopwright.engine.rows.world import HomePaths

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.plan_environment import with_file
+from loopwright.adapters.agents.environment import with_file
 from loopwright.adapters.gates import import_trace
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.own_sources import site_packages

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Protocol, TypeVar
 
 from loopwright.adapters.home.membership import LockedMembership
-from loopwright.adapters.store.glimpse import Glimpse
+from loopwright.adapters.store.sqlite_links import Glimpse
 from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.rows.model import Plan, Run, Task
-from loopwright.core.values.display_text import drawable
 from loopwright.core.values.errors import Ambiguous, NotFound
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import drawable
 from loopwright.engine.rows.plan_states_text import attended
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.world import HomePaths

@@ -5,10 +5,19 @@ from typing import Final
 
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import NotFound, UserError
-from loopwright.engine.gates.flaky import FlakyView, flaky_checks
 from loopwright.engine.rows.projects import recent_plans
-from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures, together
-from loopwright.engine.views.run_metrics import LoopFigures, RunFigures, loop_figures, run_figures
+from loopwright.engine.views.metrics import (
+    Figures,
+    FlakyView,
+    LoopFigures,
+    PlanFigures,
+    RunFigures,
+    flaky_checks,
+    loop_figures,
+    plan_figures,
+    run_figures,
+    together,
+)
 from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import find_target, glancing, project_here
 

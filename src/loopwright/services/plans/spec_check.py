@@ -9,9 +9,8 @@ from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.adapters.sources.text.reading import read
 from loopwright.core.plans.evaluating import cannot_fail
 from loopwright.core.plans.planning import FENCE
-from loopwright.core.values.display_text import drawable
 from loopwright.core.values.errors import BadPlan, Refused
-from loopwright.core.values.wording import listed
+from loopwright.core.values.wording import drawable, listed
 from loopwright.engine.intake.evaluation import evaluate
 from loopwright.ports import PlannedWork
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from loopwright.core.policy.quotas import envelope_id
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.engine.money.quotas import find_named
-from loopwright.engine.views.quota_views import Drawn, drawn_from
+from loopwright.engine.views.limit_views import Drawn, drawn_from
 from loopwright.services.homes.read_only_home import glancing
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from loopwright.adapters.git import GitRepository
 from loopwright.core.receipts.receipt_facts import gate_files_of, read_commands, setup_of
 from loopwright.core.values.errors import LoopwrightError
-from loopwright.engine.branch.foreign_files import changes_by
+from loopwright.engine.branch.changed_gate_files import changes_by
 from loopwright.engine.integrity.gate_scripts import Judges, inside
 from loopwright.engine.integrity.old_checks import with_old_checks
 from loopwright.ports import Candidate, Repository

@@ -16,7 +16,6 @@ from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnessed import Baseline
 from loopwright.core.gates.witnesses import baseline, held_against, is_compared
 from loopwright.core.receipts.receipt_facts import (
     acceptance_of,
@@ -33,7 +32,7 @@ from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.receipts.receipt_verdicts import red_verdict
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import UserError
-from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile
 from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.processes.held_files import lay, missing

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from loopwright.adapters.machine.disk import HomeDisk
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Run
 from loopwright.core.values.states import ENDED_RUN
-from loopwright.engine.people.retention import record_removed
+from loopwright.engine.people.clean import record_removed
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session

@@ -8,11 +8,10 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.rows.model import Finish, Loop, Plan, Task
-from loopwright.core.values.display_text import on_one_line
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN, FinishState, PlanState, TaskState
-from loopwright.core.values.wording import counted, listed
+from loopwright.core.values.wording import counted, listed, on_one_line
 from loopwright.engine.intake.evaluation import to_do
 from loopwright.engine.intake.submit import Submission, last_plan
 from loopwright.engine.plans.state_export import is_exported

@@ -9,8 +9,7 @@ from pathlib import Path
 
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, Behaviour, Expected
 from loopwright.testing.conformance.judging import left_over, problems
-from loopwright.testing.conformance.playing import Played, play
-from loopwright.testing.conformance.subjects import PROGRAM, Subject
+from loopwright.testing.conformance.playing import PROGRAM, Played, Subject, play
 
 __all__ = [
     "BEHAVIOURS",

@@ -10,8 +10,7 @@ from loopwright.keeper import places
 from loopwright.ports import AgentResult
 from loopwright.testing.conformance import laws
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, Behaviour, Expected
-from loopwright.testing.conformance.playing import Played
-from loopwright.testing.conformance.subjects import Subject
+from loopwright.testing.conformance.playing import Played, Subject
 
 
 def problems(subject: Subject, name: str, played: Sequence[Played]) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, Self
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, quote, urlsplit
 
 Answer = tuple[int, Any]
 
@@ -143,3 +143,103 @@ class FakeForge(ABC):
     def has(self, branch: str) -> bool:
         """Say whether it has a branch, as far as it was told."""
         return not self.branches or branch in self.branches
+
+
+# A fake of GitHub's interface for pull requests.
+
+
+class FakeGitHub(FakeForge):
+    """Answers below `/repos/OWNER/NAME/pulls`."""
+
+    def answer(self, asked: Asked) -> Answer:
+        """Do what was asked, as GitHub does."""
+        if asked.headers.get("authorization") != f"Bearer {self.token}":
+            return 401, {"message": "Bad credentials"}
+        if asked.path != f"/repos/{self.repository}/pulls":
+            return 404, {"message": "Not Found"}
+        if asked.method == "GET":
+            return 200, self._listed(asked)
+        branch, base = asked.body["head"], asked.body["base"]
+        if not self.has(base):
+            return _invalid({"resource": "PullRequest", "field": "base", "code": "invalid"})
+        if not self.has(branch):
+            return _invalid({"resource": "PullRequest", "field": "head", "code": "invalid"})
+        if self.same(branch, base):
+            owner = self.repository.partition("/")[0]
+            told = f"A pull request already exists for {owner}:{branch}."
+            return _invalid({"resource": "PullRequest", "code": "custom", "message": told})
+        made = self.open(title=asked.body["title"], body=asked.body["body"], branch=branch, base=base)
+        return 201, self._shown(made)
+
+    def _listed(self, asked: Asked) -> list[Any]:
+        owner = self.repository.partition("/")[0]
+        state, head, base = (asked.query.get(name) for name in ("state", "head", "base"))
+        return [
+            self._shown(one)
+            for one in self.opened
+            if one.is_open == (state != "closed")
+            and head in (None, f"{owner}:{one.branch}")
+            and base in (None, one.base)
+        ]
+
+    def _shown(self, one: Opened) -> dict[str, Any]:
+        return {
+            "number": one.n,
+            "html_url": f"https://github.com/{self.repository}/pull/{one.n}",
+            "state": "open" if one.is_open else "closed",
+            "title": one.title,
+            "body": one.body,
+            "head": {"ref": one.branch},
+            "base": {"ref": one.base},
+        }
+
+
+def _invalid(error: dict[str, str]) -> Answer:
+    return 422, {"message": "Validation Failed", "errors": [error]}
+
+
+# A fake of GitLab's interface for merge requests.
+
+
+class FakeGitLab(FakeForge):
+    """Answers below `/projects/GROUP%2FNAME/merge_requests`."""
+
+    def answer(self, asked: Asked) -> Answer:
+        """Do what was asked, as GitLab does."""
+        if asked.headers.get("private-token") != self.token:
+            return 401, {"message": "401 Unauthorized"}
+        if asked.path != f"/projects/{quote(self.repository, safe='')}/merge_requests":
+            return 404, {"message": "404 Project Not Found"}
+        if asked.method == "GET":
+            return 200, self._listed(asked)
+        branch, base = asked.body["source_branch"], asked.body["target_branch"]
+        if not self.has(base):
+            return 422, {"message": ["Target branch does not exist"]}
+        if not self.has(branch):
+            return 422, {"message": ["Source branch does not exist"]}
+        if same := self.same(branch, base):
+            told = f"Another open merge request already exists for this source branch: !{same.n}"
+            return 409, {"message": [told]}
+        made = self.open(title=asked.body["title"], body=asked.body["description"], branch=branch, base=base)
+        return 201, self._shown(made)
+
+    def _listed(self, asked: Asked) -> list[Any]:
+        query = asked.query
+        return [
+            self._shown(one)
+            for one in self.opened
+            if (one.is_open or query.get("state") != "opened")
+            and query.get("source_branch") in (None, one.branch)
+            and query.get("target_branch") in (None, one.base)
+        ]
+
+    def _shown(self, one: Opened) -> dict[str, Any]:
+        return {
+            "iid": one.n,
+            "web_url": f"https://gitlab.com/{self.repository}/-/merge_requests/{one.n}",
+            "state": "opened" if one.is_open else "closed",
+            "title": one.title,
+            "description": one.body,
+            "source_branch": one.branch,
+            "target_branch": one.base,
+        }

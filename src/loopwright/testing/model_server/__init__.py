@@ -14,8 +14,8 @@ from loopwright.testing.model_server.scenario import (
     ToolCall,
     Trouble,
     Turn,
+    load,
 )
-from loopwright.testing.model_server.scenario_file import load
 from loopwright.testing.model_server.server import Asked, ModelServer
 
 __all__ = [

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from loopwright.core.values.errors import UserError
-from loopwright.testing.model_server.scenario_file import load
+from loopwright.testing.model_server.scenario import load
 from loopwright.testing.model_server.server import Asked, ModelServer
 
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.pin_list import FOLDER, PinList
+from loopwright.adapters.git.plumbing.refs import FOLDER, PinList
 
 ONE, TWO, THREE = (f"{FOLDER}plan_1/task_{n}" for n in (1, 2, 3))
 SHAS = [letter * 40 for letter in "abc"]

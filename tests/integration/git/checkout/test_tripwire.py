@@ -8,7 +8,7 @@ import pytest
 from tests.integration.git.world import BRANCH, PLAN, TASK, World, sh, write
 
 from loopwright.adapters.git import stray
-from loopwright.adapters.git.plumbing.ref_files import RefFiles
+from loopwright.adapters.git.plumbing.refs import RefFiles
 from loopwright.core.values.errors import RepositoryGone
 
 DEEDS = {

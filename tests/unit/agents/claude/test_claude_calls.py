@@ -6,7 +6,7 @@ from typing import Any
 from tests.unit.agents.claude.test_claude_streams import folded
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
-from loopwright.adapters.agents.claude.claude_calls import Calls
+from loopwright.adapters.agents.claude.claude_meters import Calls
 from loopwright.core.rows.model import Usage
 from loopwright.ports import OutputLine, Spent
 

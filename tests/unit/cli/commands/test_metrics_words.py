@@ -11,9 +11,8 @@ from loopwright.cli.screens.plan_table import standing, summary
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.states import PlanState
 from loopwright.core.values.wording import money
-from loopwright.engine.views.metrics import Figures, PlanFigures, plan_figures
+from loopwright.engine.views.metrics import Figures, PlanFigures, RunFigures, loop_figures, plan_figures
 from loopwright.engine.views.overview import plan_summaries
-from loopwright.engine.views.run_metrics import RunFigures, loop_figures
 from loopwright.engine.views.views import plan_view
 
 EPOCH = datetime(2026, 1, 2, tzinfo=UTC)

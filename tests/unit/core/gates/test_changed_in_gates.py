@@ -3,7 +3,7 @@
 from tests.unit.core.gates.test_witnesses import ran
 
 from loopwright.core.gates.flakes import suspects
-from loopwright.core.gates.tree_changes import held_to_files
+from loopwright.core.gates.witnesses import held_to_files
 from loopwright.core.values.findings import VerdictStatus
 
 

@@ -15,9 +15,16 @@ from loopwright.core.gates.flakes import (
     suspects,
 )
 from loopwright.core.gates.verdicts import judge, passed
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING, held_against
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import (
+    Baseline,
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    Witnessed,
+)
 
 A, B, NEW = "tests/test_a.py::test_a", "tests/test_b.py::test_b", "tests/test_new.py::test_new"
 BEFORE = Baseline(seen={"pytest": Witnessed(passed=frozenset({A, B}))})

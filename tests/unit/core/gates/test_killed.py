@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.cases import each_case
 
-from loopwright.core.gates.killed_commands import killed_in, not_judged, red
+from loopwright.core.gates.verdicts import killed_in, not_judged, red
 from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
 
 RESULT = CommandResult(

@@ -12,9 +12,8 @@ from loopwright.core.gates.missing_tests import (
     unloaded_skips,
     with_new_skips,
 )
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import held_against
-from loopwright.core.values.findings import CommandResult
+from loopwright.core.values.findings import Baseline, CommandResult, Witnessed
 
 FILE = "tests/test_a.py"
 A, B = f"{FILE}::test_a", f"{FILE}::test_b"

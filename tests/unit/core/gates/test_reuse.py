@@ -10,8 +10,7 @@ from loopwright.core.gates.verdict_reuse import (
     narrows,
     shows,
 )
-from loopwright.core.gates.witnessed import Witnessed
-from loopwright.core.values.findings import CommandResult, Rerun, Verdict, VerdictStatus
+from loopwright.core.values.findings import CommandResult, Rerun, Verdict, VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 GATE = "python -m pytest -q tests"

@@ -6,7 +6,6 @@ from tests.cases import each_case
 
 from loopwright.core.gates import witnesses
 from loopwright.core.gates.verdicts import evidence, passed
-from loopwright.core.gates.witnessed import Baseline, Witnessed
 from loopwright.core.gates.witnesses import (
     NO_END,
     baseline,
@@ -20,7 +19,15 @@ from loopwright.core.gates.witnesses import (
     with_uncompared,
     without_baseline,
 )
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import (
+    Baseline,
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    Witnessed,
+)
 from loopwright.core.values.policy import GateCommand
 
 PASSED, FAILED = VerdictStatus.PASSED, VerdictStatus.FAILED

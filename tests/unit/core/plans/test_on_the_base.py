@@ -6,7 +6,6 @@ from typing import Any
 from tests.cases import each_case
 
 from loopwright.core.gates.verdicts import command_checks, judge
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.gates.witnesses import NO_END, NOTHING
 from loopwright.core.plans.base_checks import (
     Condition,
@@ -20,7 +19,7 @@ from loopwright.core.plans.base_checks import (
     told_by_gates,
 )
 from loopwright.core.plans.evaluating import Weight
-from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 

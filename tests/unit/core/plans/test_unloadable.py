@@ -3,7 +3,6 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.gates.witnessed import Witnessed
 from loopwright.core.integrity.gate_files import Rules
 from loopwright.core.plans.base_checks import Condition
 from loopwright.core.plans.unloadable import (
@@ -17,7 +16,7 @@ from loopwright.core.plans.unloadable import (
     own_file,
     unloadable,
 )
-from loopwright.core.values.findings import CommandResult
+from loopwright.core.values.findings import CommandResult, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 RAISES = f'__loopwright__ = int("{MARK}")'

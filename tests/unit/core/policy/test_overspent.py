@@ -4,8 +4,7 @@ from datetime import UTC, datetime
 
 from tests.cases import each_case
 
-from loopwright.core.policy.budget import Cap
-from loopwright.core.policy.caps_reached import Over, meaning, nobody_knows
+from loopwright.core.policy.budget import Cap, Over, meaning, nobody_knows
 
 PLAN: Over = Cap(setting="max_cost", limit=1_000_000, spent=1_200_000).over
 RUN: Over = Cap(setting="max_cost_per_run", limit=1_000_000, spent=1_200_000).over

@@ -1,6 +1,6 @@
 """Where tasks write."""
 
-from loopwright.core.policy.scopes import kept, strayed
+from loopwright.core.policy.graph import kept, strayed
 
 
 def test_few_paths_are_kept_by_name_many_by_their_folders_and_very_many_as_everything() -> None:

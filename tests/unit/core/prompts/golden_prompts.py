@@ -9,9 +9,7 @@ from loopwright.core.plans.plan_evaluators import FENCE as EVALUATION
 from loopwright.core.plans.plan_evaluators import FILE as EVALUATION_FILE
 from loopwright.core.plans.plan_evaluators import SCHEMA as EVALUATION_SCHEMA
 from loopwright.core.plans.plan_evaluators import instructions as evaluation
-from loopwright.core.prompts.prompts import answering, implementer
-from loopwright.core.prompts.qa_prompts import look_prompt
-from loopwright.core.prompts.review_prompts import reviewer
+from loopwright.core.prompts.prompts import answering, implementer, look_prompt, reviewer
 from loopwright.core.replies import doc_sync, qa
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.reviews import Finding, Severity

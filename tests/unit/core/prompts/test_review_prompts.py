@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.contracts.store import rows
 
-from loopwright.core.prompts.review_prompts import reviewer
+from loopwright.core.prompts.prompts import reviewer
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.reviews import Answer, Decision, read_answer
 from loopwright.core.rows.model import Review

@@ -10,7 +10,7 @@ from tests.unit.core.receipts.test_receipts import FACTS, RESULT, build, sha, ui
 from loopwright.core.receipts.receipt_checkout import checkout_changes
 from loopwright.core.receipts.receipt_overrides import decided, in_words, overrides
 from loopwright.core.receipts.receipts import shape_problems, verify_receipt
-from loopwright.core.values.event_values import RecordedEvent
+from loopwright.core.rows.events import RecordedEvent
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MACHINE = "loopwright"

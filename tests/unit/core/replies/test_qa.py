@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.prompts.qa_prompts import look_prompt
+from loopwright.core.prompts.prompts import look_prompt
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.qa import (
     AREAS,

@@ -11,8 +11,8 @@ from loopwright.core.replies.questions import (
     asking_leave,
     asking_of,
 )
-from loopwright.core.values.display_text import visible
 from loopwright.core.values.permissions import LONGEST_ASKED, Permissions, Settled, Wish, settle
+from loopwright.core.values.wording import visible
 
 
 def test_a_fenced_block_with_json_is_a_question() -> None:

@@ -8,9 +8,8 @@ from tests.cases import each_case
 from tests.contracts.store import rows
 
 import loopwright
-from loopwright.core.rows.events import CATALOGUE, happened
+from loopwright.core.rows.events import CATALOGUE, Importance, happened
 from loopwright.core.rows.model import Leg, Role, Run
-from loopwright.core.values.event_values import Importance
 from loopwright.core.values.states import AttemptState, QuestionState, RunState
 
 PROJECT = rows.project()

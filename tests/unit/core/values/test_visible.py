@@ -1,6 +1,6 @@
 """Letters that are not seen are replaced, one by one."""
 
-from loopwright.core.values.display_text import drawable
+from loopwright.core.values.wording import drawable
 
 
 def test_a_drawable_text_is_as_long_as_before_and_its_lines_stay_lines() -> None:

@@ -5,8 +5,8 @@ from typing import Any
 from tests.contracts.store import rows as made
 
 from loopwright.core.values.policy import GateCommand, Policy
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.legs import Rows
 from loopwright.ports import AgentResult, Exit
 
 

@@ -7,7 +7,7 @@ from tests.contracts.store.rows import AT
 from tests.unit.engine.attempt.plain_values import ended_with, leg_rows
 
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.policy.caps_reached import Over
+from loopwright.core.policy.budget import Over
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.qa import AREAS, TYPE
 from loopwright.core.replies.questions import Asking
@@ -31,7 +31,7 @@ from loopwright.engine.attempt.after_run import (
     WaitForService,
     after_run,
 )
-from loopwright.engine.attempt.leg_rows import Rows
+from loopwright.engine.rows.legs import Rows
 from loopwright.ports import AgentResult
 
 SAVED = Saved(tip_sha="1" * 40, touched=("a.py",))

@@ -19,10 +19,10 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, RunState
 from loopwright.engine.attempt.agent_brief import Facts
 from loopwright.engine.attempt.agent_runs import PAUSED, Equipped, _TermsChanged, admit
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money import quotas
 from loopwright.engine.processes.sandboxing import Walls
+from loopwright.engine.rows.legs import Rows
 from loopwright.ports import AgentRequest, Invocation, NoSandbox, Reach, RunSpec, Tx
 from loopwright.prompts import packaged
 

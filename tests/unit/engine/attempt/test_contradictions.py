@@ -23,7 +23,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.attempt.contradictions import settle
-from loopwright.engine.attempt.landing import Landing
+from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.people.handover import HUMAN
 from loopwright.ports import Tx
 from loopwright.prompts import packaged

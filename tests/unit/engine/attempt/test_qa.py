@@ -17,7 +17,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.attempt.landing import Landing
+from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.attempt.qa import settle
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.memory.interrupts import Interrupted

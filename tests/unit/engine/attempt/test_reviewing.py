@@ -23,14 +23,14 @@ from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewState, RunState, TaskState
 from loopwright.engine.attempt.agent_brief import mending
 from loopwright.engine.attempt.cleanup import tidy_attempt
-from loopwright.engine.attempt.landing import Landing
-from loopwright.engine.attempt.leg_rows import Rows
+from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money.quotas import account_of
 from loopwright.engine.money.spending import allowance, review_cap
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import cancel_attempt
 from loopwright.ports import AgentResult, Candidate, Exit, Tx
 

@@ -15,8 +15,8 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy, RoundsPolicy
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.attempt import rounds
-from loopwright.engine.attempt.leg_rows import Rows
 from loopwright.engine.rows.added_tasks import add_task
+from loopwright.engine.rows.legs import Rows
 from loopwright.engine.views.round_views import sleeps_until
 from loopwright.ports import PlannedWork
 

@@ -6,8 +6,15 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
 from loopwright.core.gates.verdicts import judge, passed
-from loopwright.core.gates.witnessed import Baseline, Witnessed
-from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.findings import (
+    Baseline,
+    Check,
+    CheckStatus,
+    CommandResult,
+    Verdict,
+    VerdictStatus,
+    Witnessed,
+)
 from loopwright.core.values.policy import GateCommand
 from loopwright.engine.gates.reruns import Ran, Settled, settle
 from loopwright.ports import Exit

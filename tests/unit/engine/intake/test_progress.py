@@ -10,8 +10,8 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, TaskState
 from loopwright.engine.intake.progress import first_line, progress_of
-from loopwright.engine.rows.blocked_reasons import source_reason
 from loopwright.engine.rows.moves import complete_task, move_attempt
+from loopwright.engine.rows.plan_states_text import source_reason
 from loopwright.ports import Mark, Progress, Setback, Tx
 
 

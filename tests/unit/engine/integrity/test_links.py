@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.engine.integrity.links import is_outside
+from loopwright.engine.integrity.suspicion import is_outside
 
 
 @each_case(

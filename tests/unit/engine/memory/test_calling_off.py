@@ -6,7 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.engine.attempt.landing_line import Line
-from loopwright.engine.memory.cancelling import call_off
+from loopwright.engine.memory.interrupts import call_off
 
 
 @each_case("later", range(8))

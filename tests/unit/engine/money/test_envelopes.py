@@ -19,7 +19,7 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState, LoopState, RunState, TaskState
 from loopwright.engine.attempt.agent_ends import account_report, refusal_of
 from loopwright.engine.money import quotas
-from loopwright.engine.money.quota_watch import QuotaWatch
+from loopwright.engine.money.quotas import QuotaWatch
 from loopwright.engine.people import commands
 from loopwright.ports import AgentResult
 

@@ -16,7 +16,7 @@ from loopwright.engine.money import spending
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.moves import move_run
 from loopwright.engine.rows.reservations import Reservations
-from loopwright.engine.views.cap_views import cap_views
+from loopwright.engine.views.limit_views import cap_views
 from loopwright.ports import AgentEvent, AgentResult, Exit, Tx
 
 

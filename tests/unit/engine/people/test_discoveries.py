@@ -11,7 +11,7 @@ from loopwright.core.values.errors import NotFound
 from loopwright.core.values.states import DiscoveryState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people import commands, discoveries
-from loopwright.engine.views.discovery_views import count_open
+from loopwright.engine.views.views import count_open
 from loopwright.ports import Discovered, Mark
 
 CLOCK = Noticed(title="Mend the clock", reason="It is late.", recommendation="current")

@@ -12,7 +12,7 @@ from loopwright.core.receipts.receipts import Recorded
 from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.states import RunState
 from loopwright.engine.memory.disk_limits import Room
-from loopwright.engine.people.retention import Retention
+from loopwright.engine.people.clean import Retention
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Tx
 

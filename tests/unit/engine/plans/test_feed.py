@@ -11,9 +11,9 @@ from tests.doubles import Home, planned
 
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Cursor, Loop, Plan, SourceDebt
 from loopwright.core.values.errors import CannotRun, GitFailed, LoopwrightError, Refused, StaleVersion
-from loopwright.core.values.event_values import RecordedEvent
 from loopwright.core.values.states import PlanState
 from loopwright.engine.plans.state_export import Outbox, is_exported
 from loopwright.engine.rows.moves import move_plan

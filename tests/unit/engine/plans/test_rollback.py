@@ -10,7 +10,7 @@ from loopwright.core.values.errors import GitFailed, MergeConflict
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, FinishState, LoopState, PlanState, TaskState
 from loopwright.engine.attempt.landing_line import LandingLines
-from loopwright.engine.branch.landed_commits import foreign, own_commits
+from loopwright.engine.branch.branch import foreign, own_commits
 from loopwright.engine.people.commands import refusal
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.rows.finishes import begin, move_finish

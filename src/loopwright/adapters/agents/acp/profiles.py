@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Any, Final, Literal
 
 from loopwright.adapters.agents.claude import claude
-from loopwright.core.values.home_views import HomePath, Login
+from loopwright.core.values.containment import HomePath, Login
 from loopwright.core.values.permissions import OWN_TOOLS, Access
 
 Meaning = Literal["error", "retry", "turns", "refused"]

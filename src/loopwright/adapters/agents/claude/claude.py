@@ -10,8 +10,8 @@ from uuid import NAMESPACE_URL, uuid5
 from loopwright.adapters.agents import options
 from loopwright.adapters.agents.claude import claude_control, claude_dialogue, claude_verdict
 from loopwright.adapters.agents.claude.claude_dialogue import ClaudeState
+from loopwright.core.values.containment import HomePath, Login
 from loopwright.core.values.errors import BadConfig
-from loopwright.core.values.home_views import HomePath, Login
 from loopwright.core.values.permissions import OWN_TOOLS, Access
 from loopwright.ports import (
     CAPABILITIES,

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Final
 
 from loopwright.adapters.agents.claude import claude_meters
-from loopwright.adapters.agents.claude.claude_calls import Calls
+from loopwright.adapters.agents.claude.claude_meters import Calls
 from loopwright.adapters.agents.output import Object, micros, object_in, readable, remembered, whole_number
 from loopwright.core.rows.model import Usage
 from loopwright.ports import AgentEvent, OutputLine, QuotaWindow

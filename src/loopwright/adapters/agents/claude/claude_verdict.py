@@ -10,7 +10,7 @@ from typing import Final
 from loopwright.adapters.agents import endings
 from loopwright.adapters.agents.claude.claude_dialogue import ClaudeState, spent
 from loopwright.adapters.agents.claude.claude_stream import Ending, Seen
-from loopwright.adapters.agents.statuses import by_status
+from loopwright.adapters.agents.service_errors import by_status
 from loopwright.core.values.failures import Failure
 from loopwright.ports import AgentResult, Exit
 

@@ -10,7 +10,7 @@ from loopwright.adapters.agents import endings
 from loopwright.adapters.agents.codex import exec_stream, failures, quota, server, starting
 from loopwright.adapters.agents.codex.state import CodexState
 from loopwright.adapters.agents.output import json_object, readable, remembered
-from loopwright.adapters.agents.spans import resets_in
+from loopwright.adapters.agents.service_errors import resets_in
 from loopwright.core.rows.model import Usage
 from loopwright.core.values.failures import Failure
 from loopwright.ports import (

@@ -12,8 +12,8 @@ from loopwright.adapters.agents.codex.state import CodexState, Item
 from loopwright.adapters.agents.output import readable
 from loopwright.adapters.agents.reading import only_reads
 from loopwright.core.replies.questions import Asking, asking_leave, asking_of
-from loopwright.core.values.display_text import on_one_line
 from loopwright.core.values.permissions import Permissions, Settled, Wish, settle
+from loopwright.core.values.wording import on_one_line
 
 Answer = Mapping[str, Any]
 _Params = Mapping[str, Any]

@@ -8,8 +8,8 @@ from typing import Any, Final
 from loopwright import __version__
 from loopwright.adapters.agents import options, prompt_file
 from loopwright.adapters.agents.codex import rpc
+from loopwright.core.values.containment import HomePath, Login
 from loopwright.core.values.errors import BadConfig
-from loopwright.core.values.home_views import HomePath, Login
 from loopwright.core.values.permissions import OWN_TOOLS, Access, Settled, Wish, settle
 from loopwright.ports import AgentRequest, Invocation, ToolServer
 

@@ -1,14 +1,16 @@
 """What landed on a branch and what it changed, told to people and agents: in plain diffs, cut short."""
 
 import os
+import tempfile
 from collections.abc import Sequence
 from typing import Final
 
-from loopwright.adapters.git.plumbing.first_parents import read_line
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.integrity.gate_reach import Line
+from loopwright.core.policy.finishing import BOOKS_TRAILER, RECEIPT_TRAILER
+from loopwright.core.values.patches import Patch, read_patch
 from loopwright.ports import Entry, Step
 
 _LONGEST: Final = 2_000
@@ -121,3 +123,69 @@ class History:
             found[each] = rest[: int(words[2])].decode("utf-8", "replace")
             left = rest[int(words[2]) + 1 :]
         return found
+
+
+# A branch's own line: its first parents, one commit after the other, with what their trailers say.
+
+_TRAILERS: Final = (
+    *("Loopwright-Task", "Loopwright-Command", "Loopwright-Reverts"),
+    *(RECEIPT_TRAILER, BOOKS_TRAILER, "Loopwright-Attempt", "Loopwright-Run"),
+)
+_FORM: Final = "%x1f".join(
+    (
+        *("%H", "%T", "%P", "%s"),
+        *(f"%(trailers:key={key},valueonly,unfold,separator=%x1e)" for key in _TRAILERS),
+    )
+)
+
+
+async def read_line(
+    git: Git, depot: Depot, tip: str, *, since: str, most: int | None = None
+) -> tuple[Step, ...]:
+    """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
+    if tip == since:
+        return ()
+    limit = () if most is None else (f"--max-count={most}",)
+    done = await git.run(
+        "log", "--first-parent", *limit, f"--format=tformat:{_FORM}%x00", tip, f"^{since}", env=depot.env()
+    )
+    entries = done.out.decode("utf-8", "replace").split("\0")
+    return tuple(_step(entry.strip("\n")) for entry in entries if entry.strip("\n"))
+
+
+def _step(entry: str) -> Step:
+    sha, tree, parents, subject, tasks, command, reverts, receipt, books, attempt, run = entry.split("\x1f")
+    return Step(
+        sha=sha,
+        tree=tree,
+        parent=parents.partition(" ")[0],
+        subject=subject,
+        tasks=_values(tasks),
+        command=next(iter(_values(command)), ""),
+        takes_out=_values(reverts),
+        receipt=",".join(_values(receipt)),
+        books=bool(_values(books)),
+        attempt=next(iter(_values(attempt)), ""),
+        run=next(iter(_values(run)), ""),
+    )
+
+
+def _values(text: str) -> tuple[str, ...]:
+    return tuple(value.strip() for value in text.split("\x1e") if value.strip())
+
+
+# Reading a change as text, from git's objects alone: no configuration and no attribute decides how it looks.
+
+_FLAGS: Final = (
+    *("-r", "-p", "--full-index", "--no-renames", "--no-color", "--no-ext-diff", "--no-textconv"),
+    *("-U3", "--inter-hunk-context=0", "--diff-algorithm=myers", "--src-prefix=a/", "--dst-prefix=b/"),
+)
+_IN_MEMORY: Final = 8 * 1024 * 1024
+
+
+async def patch(git: Git, depot: Depot, old: str, new: str) -> Patch:
+    """Return what differs between two commits."""
+    with tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY) as printed:
+        await git.run("diff-tree", *_FLAGS, old, new, env=depot.env(), sink=printed.write)
+        printed.seek(0)
+        return read_patch(printed)

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from time import monotonic
 from typing import Final
 
-from loopwright.adapters.git.plumbing.pin_list import FOLDER, PinList
 from loopwright.adapters.git.plumbing.private_git import Depot
-from loopwright.adapters.git.plumbing.ref_files import RefFiles
-from loopwright.adapters.git.plumbing.refs import Refs
+from loopwright.adapters.git.plumbing.refs import FOLDER, PinList, RefFiles, Refs
 from loopwright.adapters.git.plumbing.runner import Git
 
 _LONG_S: Final = 0.1

@@ -14,7 +14,7 @@ from typing import Final
 from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.place import Place
-from loopwright.adapters.git.plumbing.ref_files import RefFiles
+from loopwright.adapters.git.plumbing.refs import RefFiles
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.git.workspaces.protection import STATE_FOLDER
 from loopwright.core.values.errors import RepositoryGone

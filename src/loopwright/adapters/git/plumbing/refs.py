@@ -1,18 +1,66 @@
 """Refs of ours in the user's repository: read, pinned with all that they need, moved by compare-and-swap."""
 
+import os
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
 from loopwright.adapters.git.plumbing.environment import own_env
-from loopwright.adapters.git.plumbing.pin_list import PinList
+from loopwright.adapters.git.plumbing.names import is_sha
 from loopwright.adapters.git.plumbing.place import Source
-from loopwright.adapters.git.plumbing.ref_files import RefFiles
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.core.values.errors import GitFailed, Refused
 from loopwright.ports import Failpoint
+
+FOLDER: Final = "refs/loopwright/attempts/"
+_GONE: Final = "-"
+
+
+class PinList:
+    """The pins of attempts that we made and did not let go of; several processes may write it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._read = 0
+        self._known: dict[str, str] = {}
+
+    def note(self, pins: Mapping[str, str]) -> None:
+        """Add pins, each with the commit that it is at."""
+        self._write({name: sha for name, sha in pins.items() if name.startswith(FOLDER)})
+
+    def forget(self, names: Collection[str]) -> None:
+        """Take pins off the list that are to go."""
+        self._write({name: _GONE for name in names if name.startswith(FOLDER)})
+
+    def below(self, folder: str) -> dict[str, str]:
+        """Return the pins in a folder, each with the commit that it has to be at."""
+        self._catch_up()
+        return {name: sha for name, sha in self._known.items() if name.startswith(folder)}
+
+    def _write(self, changes: Mapping[str, str]) -> None:
+        if changes:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write("".join(f"{sha} {name}\n" for name, sha in changes.items()))
+
+    def _catch_up(self) -> None:
+        if not self._path.is_file():
+            return
+        with self._path.open("rb") as file:
+            file.seek(self._read)
+            # One that is being written, or was cut short by a kill, has no end yet.
+            whole, end, _ = file.read().rpartition(b"\n")
+        self._read += len(whole + end)
+        for line in whole.decode("utf-8", "replace").splitlines():
+            sha, _, name = line.partition(" ")
+            if sha == _GONE:
+                self._known.pop(name, None)
+            elif " " not in name:
+                # Otherwise a full disk cut a line short, and the next one went on where it ended: who looks at the
+                # pins that are there notes them again.
+                self._known[name] = sha
+
 
 _FIELDS: Final = ("refname", "objectname", "tree", "parent", "committerdate:unix", "worktreepath", "contents")
 _AT_ONCE: Final = 1000
@@ -248,3 +296,98 @@ class Refs:
 
 def _sha(known: Mapping[str, Ref], name: str) -> str | None:
     return known[name].sha if name in known else None
+
+
+# Refs of the user's repository, read as the files that they are: asking git for one takes a process.
+
+
+class RefFiles:
+    """Reads refs where they are kept as files; `usable` says whether they are."""
+
+    def __init__(self, common_dir: Path) -> None:
+        self._folder = common_dir
+        self._packed: tuple[tuple[int, int, int], Mapping[str, str]] = ((0, 0, 0), {})
+
+    @property
+    def usable(self) -> bool:
+        """Whether refs are files: newer repositories may keep them in tables that only git reads."""
+        return not (self._folder / "reftable").exists()
+
+    def tip(self, name: str) -> str | None:
+        """Return the commit that a ref names, if its own file tells."""
+        try:
+            found = (self._folder / name).read_text(encoding="ascii").strip()
+        except (OSError, ValueError):
+            return None
+        return found if is_sha(found) else None
+
+    def listing(self, folders: Sequence[str], *, without: str) -> dict[str, str]:
+        """Return what each ref below `folders` says, but for those whose name begins with `without`."""
+        # Like git, the files first: one that is packed meanwhile is found among the packed ones, and never nowhere.
+        loose = {name: sha for folder in folders for name, sha in self._loose(folder, without)}
+        packed = {
+            name: sha
+            for name, sha in self._packed_refs().items()
+            if name.startswith(tuple(folders)) and not name.startswith(without)
+        }
+        return {**packed, **loose}
+
+    def may_have(self, name: str) -> bool:
+        """Say whether there may be a ref with this name, or one that begins with it."""
+        path = self._folder / name
+        try:
+            if any(one.name.startswith(path.name) for one in path.parent.iterdir()):
+                return True
+        except FileNotFoundError:
+            pass  # then it can only be among the packed ones
+        return any(known.startswith(name) for known in self._packed_refs())
+
+    def checked_out(self, name: str) -> str:
+        """Return where a branch is checked out; empty when nowhere."""
+        for folder in (self._folder, *_folders(self._folder / "worktrees")):
+            try:
+                head = (folder / "HEAD").read_text(encoding="utf-8").strip()
+                if head != f"ref: {name}":
+                    continue
+                if folder == self._folder:
+                    return str(folder.parent)
+                return str(Path((folder / "gitdir").read_text(encoding="utf-8").strip()).parent)
+            except OSError:
+                continue  # a worktree that is being removed
+        return ""
+
+    def _packed_refs(self) -> Mapping[str, str]:
+        path = self._folder / "packed-refs"
+        try:
+            info = path.stat()
+        except FileNotFoundError:
+            return {}
+        stamp = (info.st_ino, info.st_size, info.st_mtime_ns)
+        if self._packed[0] != stamp:
+            text = path.read_text(encoding="utf-8", errors="replace")
+            pairs = (line.partition(" ") for line in text.splitlines() if line[:1] not in ("#", "^"))
+            self._packed = (stamp, {name: sha for sha, _, name in pairs})
+        return self._packed[1]
+
+    def _loose(self, folder: str, without: str) -> Iterator[tuple[str, str]]:
+        top = self._folder / folder
+        if top.is_file():
+            yield folder, top.read_text(encoding="utf-8", errors="replace").strip()
+        for here, folders, files in os.walk(top):
+            base = Path(here).relative_to(self._folder).as_posix()
+            folders[:] = [one for one in folders if not f"{base}/{one}/".startswith(without)]
+            for file in files:
+                name = f"{base}/{file}"
+                if file.endswith(".lock") or name.startswith(without):
+                    continue
+                try:
+                    yield name, Path(here, file).read_text(encoding="utf-8", errors="replace").strip()
+                except FileNotFoundError:
+                    continue  # packed, or deleted, in this moment
+
+
+def _folders(path: Path) -> list[Path]:
+    try:
+        return [one for one in path.iterdir() if one.is_dir()]
+    except (FileNotFoundError, NotADirectoryError):
+        return []

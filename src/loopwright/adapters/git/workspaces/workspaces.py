@@ -1,23 +1,24 @@
 """Making and deleting private clones: workspaces for agents, trees for gates."""
 
+import asyncio
 import os
 import shutil
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import Final
 
-from loopwright.adapters.git.plumbing import marks
-from loopwright.adapters.git.plumbing.environment import config_flags, own_env
+from loopwright.adapters.git.plumbing.environment import config_flags, own_env, user_env
 from loopwright.adapters.git.plumbing.place import Place, Source
-from loopwright.adapters.git.plumbing.private_git import Depot, write_private
+from loopwright.adapters.git.plumbing.private_git import WORK_BRANCH, Depot, write_private
 from loopwright.adapters.git.plumbing.records import Module, Record, Records
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.git.workspaces import modules
-from loopwright.adapters.git.workspaces.copies import copy_untracked
-from loopwright.adapters.machine.files import delete, held, is_real_dir
+from loopwright.adapters.git.workspaces.protection import STATE_FOLDER
+from loopwright.adapters.machine.files import delete, held, is_real_dir, regular_text
 from loopwright.adapters.machine.threads import to_the_end
-from loopwright.core.values.errors import GitFailed
+from loopwright.core.values.errors import BadConfig, GitFailed
 from loopwright.ports import Tracked
 
 _NESTING_LIMIT = 5
@@ -72,7 +73,7 @@ class Workspaces:
         With a git dir and an index of our own: a setup command may have written into those of the clone.
         """
         git_dir, index = path / ".git", self._records.index(path)
-        if record.modules or not marks.stands_at(git_dir, record.sha) or not index.is_file():
+        if record.modules or not stands_at(git_dir, record.sha) or not index.is_file():
             return False
         await self._save(path, replace(record, state="unfinished"))
         try:
@@ -83,7 +84,7 @@ class Workspaces:
             # The setup changed a file that landed work changes too: git looks at all of them before it begins.
             await self._save(path, record)
             return False
-        marks.put(git_dir, sha, index)
+        put(git_dir, sha, index)
         await self._save(path, replace(record, sha=sha))
         return not await modules.gitlinks(self._git, self._depot.path, index)
 
@@ -194,3 +195,128 @@ class Workspaces:
 def _emptied(folder: Path) -> None:
     delete(folder)
     folder.mkdir()
+
+
+# Where a workspace's own git dir says it stands. Read and written as files: someone may have bent them.
+
+_LIMIT: Final = 1000
+
+
+def stands_at(git_dir: Path, sha: str) -> bool:
+    """Say whether a clone is on the branch and at the commit that it was made with."""
+    folders = (git_dir, *(git_dir / part for part in ("refs", "refs/heads")))
+    if not all(is_real_dir(folder) for folder in folders):
+        return False
+    return _text(git_dir / "HEAD") == f"ref: {WORK_BRANCH}" and _text(git_dir / WORK_BRANCH) == sha
+
+
+def put(git_dir: Path, sha: str, index: Path) -> None:
+    """Say that it stands at another commit now, with this index."""
+    _replace(git_dir / "index", index.read_bytes())
+    _replace(git_dir / WORK_BRANCH, f"{sha}\n".encode())
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Put a plain file in the place of whatever is there; a link is not followed."""
+    path.unlink(missing_ok=True)
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
+
+
+def _text(path: Path) -> str:
+    return regular_text(path, limit=_LIMIT)
+
+
+# Files that git does not track but a workspace needs, such as `.env`, copied from the user's checkout.
+
+
+async def copy_untracked(git: Git, place: Place, patterns: Sequence[str], dest: Path) -> tuple[str, ...]:
+    """Copy the untracked files that match and return their paths inside the repository.
+
+    Patterns are relative to the project's folder; `*` stops at a slash, `**/` does not, and a folder means all
+    that is in it. A link is copied as the file it leads to, and only if that file is in the checkout.
+    """
+    if not patterns or place.toplevel is None:
+        return ()
+    for pattern in patterns:
+        parts = PurePosixPath(pattern).parts
+        if not parts or pattern.startswith("/") or ".." in parts:
+            raise BadConfig(
+                f"copy_files: {pattern!r} leaves the project",
+                code="copy_files_outside",
+                hint="Use patterns relative to the project's folder, such as .env or config/*.local.",
+            )
+    done = await git.run(
+        "ls-files",
+        "-z",
+        "--others",
+        "--full-name",
+        "--",
+        *(f":(glob){pattern}" for pattern in patterns),
+        env=user_env(),
+        cwd=place.toplevel / place.prefix,
+    )
+    names = [os.fsdecode(name) for name in done.out.split(b"\0") if name and not name.endswith(b"/")]
+    return await asyncio.to_thread(_copy, place.toplevel, names, dest)
+
+
+def _copy(top: Path, names: Sequence[str], dest: Path) -> tuple[str, ...]:
+    copied = []
+    for name in sorted(names):
+        if STATE_FOLDER in PurePosixPath(name).parts:
+            continue
+        found = Path(os.path.realpath(top / name))
+        if not found.is_relative_to(top) or not found.is_file() or not _is_free(dest, name):
+            continue
+        target = dest / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(found, target)
+        copied.append(name)
+    return tuple(copied)
+
+
+def _is_free(root: Path, name: str) -> bool:
+    """Say whether a new file at `name` would lie inside `root`, replacing nothing and passing no link."""
+    here = root
+    *folders, last = PurePosixPath(name).parts
+    for part in folders:
+        here /= part
+        if here.is_symlink() or (here.exists() and not here.is_dir()):
+            return False
+    return not os.path.lexists(here / last)
+
+
+# Where the objects lie that workspaces borrow: what a contained process has to be able to read.
+
+_DEEPEST = 5
+"""Git itself follows no longer chains."""
+
+
+def borrowed(depot: Depot) -> tuple[Path, ...]:
+    """Return the folders of objects of a project, of its submodules, and of those that they borrow from in turn.
+
+    Read from the user's repository and ours alone: what a workspace says of it may be an agent's word.
+    """
+    found = [depot.objects, depot.source.objects]
+    found += _of_modules(depot.path / "modules")
+    found += _of_modules(depot.source.common_dir / "modules")
+    for _ in range(_DEEPEST):
+        found += [path for folder in found for path in _alternates(folder) if path not in found]
+    return tuple(dict.fromkeys(found))
+
+
+def _of_modules(folder: Path) -> Iterator[Path]:
+    for path in folder.rglob("objects") if folder.is_dir() else ():
+        if (path.parent / "HEAD").is_file():
+            yield path
+
+
+def _alternates(objects: Path) -> Iterator[Path]:
+    try:
+        text = (objects / "info" / "alternates").read_text(encoding="utf-8", errors="surrogateescape")
+    except (FileNotFoundError, NotADirectoryError):
+        return
+    for line in text.splitlines():
+        if line and not line.startswith("#"):
+            yield (objects / line).resolve()

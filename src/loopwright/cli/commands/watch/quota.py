@@ -18,7 +18,7 @@ from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.views.quota_views import Drew
+from loopwright.engine.views.limit_views import Drew
 from loopwright.services.quota import accounts
 from loopwright.services.quota.windows import window_in_words
 

@@ -5,11 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from loopwright.core.policy import budget
 from loopwright.core.policy.quotas import concerns
-from loopwright.core.rows.model import AGENT_ROLES, Role, Run, Task
+from loopwright.core.rows.model import AGENT_ROLES, Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import PROCESS_OVER, RunState
+from loopwright.core.values.states import ENDED_PLAN, PROCESS_OVER, RunState
+from loopwright.engine.money import spending
+from loopwright.engine.money.spending import in_force
 from loopwright.ports import Tx
 
 LISTED: Final = 20
@@ -89,4 +92,39 @@ def _drew(run: Run, keys: dict[str, str]) -> Drew:
         started_at=run.started_at,
         cost_micros=run.cost_micros,
         cost_estimated=run.cost_estimated,
+    )
+
+
+# Caps as people see them: what each one allows, and what was spent of it.
+
+_EACH = frozenset({"max_cost_per_run", "max_cost_per_task"})
+"""Caps that each run or task has to itself."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CapView:
+    """One limit of a plan."""
+
+    setting: str
+    limit_micros: int
+    spent_micros: int | None
+    """By runs that have ended; None where each run or task has the limit to itself."""
+    warning: str = ""
+    """That it is nearly used up, in words; empty while it is not, and when it is used up."""
+
+
+def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:
+    """Return the limits of a plan."""
+    if not budget.has_caps(plan.policy):
+        return ()
+    found = budget.caps(plan.policy, spending.spent_before(tx, plan))
+    warnings = {} if plan.status in ENDED_PLAN else in_force(tx, plan, found)
+    return tuple(
+        CapView(
+            setting=one.setting,
+            limit_micros=one.limit,
+            spent_micros=None if one.setting in _EACH else one.spent,
+            warning=warnings.get(one.setting, ""),
+        )
+        for one in found
     )

@@ -13,3 +13,16 @@ def bundled_claude() -> Path | None:
         if program.is_file() and os.access(program, os.X_OK):
             return program
     return None
+
+
+# Find a real `codex` program for tests.
+
+
+def bundled_codex() -> Path | None:
+    """Return the program that comes with the openai-codex wheel, or None when it is not installed."""
+    spec = find_spec("codex_cli_bin")
+    for folder in (spec.submodule_search_locations or ()) if spec else ():
+        program = Path(folder) / "bin" / "codex"
+        if program.is_file() and os.access(program, os.X_OK):
+            return program
+    return None
