@@ -38,7 +38,6 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries, handover
-from loopwright.engine.people import handover as qa_decisions
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.moves import (
     begin_verify,
@@ -307,7 +306,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
         taken_by="",
         taken_dir="",
     )
-    qa_decisions.declined(tx, task)
+    handover.declined(tx, task)
     attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
