@@ -54,6 +54,8 @@ class Metered:
     out: str
     memory_bytes: int = 0
     """The largest memory of everything that ran at a time; pages that processes share count once."""
+    memory_parts: tuple[tuple[str, int], ...] = ()
+    """What that memory was made of: the command of each process and its bytes, largest first."""
 
     @property
     def cpu_s(self) -> float:
@@ -79,6 +81,7 @@ def metered(command: Sequence[str], *, cwd: Path, env: dict[str, str], result: P
         others=tuple(Ended(**one) for one in raw["others"]),
         out=result.with_suffix(".out").read_text(),
         memory_bytes=raw["memory_bytes"],
+        memory_parts=tuple((command, size) for command, size in raw["memory_parts"]),
     )
 
 
@@ -108,7 +111,7 @@ def _main(result: Path, command: Sequence[str]) -> int:
             raw["others"].append(asdict(ended))
     weighing.over.set()
     weighing.join()
-    result.write_text(json.dumps({**raw, "memory_bytes": weighing.largest}))
+    result.write_text(json.dumps({**raw, "memory_bytes": weighing.largest, "memory_parts": weighing.parts}))
     return 0
 
 
@@ -119,30 +122,36 @@ class _Weighing(threading.Thread):
         super().__init__(daemon=True)
         self.over = threading.Event()
         self.largest = 0
+        self.parts: list[tuple[str, int]] = []
 
     def run(self) -> None:
         while not self.over.wait(0.25):
-            self.largest = max(self.largest, _memory_below(os.getpid()))
+            parts = _memory_below(os.getpid())
+            if (total := sum(size for _, size in parts)) > self.largest:
+                self.largest, self.parts = total, sorted(parts, key=lambda one: -one[1])
 
 
-def _memory_below(top: int) -> int:
-    """Return the proportional memory of all descendants of a process, in bytes."""
+def _memory_below(top: int) -> list[tuple[str, int]]:
+    """Return the command and the proportional memory in bytes of each descendant of a process."""
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with suppress(OSError):
                 parent = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
                 children.setdefault(parent, []).append(int(entry.name))
-    total, waiting = 0, [(pid, top) for pid in children.get(top, ())]
+    found = []
+    waiting = [(pid, top) for pid in children.get(top, ())]
     while waiting:
         pid, parent = waiting.pop()
         with suppress(OSError):
             mapped = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
             # One that was started a moment ago still uses the memory of its parent.
             if mapped and not _share_memory(pid, parent):
-                total += int(mapped.partition(b"Pss:")[2].split()[0]) * 1024
+                words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+                size = int(mapped.partition(b"Pss:")[2].split()[0]) * 1024
+                found.append((" ".join(words[:6]).strip(), size))
         waiting += [(one, pid) for one in children.get(pid, ())]
-    return total
+    return found
 
 
 def _share_memory(one: int, other: int) -> bool:

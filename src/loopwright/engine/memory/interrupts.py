@@ -1,6 +1,8 @@
 """Interrupting work: the events that tell a leg to stop, and the exception that ends its step."""
 
 import asyncio
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 from typing import Any
 
 
@@ -50,3 +52,14 @@ async def call_off(*tasks: "asyncio.Future[Any]") -> None:
     for ended in await asyncio.gather(*tasks, return_exceptions=True):
         if isinstance(ended, Exception):
             raise ended
+
+
+@asynccontextmanager
+async def beside(work: Coroutine[Any, Any, None]) -> AsyncIterator[None]:
+    """Run work beside the block and wait for both; if the block fails, the work is cancelled."""
+    task = asyncio.ensure_future(work)
+    try:
+        yield
+        await task
+    finally:
+        await call_off(task)

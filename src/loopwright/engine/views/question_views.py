@@ -68,9 +68,7 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     ids = dict.fromkeys(asked for attempt in attempts for asked in attempt.questions)
     order = ("created_at",)
     found = tx.find(Question, id=list(ids), state=QuestionState.OPEN, order_by=order) if ids else []
-    budget = tx.find(
-        Question, plan_id=plan.id, kind=budgets.ASKED, state=QuestionState.OPEN, order_by=order
-    )
+    budget = tx.find(Question, plan_id=plan.id, kind=budgets.ASKED, state=QuestionState.OPEN, order_by=order)
     result = [one for one in of_plan(tx, plan.id) if one.state is QuestionState.OPEN]
     given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []
     return tuple(question_view(tx, one) for one in (*budget, *result, *found, *given_up))

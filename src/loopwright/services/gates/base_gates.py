@@ -5,7 +5,7 @@ What the gates find there is kept for the plan that begins soon, as its baseline
 
 import time
 from collections.abc import Callable, Sequence
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, AsyncExitStack
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -31,12 +31,13 @@ from loopwright.core.values.findings import Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import counted, listed
 from loopwright.engine.intake.evaluation import to_do
+from loopwright.engine.memory.interrupts import beside
 from loopwright.engine.processes.process_environment import below
 from loopwright.ports import PlannedWork
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
 from loopwright.services.gates.gate_trial import ran_in
 from loopwright.services.gates.kept_bases import Bases, KeptBase
-from loopwright.services.gates.tree_probe import check_tree
+from loopwright.services.gates.tree_probe import check_tree, probe_beside_base
 from loopwright.services.homes.context import Place
 
 Tell = Callable[[str], None]
@@ -116,7 +117,7 @@ async def checked_on_base(
         async with _clone(asked) as tree:
             is_set_up = True
             if asked.gates and kept is None:
-                gates, seen = await _run_gates(tree, asked, bases, tell)
+                gates, seen = await _run_gates(repository, tree, asked, bases, tell, probed=trusted)
                 is_set_up = asked.setup is None or gates[0].condition is Condition.GREEN
             elif asked.setup is not None:
                 is_set_up = (await ran_in(tree, asked.setup)).passed
@@ -165,7 +166,7 @@ async def known_on_base(
     if fresh or (asked.setup is None and any(one.command not in ran for one in wanted)):
         async with _clone(asked) as tree:
             if fresh:
-                gates, seen = await _run_gates(tree, asked, bases, tell)
+                gates, seen = await _run_gates(repository, tree, asked, bases, tell)
             ran |= {one.command: one for one in gates} | await _told(repository, asked, wanted, gates)
             untried = [one for one in wanted if one.command not in ran]
             if not is_broken(gates) and (asked.setup is None or gates[0].condition is Condition.GREEN):
@@ -232,10 +233,20 @@ async def _probed(
 
 
 async def _run_gates(
-    tree: CleanTree, asked: _Asked, bases: Bases, tell: Tell
+    repository: GitRepository,
+    tree: CleanTree,
+    asked: _Asked,
+    bases: Bases,
+    tell: Tell,
+    *,
+    probed: bool = True,
 ) -> tuple[tuple[OnBase, ...], Sequence[Witnessed | None]]:
     tell(f"running on the base ({asked.sha[:_SHA]}): {listed([one.name for one in asked.gates])}")
-    tried = await tree.judge(asked.gates)
+    async with AsyncExitStack() as stack:
+        if probed:
+            probe = probe_beside_base(repository, asked.sha, asked.place, asked.settings)
+            await stack.enter_async_context(beside(probe))
+        tried = await tree.judge(asked.gates)
     ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)
     bases.keep(tried.directory, asked.tree, asked.gates)
     return ended, tried.seen

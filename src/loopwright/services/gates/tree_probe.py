@@ -110,6 +110,17 @@ async def check_tree(
     return tuple(Finding(check=CHECK, weight=Weight.TOLD, text=one.text()) for one in blind)
 
 
+async def probe_beside_base(repository: GitRepository, sha: str, place: Place, settings: Settings) -> None:
+    """Note which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
+
+    Only for a project without a setup of its own, which would run twice, and where gates may run side by side.
+    """
+    policy = settings.policy()
+    if policy.parallel_gates > 1 and policy.dependencies is None and setup_command(policy) is None:
+        probe = TreeProbe(repository=repository, sha=sha, place=place, settings=settings, policy=policy)
+        await probe.blind_gates(settings.gates, {}, lambda _: None, explain=False)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TreeProbe:
     """What is needed to probe the gates of a project."""
@@ -121,9 +132,12 @@ class TreeProbe:
     policy: Policy
 
     async def blind_gates(
-        self, gates: Commands, before: Mapping[str, Before], tell: Tell
+        self, gates: Commands, before: Mapping[str, Before], tell: Tell, *, explain: bool = True
     ) -> tuple[BlindGate, ...]:
-        """Return the gates that do not judge the tree; `before` has how they ended on the base, by command."""
+        """Return the gates that do not judge the tree; `before` has how they ended on the base, by command.
+
+        Without `explain` it only notes the gates that do.
+        """
         wanted = [
             gate
             for gate in gates
@@ -139,10 +153,16 @@ class TreeProbe:
         async with clean_tree(
             place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied
         ) as tree:
-            return await self._tried(tree, untried, before, product)
+            return await self._tried(tree, untried, before, product, explain=explain)
 
     async def _tried(
-        self, tree: CleanTree, gates: Commands, before: Mapping[str, Before], product: Sequence[str]
+        self,
+        tree: CleanTree,
+        gates: Commands,
+        before: Mapping[str, Before],
+        product: Sequence[str],
+        *,
+        explain: bool,
     ) -> tuple[BlindGate, ...]:
         policy, ready = self.policy, dict[str, str]()
         if policy.dependencies:
@@ -164,7 +184,7 @@ class TreeProbe:
             found = judging(result, seen, before.get(gate.command))
             if found is Judging.JUDGES:
                 self._note(gate)
-            elif found is Judging.BLIND:
+            elif found is Judging.BLIND and explain:
                 certain = result.exit_code == 0
                 blind += await self._explained(tree, gate, ready, product, certain=certain)
         return tuple(blind)
