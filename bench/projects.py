@@ -15,7 +15,7 @@ from typing import Any, Final
 from bench.meter import Metered
 from bench.yard import Job, Yard
 
-_ROOT: Final = Path(__file__).resolve().parent.parent
+ROOT: Final = Path(__file__).resolve().parent.parent
 _OLD_TESTS: Final = 4
 AGENT: Final = """#!/bin/sh
 # Finds its order ("bench KEY") in what it is told, and copies the work of that task.
@@ -125,7 +125,7 @@ def runners() -> tuple[dict[str, Runner], tuple[str, ...]]:
             found[one.name] = one
         else:
             missing.append(one.name)
-    here = _ROOT / ".runners" / "node_modules" / ".bin" / "jest"
+    here = ROOT / ".runners" / "node_modules" / ".bin" / "jest"
     jest = str(here) if here.exists() else shutil.which("jest")
     if jest:
         found["jest"] = Runner(

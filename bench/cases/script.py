@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bench.cases.keeper import starter_cpu_s
 from bench.measure import Measurement, Setting, Target, taken_in_turn
 from bench.meter import Metered
-from bench.projects import Project
+from bench.projects import ROOT, Project
 from bench.yard import independent
 
 CASE = "script"
@@ -64,6 +64,8 @@ def case(setting: Setting) -> Iterator[Measurement]:
         yard = Project(root=setting.folder / f"product-{n}", jobs=independent(count, 0)).make()
         took = yard.run_plan(0)
         cpu = cpu_of(took, yard.roles(), starter_s)
+        for command, size in took.memory_parts:
+            setting.say(f"  at the peak: {size / 1e6:6.1f} MB  {command.replace(str(ROOT), '.')[:100]}")
         yard.remove()
         return _Run(took=took, cpu=cpu)
 
