@@ -4,12 +4,12 @@ import json
 import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Final, cast
+from typing import Final
 
 from bench.measure import Measurement, Setting, Target
 from loopwright.adapters import registry
 from loopwright.engine.intake.evaluation import evaluate
-from loopwright.ports import Files, ItemProgress, Mark, Progress, WritingSource
+from loopwright.ports import Files, ItemProgress, Mark, Progress, Source
 
 CASE = "sources"
 ITEMS: Final = 1_000
@@ -21,7 +21,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
     """Do all three to each form, in memory."""
     for kind, made in FORMS.items():
         files = made(ITEMS)
-        source = cast("WritingSource", registry.source(kind))
+        source = registry.source(kind)
         yield Measurement(
             case=CASE,
             name=f"{ITEMS:,} items in {next(iter(files))} read, evaluated and written back",
@@ -31,7 +31,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
         )
 
 
-def _taken(source: WritingSource, files: Files) -> float:
+def _taken(source: Source, files: Files) -> float:
     began = time.process_time()
     work = source.parse(files, "work")
     evaluate(work, "work")

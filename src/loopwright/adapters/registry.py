@@ -117,10 +117,13 @@ def _make(what: str, table: Mapping[str, str], name: str) -> object:
             hint=f"known are: {', '.join(_known(what, table))}",
         )
     try:
-        return point.load()()
-    except (ImportError, AttributeError) as error:
+        made = point.load()()
+        if what == "source" and not isinstance(made, Source):
+            raise TypeError("its class does not extend loopwright.ports.Source")
+    except (ImportError, AttributeError, TypeError) as error:
         raise UserError(
             f"the {what} {name!r} cannot be loaded: {error}",
             code="adapter_not_loaded",
             hint=f"reinstall or remove the package that offers it ({point.value})",
         ) from error
+    return cast("object", made)

@@ -42,8 +42,6 @@ from loopwright.ports.home import DependencyCache, Exported, ExportedPlan, Membe
 from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
 from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
 from loopwright.ports.sources import (
-    BeatingSource,
-    ChoosingSource,
     Discovered,
     EvaluatedPlan,
     Files,
@@ -51,7 +49,6 @@ from loopwright.ports.sources import (
     ItemProgress,
     Judged,
     Mark,
-    PartlyToldSource,
     PlannedTask,
     PlannedWork,
     Progress,
@@ -59,8 +56,6 @@ from loopwright.ports.sources import (
     Source,
     Specs,
     SyncProgress,
-    TellingSource,
-    WritingSource,
 )
 from loopwright.ports.store import Store, Tx
 
@@ -75,10 +70,8 @@ __all__ = [
     "AgentRequest",
     "AgentResult",
     "Base",
-    "BeatingSource",
     "Built",
     "Candidate",
-    "ChoosingSource",
     "Clock",
     "DependencyCache",
     "Discovered",
@@ -110,7 +103,6 @@ __all__ = [
     "MergedFile",
     "NoSandbox",
     "OutputLine",
-    "PartlyToldSource",
     "Pick",
     "PlannedTask",
     "PlannedWork",
@@ -134,14 +126,12 @@ __all__ = [
     "Step",
     "Store",
     "SyncProgress",
-    "TellingSource",
     "ToolServer",
     "Tracked",
     "Trailers",
     "Tripwire",
     "Tx",
     "Wanted",
-    "WritingSource",
     "able",
     "no_failpoint",
 ]

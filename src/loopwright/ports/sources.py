@@ -1,11 +1,12 @@
 """Where work comes from, and how its status gets back there."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, ClassVar
 
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.policy import GateCommand, HeldOut
@@ -266,68 +267,71 @@ class Progress:
     """What the complete gate said of the whole in the end; None before."""
 
 
-class Source(Protocol):
-    """Reads work in one format. Only `files`, `recognises` and `left_out` look at the disk."""
+class Source(ABC):
+    """Reads work in one format and writes its status back.
 
-    kind: str
+    A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
+    method has a default for a format that does not have the feature.
+    Only `recognises`, `files`, `left_out`, `has_program` and `write_to_program` look at the disk.
+    """
 
+    kind: ClassVar[str]
+    """The name of the format, as in `--source KIND`."""
+    usual_places: ClassVar[tuple[str, ...]] = ()
+    """Glob patterns, relative to the project, where `init` and a bare `run` look for work in this format."""
+    creates: ClassVar[tuple[str, ...]] = ()
+    """Files that `written` may add beside those that it was given. It never adds another one."""
+
+    @abstractmethod
     def recognises(self, place: Path) -> bool:
-        """Say whether a file or folder is in this format, by its name and little else."""
+        """Return whether a file or folder is in this format, by its name and little else."""
 
+    @abstractmethod
     def files(self, place: Path) -> Files:
         """Return what the source is made of, bounded in size, or raise `BadPlan`."""
 
+    @abstractmethod
     def parse(self, files: Files, name: str) -> PlannedWork:
-        """Return the work, or raise `BadPlan` with located problems; `name` is what a person calls the source."""
+        """Return the work, or raise `BadPlan` with located problems; `name` is what the user calls the source."""
 
+    def written(self, files: Files, progress: Progress) -> Files:  # noqa: ARG002
+        """Return the files that change when the status is written into them; all other bytes stay the same.
 
-class WritingSource(Source, Protocol):
-    """A source whose format has a place for its status.
-
-    One that may add files beside those that it found names them in `creates`: no other file is ever written.
-    """
-
-    def written(self, files: Files, progress: Progress) -> Files:
-        """Return the files that change so that they tell the progress, every byte of others' left as it is.
-
-        Done twice it changes nothing more. What is marked done stays so unless the progress says something else about
-        that very item. A file that cannot be read any more raises `BadPlan`, and nothing is written.
+        Writing the same progress twice changes nothing. An item that is marked done stays done unless the progress
+        names that item. A file that cannot be read raises `BadPlan`, and nothing is written.
         """
+        return {}
 
+    @property
+    def has_status(self) -> bool:
+        """Return whether the format has a place for status."""
+        return type(self).written is not Source.written
 
-@runtime_checkable
-class PartlyToldSource(Protocol):
-    """A source with files that have no place for its status: a specification, a configuration."""
+    def status_files(self, files: Files) -> tuple[str, ...]:
+        """Return the names of the files that have a place for status: all, unless some only specify or configure."""
+        return tuple(files)
 
-    def carries(self, files: Files) -> tuple[str, ...]:
-        """Return the names of the files that tell how the work stands."""
+    def left_out(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
+        """Return a note for each file at the place that looks like work and is not read."""
+        return ()
 
+    def has_program(self, place: Path) -> bool:  # noqa: ARG002
+        """Return whether the tool that keeps this source has a program here, to use instead of its files."""
+        return False
 
-@runtime_checkable
-class ChoosingSource(Protocol):
-    """A source that takes some of the files at its place, and leaves others that look like them."""
+    def write_to_program(self, place: Path, progress: Progress) -> bool:  # noqa: ARG002
+        """Write the status with that program; raise what it refuses as a `UserError`; return False if it is gone."""
+        return False
 
-    def left_out(self, place: Path) -> tuple[str, ...]:
-        """Return a note for each file that is left out; none of them is read."""
+    @property
+    def has_heartbeat(self) -> bool:
+        """Return whether the format has a file that shows that work is in progress."""
+        return type(self).heartbeat is not Source.heartbeat
 
+    def heartbeat_file(self, files: Files) -> str | None:  # noqa: ARG002
+        """Return the name of that file, relative to the source's folder."""
+        return None
 
-@runtime_checkable
-class TellingSource(Protocol):
-    """A source that has a program of its own to tell it, which is used instead of its files where it is there."""
-
-    def speaks(self, place: Path) -> bool:
-        """Say whether that program is there, and meant by this place."""
-
-    def told(self, place: Path, progress: Progress) -> bool:
-        """Tell it; what it refuses is raised as a `UserError` with its own words."""
-
-
-@runtime_checkable
-class BeatingSource(Source, Protocol):
-    """A source whose format has a file that shows others that somebody is at work."""
-
-    def sign_file(self, files: Files) -> str | None:
-        """Return the name of that file, relative to the source's folder; None where nobody asks for it."""
-
-    def sign(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
-        """Return what stands in it now, None while it is fresh; `pid` is who is at work, None when nobody is."""
+    def heartbeat(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:  # noqa: ARG002
+        """Return its new content, None while it is fresh; `pid` is the worker, None when it stopped."""
+        return None

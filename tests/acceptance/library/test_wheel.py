@@ -34,7 +34,7 @@ MODULE = '''\
 import hashlib
 
 from loopwright.core.values.policy import GateCommand
-from loopwright.ports import AgentEvent, AgentResult, Folded, Invocation, PlannedTask, PlannedWork
+from loopwright.ports import AgentEvent, AgentResult, Folded, Invocation, PlannedTask, PlannedWork, Source
 
 
 class GardenerAgent:
@@ -65,7 +65,7 @@ class GardenerAgent:
         return ("/bin/sh", "-c", "echo gardener 1.0")
 
 
-class BedsSource:
+class BedsSource(Source):
     """One task for each line of a beds.txt."""
 
     kind = "beds"

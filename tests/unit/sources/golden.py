@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.adapters import registry
-from loopwright.ports import Discovered, Files, FixTask, ItemProgress, Judged, Mark, Progress, WritingSource
+from loopwright.ports import Discovered, Files, FixTask, ItemProgress, Judged, Mark, Progress, Source
 
 DATA = Path(__file__).parent / "data"
 CASES = sorted(folder.parent.relative_to(DATA).as_posix() for folder in DATA.glob("*/*/given"))
@@ -22,10 +22,10 @@ def files_in(folder: Path) -> dict[str, bytes]:
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in found}
 
 
-def source_of(case: str) -> WritingSource:
+def source_of(case: str) -> Source:
     source = registry.source(case.split("/")[0])
-    assert hasattr(source, "written")
-    return source  # type: ignore[return-value]
+    assert source.has_status
+    return source
 
 
 def steps_of(case: str) -> Iterator[tuple[Path, Progress]]:
@@ -57,7 +57,7 @@ def _value(key: str, value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
 
 
-def told(source: WritingSource, files: Files, told: Progress) -> dict[str, bytes]:
+def told(source: Source, files: Files, told: Progress) -> dict[str, bytes]:
     return {**files, **source.written(files, told)}
 
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import strategies as st
 
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress, Source, WritingSource
+from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress, Source
 
 AT = datetime(2026, 3, 1, 10, 0, tzinfo=UTC)
 LATER = datetime(2026, 3, 2, 10, 0, tzinfo=UTC)
@@ -32,7 +32,7 @@ def told(items: Mapping[str, ItemProgress], at: datetime = AT) -> Progress:
     return Progress(plan_id="plan_1", at=at, items=items)
 
 
-def after(source: WritingSource, files: Files, progress: Progress) -> Files:
+def after(source: Source, files: Files, progress: Progress) -> Files:
     """Return all files of a source once it was told; telling it again changes nothing."""
     made = {**files, **source.written(files, progress)}
     assert source.written(made, progress) == {}

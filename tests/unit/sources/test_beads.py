@@ -342,7 +342,7 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
             "gone": ItemProgress(mark=Mark.DONE),
         },
     )
-    assert SOURCE.told(tracker, progress)
+    assert SOURCE.write_to_program(tracker, progress)
     assert commands(tracker) == [
         "close bd-1 '--reason=Done in abc' --json",
         "update bd-2 --claim=true --json",
@@ -354,7 +354,7 @@ def test_the_trackers_own_program_is_told_when_it_is_there(tracker: Path) -> Non
         "bd-2": Mark.RUNNING,
         "bd-3": Mark.BLOCKED,
     }
-    assert SOURCE.told(tracker / "issues.jsonl", progress)
+    assert SOURCE.write_to_program(tracker / "issues.jsonl", progress)
     assert len(commands(tracker)) == 4  # it knows that already
 
 
@@ -377,7 +377,7 @@ def test_work_is_claimed_in_one_step_where_the_tracker_can(
 ) -> None:
     monkeypatch.setenv("FAKE_BD", behaviour)
     progress = told({"bd-1": ItemProgress(mark=Mark.RUNNING)})
-    assert SOURCE.told(tracker, progress)
+    assert SOURCE.write_to_program(tracker, progress)
     assert commands(tracker) == asked
     assert marks(SOURCE.parse(SOURCE.files(tracker), "x"))["bd-1"] is Mark.RUNNING
     monkeypatch.setenv("FAKE_BD", "")
@@ -390,9 +390,9 @@ def test_the_tracker_is_told_nothing_of_an_issue_that_somebody_else_is_at_work_o
     theirs = files(issue("bd-1", status="in_progress", assignee="alice"), issue("bd-2", assignee="alice"))
     (tracker / "issues.jsonl").write_bytes(theirs["issues.jsonl"])
     reason = SOURCE.parse(SOURCE.files(tracker), "x").tasks[0].reason
-    assert SOURCE.told(tracker, told({"bd-1": ItemProgress(mark=Mark.BLOCKED, reason=reason)}))
-    assert SOURCE.told(tracker, told({"bd-1": ItemProgress(mark=Mark.SKIPPED)}))
-    assert SOURCE.told(tracker, told({"bd-2": ItemProgress(mark=Mark.RUNNING)}))
+    assert SOURCE.write_to_program(tracker, told({"bd-1": ItemProgress(mark=Mark.BLOCKED, reason=reason)}))
+    assert SOURCE.write_to_program(tracker, told({"bd-1": ItemProgress(mark=Mark.SKIPPED)}))
+    assert SOURCE.write_to_program(tracker, told({"bd-2": ItemProgress(mark=Mark.RUNNING)}))
     assert commands(tracker) == ["update bd-2 --status=in_progress --assignee=loopwright --json"]
 
 
@@ -405,17 +405,17 @@ def discovered(*found: Discovered) -> Progress:
 
 @pytest.mark.capability("C040")
 def test_work_that_was_come_upon_is_an_issue_that_nobody_has_decided_about(tracker: Path) -> None:
-    assert SOURCE.told(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
+    assert SOURCE.write_to_program(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
     more = "'--description=It is late.' --type=task --labels=loopwright-discovered"
     made = [
         f"create '--title=Mend the clock' {more} --deps=discovered-from:bd-1 --json",
         f"create --title=-x {more} --json",
     ]
     assert commands(tracker) == made
-    assert SOURCE.told(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
+    assert SOURCE.write_to_program(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
     assert commands(tracker) == made, "it is told once"
     assert set(marks(SOURCE.parse(SOURCE.files(tracker), "x"))) == {"bd-1", "bd-2", "bd-3"}, "it is no task"
-    assert SOURCE.told(tracker, discovered(replace(FOUND, mark=Mark.SKIPPED)))
+    assert SOURCE.write_to_program(tracker, discovered(replace(FOUND, mark=Mark.SKIPPED)))
     assert commands(tracker)[2:] == [
         "close bd-new3 '--reason=Decided in the plan in which it was found' --json"
     ]
@@ -493,7 +493,7 @@ def test_what_is_refused_of_one_issue_keeps_nothing_from_the_others(
     monkeypatch.setenv("FAKE_BD", "refuse=in_progress")
     progress = told({"bd-1": ItemProgress(mark=Mark.RUNNING), "bd-2": ItemProgress(mark=Mark.DONE)})
     with pytest.raises(Refused, match="bd update bd-1"):
-        SOURCE.told(tracker, progress)
+        SOURCE.write_to_program(tracker, progress)
     assert commands(tracker)[1:] == ["close bd-2 --reason=Done --json"]
 
 
@@ -514,7 +514,7 @@ def test_the_tracker_is_asked_through_its_own_program_and_may_keep_no_file(track
     stale = files(issue("bd-9"))
     (tracker / "issues.jsonl").write_bytes(stale["issues.jsonl"])
     named = tracker / "issues.jsonl"
-    assert (SOURCE.files(named), SOURCE.speaks(named)) == (stale, False), "whoever names the file means it"
+    assert (SOURCE.files(named), SOURCE.has_program(named)) == (stale, False), "the file was named"
 
 
 @pytest.mark.parametrize("behaviour", ["error", "garbage"])
@@ -537,7 +537,7 @@ def test_without_the_program_the_file_is_to_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert not SOURCE.told(tmp_path / ".beads", told({}))
+    assert not SOURCE.write_to_program(tmp_path / ".beads", told({}))
     with pytest.raises(Refused, match="cannot be started"):
         Bd(tmp_path).issues()
 

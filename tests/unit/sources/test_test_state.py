@@ -120,7 +120,7 @@ def test_tests_in_the_folder_of_their_specifications_are_found_with_their_config
         folder = place if place.is_dir() else place.parent
         work = SOURCE.parse(found, place.name)
         assert (work.settings["model"], work.tasks[0].key) == ("m", "CP-UFS-001"), place
-        sign = SOURCE.sign_file(found)
+        sign = SOURCE.heartbeat_file(found)
         assert sign is not None
         assert (folder / sign).resolve() == loop / "specs" / "health.json", "it is beside the tests"
         assert sorted((folder / name).resolve() for name in found) == sorted(
@@ -397,9 +397,9 @@ def test_the_health_file_is_there_only_where_it_is_asked_for_and_beats_by_its_in
     }
     held = files(test("A-B-1"), test("A-B-2", status="passed"), config=config)
     progress = told({"A-B-1": ItemProgress(mark=Mark.RUNNING)})
-    assert SOURCE.sign_file(held) == "run/health.json"
+    assert SOURCE.heartbeat_file(held) == "run/health.json"
     assert set(SOURCE.written(held, progress)) == {"test-state.json"}, "which had no summary"
-    made = SOURCE.sign(held, progress, 7)
+    made = SOURCE.heartbeat(held, progress, 7)
     assert made is not None
     found = json.loads(made)
     assert (found["current_test"], found["progress"]) == ("A-B-1", {"passed": 1, "total": 2})
@@ -410,7 +410,7 @@ def test_the_health_file_is_there_only_where_it_is_asked_for_and_beats_by_its_in
 
     def later(seconds: float, pid: int | None = 7, mark: Mark = Mark.RUNNING) -> bytes | None:
         at = progress.at + timedelta(seconds=seconds)
-        return SOURCE.sign(held, told({"A-B-1": ItemProgress(mark=mark)}, at), pid)
+        return SOURCE.heartbeat(held, told({"A-B-1": ItemProgress(mark=mark)}, at), pid)
 
     assert later(19) is None, "it is fresh"
     assert later(20) is not None
@@ -422,8 +422,8 @@ def test_the_health_file_is_there_only_where_it_is_asked_for_and_beats_by_its_in
     assert later(1000, None) is None, "who has stopped has no heart to beat"
     held = {**held, "run/health.json": b'{"loop_name": "x", "last_heartbeat": "yesterday"}'}
     assert later(1) is not None
-    assert SOURCE.sign_file(files(test("A-B-1"), config=CONFIGURED)) is None
-    assert SOURCE.sign_file(files(test("A-B-1"))) is None
+    assert SOURCE.heartbeat_file(files(test("A-B-1"), config=CONFIGURED)) is None
+    assert SOURCE.heartbeat_file(files(test("A-B-1"))) is None
 
 
 def test_a_file_that_is_no_health_file_is_not_written_over() -> None:
@@ -432,8 +432,8 @@ def test_a_file_that_is_no_health_file_is_not_written_over() -> None:
     )
     for theirs in (b'{"name": "app"}', b"not json"):
         with pytest.raises(BadPlan):
-            SOURCE.sign({**held, "package.json": theirs}, told({}), 7)
-    assert SOURCE.sign({**held, "package.json": b'{"loop_name": "x"}'}, told({}), 7)
+            SOURCE.heartbeat({**held, "package.json": theirs}, told({}), 7)
+    assert SOURCE.heartbeat({**held, "package.json": b'{"loop_name": "x"}'}, told({}), 7)
 
 
 @pytest.mark.parametrize("schema", [CONFIG, TEST_STATE], ids=["config", "state"])

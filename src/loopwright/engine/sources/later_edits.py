@@ -12,8 +12,7 @@ from loopwright.engine.intake.progress import MARKS
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.source_marks import SETTLED, edited, marks_of
 from loopwright.engine.rows.writeback_debts import SourceNews
-from loopwright.engine.sources.status_writeback import writes
-from loopwright.ports import Mark, PlannedWork, Source, TellingSource, Tx
+from loopwright.ports import Mark, PlannedWork, Source, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,9 +55,9 @@ def source_news(source: Source | None, ended: Ended, *, ask_program: bool = Fals
 
     A source with a program of its own is read only if `ask_program`: that may take a while.
     """
-    if source is None or not writes(source) or not ended.place.exists():
+    if source is None or not source.has_status or not ended.place.exists():
         return None
-    if isinstance(source, TellingSource) and source.speaks(ended.place) and not ask_program:
+    if source.has_program(ended.place) and not ask_program:
         return None
     try:
         work = source.parse(source.files(ended.place), ended.source)
@@ -73,9 +72,9 @@ def stale_items(source: Source | None, ended: Ended) -> tuple[str, ...]:
 
     That is an older copy, which an editor saved over the end. A person who wants an item done again opens it.
     """
-    if source is None or not writes(source) or ended.tracked or not ended.place.exists():
+    if source is None or not source.has_status or ended.tracked or not ended.place.exists():
         return ()
-    if isinstance(source, TellingSource) and source.speaks(ended.place):
+    if source.has_program(ended.place):
         return ()
     try:
         items = source.parse(source.files(ended.place), ended.source).tasks

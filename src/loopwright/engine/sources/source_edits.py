@@ -29,7 +29,6 @@ from loopwright.engine.rows.moves import cancel_attempt, complete_task, move_pla
 from loopwright.engine.rows.plan_states_text import held_because
 from loopwright.engine.rows.source_marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.rows.world import World, no_source
-from loopwright.engine.sources.status_writeback import writes
 from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Source, Tx
 
 log = logging.getLogger(__name__)
@@ -152,7 +151,7 @@ def _is_opened(item: PlannedTask, task: Task) -> bool:
 def _readable(world: World, project: Project, loop: Loop) -> Source | None:
     """Return what reads a loop's source; None where it has no place for marks, or is on another machine, perhaps."""
     source = world.source(loop.source_kind)
-    return source if source is not None and writes(source) and Path(project.path).is_dir() else None
+    return source if source is not None and source.has_status and Path(project.path).is_dir() else None
 
 
 async def _parsed(world: World, source: Source, files: Files, name: str) -> PlannedWork:

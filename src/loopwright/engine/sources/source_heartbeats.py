@@ -14,7 +14,7 @@ from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.rows.world import World
-from loopwright.ports import BeatingSource, Files, Progress, Tx
+from loopwright.ports import Files, Progress, Tx
 
 log = logging.getLogger(__name__)
 
@@ -30,19 +30,19 @@ async def show_sign(
 ) -> None:
     """Write the sign of life of one loop, where its source asks for one; trouble with that stops nothing."""
     source = world.source(loop.source_kind)
-    if not isinstance(source, BeatingSource):
+    if source is None or not source.has_heartbeat:
         return
     place = Path(project.path) / loop.source_path
     folder = place if place.is_dir() else place.parent
     alive = loop.state is LoopState.RUNNING and plan.status not in ENDED_PLAN
     try:
         seen: Files = await asyncio.to_thread(source.files, place)
-        name = source.sign_file(seen)
+        name = source.heartbeat_file(seen)
         if name is None or os.path.relpath(folder / name, project.path) in plan.books:
             return  # nobody asks for it, or git tracks it: then writing it would be a change of the checkout
         if progress is None:
             progress = await world.store.read(lambda tx: progress_of(tx, plan))
-        sign = source.sign(seen, progress, world.me.pid if alive else None)
+        sign = source.heartbeat(seen, progress, world.me.pid if alive else None)
         if sign is not None and world.put_files(folder, {name: sign}, seen):
             world.own_writes.note(folder, {name: sign})
     except (UserError, OSError) as trouble:

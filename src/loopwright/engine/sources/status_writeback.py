@@ -12,7 +12,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
 from loopwright.core.values.errors import (
@@ -53,19 +52,12 @@ from loopwright.ports import (
     Progress,
     Repository,
     Source,
-    TellingSource,
     Tx,
-    WritingSource,
 )
 
 log = logging.getLogger(__name__)
 
 _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
-
-
-def writes(source: Source) -> bool:
-    """Say whether a source's format has a place for its status."""
-    return hasattr(source, "written")
 
 
 def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
@@ -104,7 +96,7 @@ async def booked(
     # The files know of those that are about to land before this one, and so whether its phase has ended with it.
     if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
         return top
-    ended = cast("WritingSource", source).written(files, progress)
+    ended = source.written(files, progress)
     return await _with_files(
         repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at, {}
     )
@@ -126,7 +118,7 @@ async def tell(world: World, plan_id: str) -> Untold | None:
         return None
     project, loop, plan, progress, rests = loaded
     source = world.source(loop.source_kind)
-    if source is None or not writes(source):
+    if source is None or not source.has_status:
         return None
     place = Path(project.path) / loop.source_path
     if not Path(project.path).is_dir():
@@ -141,20 +133,20 @@ async def tell(world: World, plan_id: str) -> Untold | None:
     behind: tuple[str, ...] = ()
     left: Untold | None = None
     try:
-        if not plan.books and isinstance(source, TellingSource) and source.speaks(place):
+        if not plan.books and source.has_program(place):
             marks = {key: item.mark.value for key, item in progress.items.items()}
             behind = await world.store.transact("source.told", lambda tx: _note_also(tx, plan.id, marks))
-            if not await asyncio.to_thread(source.told, place, progress):
+            if not await asyncio.to_thread(source.write_to_program, place, progress):
                 raise Refused("its program is not there any more", code="source_program_missing")
         elif not plan.books:
-            await _tell_in_place(world, cast("WritingSource", source), place, loop, plan, progress)
+            await _tell_in_place(world, source, place, loop, plan, progress)
         else:
             tracked, repository = Tracked(project, plan, loop), world.repository(project)
             if rests and progress.rests:
                 await _tell_on_branch(world, repository, tracked, progress)
             elif rests:
                 await _tell_if_ours(world, repository, tracked, progress)
-            await _tell_beside(world, repository, cast("WritingSource", source), tracked, progress)
+            await _tell_beside(world, repository, source, tracked, progress)
             if plan.status in ENDED_PLAN:
                 left = await left_at_end(repository, source, tracked, progress)
             elif not rests:
@@ -208,7 +200,7 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
 
 
 async def _tell_in_place(
-    world: World, source: WritingSource, place: Path, loop: Loop, plan: Plan, progress: Progress
+    world: World, source: Source, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
     told = source.written(seen, progress)
@@ -231,7 +223,7 @@ async def _theirs(
 
 
 async def _tell_beside(
-    world: World, repository: Repository, source: WritingSource, tracked: Tracked, progress: Progress
+    world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
 ) -> None:
     """Tell the files in place that git does not track, of a source of which it tracks others.
 
@@ -256,7 +248,7 @@ async def _tell_beside(
 
 async def _put(
     world: World,
-    source: WritingSource,
+    source: Source,
     place: Path,
     loop: Loop,
     plan: Plan,
@@ -381,14 +373,14 @@ async def _told_on(
     """
     loop = tracked.loop
     source = world.source(loop.source_kind)
-    if source is None or not writes(source):
+    if source is None or not source.has_status:
         return sha, {}
     found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
     # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
     current, seen = found.current, found.seen
     if rests:
         current, seen = await settled(world, repository, source, tracked, sha, found)
-    told = {**current, **cast("WritingSource", source).written(current, progress)}
+    told = {**current, **source.written(current, progress)}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
     return await _with_files(repository, tracked, sha, changed, subject, progress.at, seen), told
 

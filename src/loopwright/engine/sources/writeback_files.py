@@ -4,7 +4,6 @@ import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import cast
 
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project
@@ -14,7 +13,7 @@ from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.engine.rows.world import World
 from loopwright.engine.rows.writeback_debts import Untold
-from loopwright.ports import Files, Mark, Progress, Repository, Source, TellingSource, Tx, WritingSource
+from loopwright.ports import Files, Mark, Progress, Repository, Source, Tx
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ async def files_on(
 
 def _with_status(source: Source, files: Files, progress: Progress) -> Files | None:
     try:
-        return {**files, **cast("WritingSource", source).written(files, progress)}
+        return {**files, **source.written(files, progress)}
     except BadPlan:
         return None
 
@@ -113,7 +112,7 @@ def in_checkout(source: Source, tracked: Tracked) -> Files:
     place = Path(tracked.project.path) / tracked.loop.source_path
     try:
         # What a program of its own tells is no file of the commit's.
-        return {} if isinstance(source, TellingSource) and source.speaks(place) else source.files(place)
+        return {} if source.has_program(place) else source.files(place)
     except (BadPlan, OSError):
         return {}
 

@@ -8,8 +8,7 @@ from loopwright.adapters.git import GitRepository
 from loopwright.adapters.sources.folders import meant
 from loopwright.adapters.sources.text.reading import check_there, folder_of, read, recognise
 from loopwright.core.values.errors import BadPlan, UserError
-from loopwright.engine.sources.status_writeback import writes
-from loopwright.ports import PartlyToldSource, PlannedWork, Source, TellingSource
+from loopwright.ports import PlannedWork, Source
 from loopwright.services.homes.context import (
     Place,
     ProjectSettings,
@@ -50,16 +49,16 @@ async def tracked_files(
     repository: GitRepository, sha: str, source: Source, path: Path, root: Path
 ) -> tuple[str, ...]:
     """Return the files of a source that a commit has, relative to the repository; none if its format has no status."""
-    if not writes(source) or (isinstance(source, TellingSource) and source.speaks(path)):
+    if not source.has_status or source.has_program(path):
         return ()
     folder = os.path.relpath(folder_of(path.resolve()), root)
     files = source.files(path)
-    told = source.carries(files) if isinstance(source, PartlyToldSource) else tuple(files)
+    told = source.status_files(files)
     names = {os.path.normpath(f"{folder}/{name}"): name for name in files}
     found = await repository.files_at(sha, [path for path in names if not path.startswith("..")])
     if not any(names[path] in told for path in found):
         return ()  # what git tracks of it has no place for status
-    more = [os.path.normpath(f"{folder}/{name}") for name in getattr(source, "creates", ())]
+    more = [os.path.normpath(f"{folder}/{name}") for name in source.creates]
     return tuple(dict.fromkeys((*found, *more)))
 
 

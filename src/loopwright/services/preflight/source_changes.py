@@ -11,7 +11,6 @@ from loopwright.core.values.states import TaskState
 from loopwright.engine.intake.source_checks import JUDGED, could_be_an_agents, followed
 from loopwright.engine.intake.submit import Submission, taken_in_by
 from loopwright.engine.rows.moves import need
-from loopwright.engine.sources.status_writeback import writes
 from loopwright.ports import Store, Tx
 
 
@@ -20,7 +19,7 @@ async def refuse_older_checks(store: Store, task: Task) -> None:
     plan, loop, project = await store.read(lambda tx: _around(tx, task))
     source = registry.source(loop.source_kind)
     kept = await store.read(lambda tx: could_be_an_agents(tx, plan))
-    if (writes(source) or plan.policy.rounds.on) and not kept:
+    if (source.has_status or plan.policy.rounds.on) and not kept:
         return  # what changed there is taken in before anything starts
     try:
         work = read(source, Path(project.path) / loop.source_path)

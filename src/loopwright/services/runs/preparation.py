@@ -18,7 +18,6 @@ from loopwright.engine.intake.submit import Submission, is_known, last_plan
 from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import SourceNews
-from loopwright.engine.sources.status_writeback import writes
 from loopwright.ports import Mark
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.driving.driver import Drive, drive
@@ -293,7 +292,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         gates=settings.gates,
         actor=actor(),
         books=books,
-        follows=writes(source) or work.rounds,
+        follows=source.has_status or work.rounds,
         new=request.new,
     )
     return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)

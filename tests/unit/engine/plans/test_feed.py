@@ -9,6 +9,7 @@ import pytest
 from tests.cases import each_case
 from tests.doubles import Home, planned
 
+from loopwright.adapters.sources.prompt_md.prompt_md import PromptSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.events import RecordedEvent
@@ -21,7 +22,7 @@ from loopwright.engine.rows.writeback_debts import any_asked, ask, debt_view, de
 from loopwright.ports import Files, PlannedWork, Progress
 
 
-class OddSource:
+class OddSource(PromptSource):
     """A source that does not cope with what somebody wrote into its files."""
 
     kind = "odd"

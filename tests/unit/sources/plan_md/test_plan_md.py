@@ -681,7 +681,7 @@ def test_what_lies_beside_a_plan_is_not_taken_for_it(names: tuple[str, ...]) -> 
     files = dict.fromkeys(names, b'{"track_id": "t"}')
     with pytest.raises(BadPlan, match=r"there is no plan\.md here any more"):
         SOURCE.written(files, progress({}))
-    assert SOURCE.carries({"plan.md": b"", **files}) == ("plan.md", "metadata.json")
+    assert SOURCE.status_files({"plan.md": b"", **files}) == ("plan.md", "metadata.json")
     assert SOURCE.parse({"spec.md": b"- [ ] a\n"}, "spec.md").tasks[0].key == "a"
 
 

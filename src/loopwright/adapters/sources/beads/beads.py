@@ -34,7 +34,7 @@ from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 FOLDER: Final = ".beads"
 FILE: Final = "issues.jsonl"
@@ -72,20 +72,20 @@ ISSUE: Final[dict[str, Any]] = {
 }
 
 
-class BeadsSource:
-    """Reads and writes `.beads/issues.jsonl`; with the tracker's own program, `told` is the way instead."""
+class BeadsSource(Source):
+    """Reads and writes `.beads/issues.jsonl`; with the tracker's own program, `write_to_program` is the way instead."""
 
     kind = "beads"
 
     def recognises(self, place: Path) -> bool:
         """Take the folder `.beads`, whose tracker may keep no such file, and the file in it."""
         if place.is_dir():
-            return place.name == FOLDER and ((place / FILE).is_file() or self.speaks(place))
+            return place.name == FOLDER and ((place / FILE).is_file() or self.has_program(place))
         return place.name == FILE and place.is_file()
 
     def files(self, place: Path) -> Files:
         """Return what the tracker's own program tells, or the one file."""
-        if self.speaks(place):
+        if self.has_program(place):
             return {EXPORT: Bd(place.resolve().parent).exported()}
         return {FILE: read_file(place / FILE if place.is_dir() else place)}
 
@@ -119,11 +119,11 @@ class BeadsSource:
         made = beads_found.written(b"\n".join(lines), progress)
         return {name: made} if made != content else {}
 
-    def speaks(self, place: Path) -> bool:
+    def has_program(self, place: Path) -> bool:
         """Say whether the tracker's own program is there; whoever names the file means the file."""
         return place.is_dir() and is_there()
 
-    def told(self, place: Path, progress: Progress) -> bool:
+    def write_to_program(self, place: Path, progress: Progress) -> bool:
         """Tell the tracker through its own program; say no when there is none, so that the file is to be written."""
         folder = place if place.is_dir() else place.parent
         return tell(folder.resolve().parent, progress)

@@ -26,7 +26,7 @@ from loopwright.config.nearest import nearest, quoted
 from loopwright.core.policy.graph import topological
 from loopwright.core.replies.qa import TYPE
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 FILE: Final = "feature_list.json"
 _KEYS: Final = frozenset(FEATURE_LIST["properties"]["features"]["items"]["properties"])
@@ -36,7 +36,7 @@ _BAND: Final = 100
 NEEDS_REVIEW: Final = "it needs a review by a person first (needs_review)"
 
 
-class FeatureListSource:
+class FeatureListSource(Source):
     """Reads and writes a feature_list.json."""
 
     kind = "feature_list"

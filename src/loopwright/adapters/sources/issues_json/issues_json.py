@@ -16,7 +16,7 @@ from loopwright.adapters.sources.text.problems import Problems, check_graph, ref
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 MAX_ISSUES: Final = 10_000
 EXPORT: Final = "gh issue list --state all --json number,title,body,labels,state,stateReason,url"
@@ -44,7 +44,7 @@ _LOOKS: Final = re.compile(rb"\s{0,99}\[\s{0,99}\{")
 _START: Final = 256 * 1024
 
 
-class IssuesSource:
+class IssuesSource(Source):
     """Reads an export, and closes in it what is done; on the forge that is for a person to do."""
 
     kind = "issues_json"

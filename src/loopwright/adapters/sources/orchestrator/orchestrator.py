@@ -23,7 +23,7 @@ from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.core.values.criteria import checks_in
 from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 FOLDER: Final = "orchestrator"
 _OURS: Final = "Loopwright: "
@@ -33,7 +33,7 @@ _MARKS: Final = {"pending": Mark.OPEN, "in-progress": Mark.RUNNING, "done": Mark
 _STATUS: Final = {Mark.OPEN: "pending", Mark.RUNNING: "in-progress", Mark.DONE: "done"}
 
 
-class OrchestratorSource:
+class OrchestratorSource(Source):
     """Reads the active roadmap of an `orchestrator/` folder, and closes its milestones."""
 
     kind = "orchestrator"

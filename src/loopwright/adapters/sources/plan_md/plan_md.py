@@ -28,7 +28,7 @@ from loopwright.adapters.sources.thoughts.thoughts_phases import is_lone_plan
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, Mark, PlannedWork, Progress
+from loopwright.ports import Files, Mark, PlannedWork, Progress, Source
 
 PLAN: Final = "plan.md"
 SPEC: Final = "spec.md"
@@ -38,7 +38,7 @@ _BOX: Final = re.compile(rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[[ xX
 _LOOK: Final = 64 * 1024
 
 
-class PlanMdSource:
+class PlanMdSource(Source):
     """Reads a plan made of checkboxes, and keeps its marks."""
 
     kind = "plan_md"
@@ -81,7 +81,7 @@ class PlanMdSource:
         work = replace(work, doc_sync=sync, settings=asks, notes=problems.notes)
         return _with_metadata(work, found, metadata, beside.notes)
 
-    def carries(self, files: Files) -> tuple[str, ...]:
+    def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the plan and a track's metadata: a specification has no place for status."""
         plan = _plan_name(files)
         return tuple(name for name in (plan, METADATA) if name in files)

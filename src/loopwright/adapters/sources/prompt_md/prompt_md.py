@@ -14,14 +14,14 @@ from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.kinds import is_inside
-from loopwright.ports import Files, PlannedTask, PlannedWork
+from loopwright.ports import Files, PlannedTask, PlannedWork, Source
 
 _FENCE: Final = "---"
 _SETTING: Final = re.compile(r"\w+[ \t]*:|[ \t]|- ")
 _KEYS: Final = ("acceptance", "criteria", "gates", "rounds", "scope", "settings")
 
 
-class PromptSource:
+class PromptSource(Source):
     """Reads a prompt; it has no place for a status."""
 
     kind = "prompt_md"

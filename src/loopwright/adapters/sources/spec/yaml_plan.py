@@ -31,7 +31,7 @@ from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.policy.complexity import LEVELS
 from loopwright.core.values.policy import GateCommand, HeldOut
-from loopwright.ports import Files, Mark, PlannedTask, PlannedWork
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Source
 
 _AGENT: Final = text(what="the name of an agent, such as claude", pattern=AGENT_NAME)
 _MODEL: Final = text(what="the name of a model")
@@ -40,7 +40,7 @@ _ATTEMPTS: Final = count(1, MAX_ATTEMPTS)
 _COMPLEXITY: Final = choice(*LEVELS)
 
 
-class YamlSource:
+class YamlSource(Source):
     """Reads a plan from one YAML or JSON file."""
 
     kind = "yaml"

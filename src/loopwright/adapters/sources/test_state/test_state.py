@@ -36,7 +36,7 @@ from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import quoted
 from loopwright.core.values.criteria import in_words
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Specs
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source, Specs
 
 FILE: Final = "test-state.json"
 CONFIG_FILE: Final = "config.json"
@@ -47,7 +47,7 @@ MAX_CONFIG: Final = 262_144
 _TELLING: Final = (b'"test_state_file"', b'"specs_dir"')
 
 
-class LoopTestsSource:
+class LoopTestsSource(Source):
     """Reads and writes a test-state.json, with the config.json that it belongs to if there is one."""
 
     kind = "test_state"
@@ -111,7 +111,7 @@ class LoopTestsSource:
             notes=(*config_problems.notes, *problems.notes),
         )
 
-    def carries(self, files: Files) -> tuple[str, ...]:
+    def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the tests: the configuration has no place for status."""
         return (_state_of(files, _settled(files)),)
 
@@ -122,12 +122,12 @@ class LoopTestsSource:
         tell_tests(edits, progress)
         return {state: edits.bytes()} if edits.bytes() != files[state] else {}
 
-    def sign_file(self, files: Files) -> str | None:
+    def heartbeat_file(self, files: Files) -> str | None:
         """Return the health file, where the configuration asks for it."""
         config = _settled(files)
         return _health_file(config, _state_of(files, config))
 
-    def sign(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
+    def heartbeat(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
         """Return the health file as it is now; None while the one that is there is younger than its interval."""
         config = _settled(files)
         assert config is not None  # else nobody asks for it

@@ -9,7 +9,7 @@ from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.shell_hints import to_type
-from loopwright.ports import ChoosingSource, PlannedWork, Source
+from loopwright.ports import PlannedWork, Source
 
 CATCH_ALL = "yaml"
 """Our own format has no name of its own: it is meant when no other format knows the file."""
@@ -23,9 +23,7 @@ def folder_of(place: Path) -> Path:
 def read(source: Source, place: Path) -> PlannedWork:
     """Return what a source asks for, or raise `BadPlan` with located problems."""
     work = source.parse(source.files(place), called(place))
-    if isinstance(source, ChoosingSource):
-        return replace(work, notes=(*work.notes, *source.left_out(place)))
-    return work
+    return replace(work, notes=(*work.notes, *source.left_out(place)))
 
 
 def called(place: Path) -> str:

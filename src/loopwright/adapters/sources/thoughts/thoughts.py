@@ -37,7 +37,7 @@ from loopwright.adapters.sources.thoughts.thoughts_status import (
     text_of,
 )
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress
+from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 MAX_FILES: Final = 1_000
 _NAME: Final = re.compile(r"[\w.-]+")
@@ -50,7 +50,7 @@ _COPIES: Final = "searchable"
 """A folder of links to everything else in `thoughts`."""
 
 
-class ThoughtsSource:
+class ThoughtsSource(Source):
     """Reads phase plans from a folder, from one overview, or from one file by itself."""
 
     kind = "thoughts"
