@@ -10,12 +10,11 @@ from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, paragraph
 from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy.budget import dollars
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState
-from loopwright.core.values.wording import counted, duration, listed, money, one_line
+from loopwright.core.values.wording import counted, dollars, duration, listed, money, one_line
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.plan_states_text import NO_WORKER

@@ -10,7 +10,6 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.plan_table import mark, tries, word
 from loopwright.cli.shell.lines import Wrapped
@@ -19,7 +18,7 @@ from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CommandResult, is_sentence
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.wording import duration, money
+from loopwright.core.values.wording import clean, duration, money
 from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
 from loopwright.engine.views.views import AttemptView, TaskDetail
 

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.gates.text import clean
 from loopwright.cli.shell.times import local_time
 from loopwright.core.rows.model import Run
 from loopwright.core.values.errors import UserError
+from loopwright.core.values.wording import clean
 from loopwright.ports import Agent, OutputLine
 
 _TOOL_LINES: Final = 6

@@ -22,8 +22,8 @@ from loopwright.core.plans.inspection_packets import (
     last_lines,
     moment_in,
 )
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Project, Run, Task
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import QuestionState

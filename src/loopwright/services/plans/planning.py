@@ -27,8 +27,8 @@ from loopwright.core.plans.planning import (
     objected,
     source_of,
 )
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Plan, Role
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.shell_hints import to_type

@@ -12,7 +12,6 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.gaps import print_each_gap
 from loopwright.cli.screens.layout import Roomy, Rows, one_line
@@ -27,7 +26,7 @@ from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import FinishState
-from loopwright.core.values.wording import counted, money
+from loopwright.core.values.wording import clean, counted, money
 from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.receipts import receipts
 

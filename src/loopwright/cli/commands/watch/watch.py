@@ -9,8 +9,8 @@ from loopwright.cli.commands.watch.status import Seen, look_at, print_plan
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.plan_table import exit_code as code_of
 from loopwright.cli.shell.output import console
-from loopwright.core.rows.documents import document, plain
 from loopwright.core.rows.events import RecordedEvent
+from loopwright.core.values.documents import document, plain
 from loopwright.core.values.ids import short_id
 from loopwright.engine.views.views import PlanView
 from loopwright.ports import Tx
