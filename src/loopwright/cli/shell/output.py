@@ -65,6 +65,11 @@ def complain(
     return code
 
 
+def tell_chosen(text: str) -> None:
+    """Print beside the output what a command is about, where the user named nothing."""
+    sys.stderr.write(drawable(text) + "\n")
+
+
 def warn(*texts: str, stderr: bool = False) -> None:
     """Warn of what could do harm, where a note would be overlooked."""
     for text in texts:

@@ -35,6 +35,8 @@ from loopwright.services.homes.read_only_home import find_target, glancing
 from loopwright.services.homes.repository_glance import glance_at, needed_folder, needed_place
 from loopwright.services.preflight.run_inputs import project_settings
 
+__all__ = ["KeptPacket", "Packet", "inspect"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptPacket:
