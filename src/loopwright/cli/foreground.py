@@ -12,18 +12,15 @@ from typing import Any
 
 from rich.markup import escape
 
-from loopwright.app import Home
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.plan_table import exit_code
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.config.resolve import Settings
-from loopwright.core.rows.model import Plan
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.services.driving.driver import FOLLOW_S, Drive, Driver, Rested, followed_worker
-from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session
+from loopwright.services.views.rows import Plan
 
 NET_S = 5.0
 """How long to wait for news at most."""
@@ -43,8 +40,7 @@ class Foreground:
 
     def __init__(
         self,
-        home: Home,
-        settings: Settings,
+        at: Session,
         plan: Plan,
         *,
         actor: str,
@@ -52,11 +48,11 @@ class Foreground:
         submitter: str = "",
     ) -> None:
         """Show this plan; `submitter` names the submission that this process made."""
-        self._home = home
+        self._at = at
         self._plan_id = plan.id
         self._display = display
         self._driver = Driver(
-            Session(home=home, settings=settings, env=environment()),
+            at,
             plan,
             actor=actor,
             submitter=submitter,
@@ -94,7 +90,7 @@ class Foreground:
             self._display.show(await self._driver.view())
             await asyncio.sleep((time.monotonic() - began) * SHOWN_SHARE)
             # Without a live picture there are no running seconds to show: then only news count.
-            await self._home.store.changed(FOLLOW_S if self._display.is_live else NET_S)
+            await self._driver.changed(FOLLOW_S if self._display.is_live else NET_S)
 
     # --- Ctrl-C and a closed terminal --------------------------------------------------------------
 
@@ -112,7 +108,7 @@ class Foreground:
             )
             sys.stderr.flush()
             os._exit(ExitCode.INTERRUPTED)
-        if self._signals == 1 and (holder := followed_worker(self._home)):
+        if self._signals == 1 and (holder := followed_worker(self._at)):
             self.left = True
             self._driver.leave()
             self._say_left(holder)
@@ -150,9 +146,7 @@ def showing(*, quiet: bool) -> Drive:
 
     async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
         display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
-        foreground = Foreground(
-            at.home, at.settings, plan, actor=actor(), display=display, submitter=submitter
-        )
+        foreground = Foreground(at, plan, actor=actor(), display=display, submitter=submitter)
         return await foreground.rested()
 
     return drive

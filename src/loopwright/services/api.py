@@ -194,7 +194,7 @@ class Plans:
             run: What to run on the base commit; None for the gates and every acceptance command.
             tell: Gets a line of progress now and then.
         """
-        from loopwright.services.driving.driver import unheard
+        from loopwright.services.homes.caller import unheard
         from loopwright.services.plans.checking import RunOnBase, examine
         from loopwright.services.preflight.run_inputs import meant_path
 
@@ -222,7 +222,7 @@ class Plans:
             force: Plan again, and replace the file that is there.
             tell: Gets a line of progress now and then.
         """
-        from loopwright.services.driving.driver import unheard
+        from loopwright.services.homes.caller import unheard
         from loopwright.services.plans.goals import check_goal
         from loopwright.services.plans.planning import GoalRequest, plan_goal
 

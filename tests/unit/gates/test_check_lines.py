@@ -3,7 +3,8 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.adapters.gates.text import clean, clean_name, line_checks, seconds
+from loopwright.adapters.gates.text import clean_name, line_checks, seconds
+from loopwright.core.values.wording import clean
 
 
 def parsed(output):

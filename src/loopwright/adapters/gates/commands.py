@@ -19,7 +19,7 @@ from loopwright.adapters.gates.records import (
     witness_of,
 )
 from loopwright.adapters.gates.reuse import conditions, reuse
-from loopwright.adapters.gates.text import STATUS, clean, line_checks
+from loopwright.adapters.gates.text import STATUS, line_checks
 from loopwright.adapters.gates.witnesses import prepare
 from loopwright.core.gates.verdict_reuse import narrowed_to
 from loopwright.core.gates.verdicts import command_checks, command_id, gate_key, judge
@@ -32,6 +32,7 @@ from loopwright.core.values.findings import (
     Witnessed,
 )
 from loopwright.core.values.policy import GateCommand, Limits
+from loopwright.core.values.wording import clean
 from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec, ShownBy
 

@@ -5,9 +5,10 @@ from dataclasses import dataclass, field
 from typing import Final
 from xml.parsers import expat  # document types, and with them entities, are refused below
 
-from loopwright.adapters.gates.text import clean, clean_name, seconds
+from loopwright.adapters.gates.text import clean_name, seconds
 from loopwright.core.gates.verdicts import MAX_MESSAGE, is_bad, keep_ends
 from loopwright.core.values.findings import Check, CheckStatus
+from loopwright.core.values.wording import clean
 
 _MAX_DEPTH: Final = 64
 _MAX_TESTS: Final = 200_000

@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.gates.text import clean
 from loopwright.adapters.gates.witnesses import read_witness
 from loopwright.core.values.findings import CheckStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.wording import clean
 from loopwright.keeper import places
 
 SCHEMA: Final = "loopwright.gate/1"

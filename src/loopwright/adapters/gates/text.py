@@ -7,15 +7,10 @@ from typing import Final
 
 from loopwright.core.gates.verdicts import MAX_MESSAGE, command_id, keep_start
 from loopwright.core.values.findings import Check, CheckStatus
+from loopwright.core.values.wording import clean
 
 MAX_NAME: Final = 300
 _CONTINUED_LINES: Final = 20
-_ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-# Databases refuse NUL and lone surrogates; terminals obey the other control characters, and write backwards for some.
-_CONTROL: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
-)
-_BREAK: Final = re.compile(r"\r\n|\n|\r")
 _LINE: Final = re.compile(r"\s*\[(PASS|FAIL|SKIP|ERROR)\](?:\s+(.*))?$", re.DOTALL)
 _MESSAGE: Final = re.compile(r":\s+|\s+[-–—]\s+|\t+")
 STATUS: Final = {
@@ -24,11 +19,6 @@ STATUS: Final = {
     "SKIP": CheckStatus.SKIPPED,
     "ERROR": CheckStatus.ERROR,
 }
-
-
-def clean(text: str) -> str:
-    """Return text without colours and control characters, with plain line ends."""
-    return _CONTROL.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))
 
 
 def clean_name(text: str) -> str:

@@ -11,7 +11,6 @@ from typing import Any, Final, TypeVar
 
 from loopwright.adapters.store.codec import from_document
 from loopwright.core.replies.discoveries import Discovery
-from loopwright.core.rows.documents import document, readable
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     Attempt,
@@ -28,6 +27,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
 )
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.documents import document, readable
 from loopwright.core.values.errors import BadId, DamagedRow
 from loopwright.core.values.ids import Kind, check
 from loopwright.core.values.states import ENDED_RUN

@@ -15,7 +15,7 @@ from loopwright.adapters.processes.evidence import evidence_hash
 from loopwright.adapters.processes.keeper_calls import NoAnswer, Watch, call
 from loopwright.adapters.processes.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.container import remove_of_run
-from loopwright.core.rows.documents import document
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import cgroup, places
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint

@@ -140,7 +140,7 @@ def decode(kind: type[R], columns: Mapping[str, Any]) -> R:
 
 
 def from_document(kind: type[R], document: Mapping[str, Any]) -> R:
-    """Return the row that `core.rows.documents.document` made this of; a field that was added since has its default."""
+    """Return the row of a document; a field that was added since has its default."""
     row_type: Any = kind
     try:
         row: R = _nested(row_type)[1](document)

@@ -6,15 +6,14 @@ from rich.console import Console
 from rich.text import Text
 
 from loopwright.cli.shell.lines import Wrapped
-from loopwright.core.receipts.receipt_checkout import WHOSE
 from loopwright.core.values.ids import short_id
-from loopwright.engine.views.checkout_changes import StrayView
+from loopwright.services.views.tasks import StrayView
 
 
 def print_strays(out: Console, strays: Sequence[StrayView]) -> None:
     """Name each change, and print each command whole, so that it can be copied."""
     for one in strays:
-        title = f"your checkout changed while {short_id(one.run)} ran ({WHOSE[one.whose]})"
+        title = f"your checkout changed while {short_id(one.run)} ran ({one.by_whom})"
         out.print(Wrapped(Text(title, style="yellow"), indent="  "))
         for change in one.changes:
             out.print(Wrapped(Text(f"  {change}"), indent="    "))

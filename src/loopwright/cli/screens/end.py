@@ -1,50 +1,24 @@
 """How a plan ended: its last screen, its receipt, and what to do with the result."""
 
-import asyncio
 import os
 import shlex
-from contextlib import suppress
-from pathlib import Path
-from typing import Final
 
 from rich.markup import escape
 
-from loopwright.app import Home
 from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
-from loopwright.cli.screens.source_news import view_with_news
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, paragraph, print_json
 from loopwright.cli.shell.times import in_local_time
 from loopwright.core.values.states import ENDED_PLAN, FinishState
-from loopwright.engine.rows.moves import MACHINE
-from loopwright.engine.views.next_steps import merge_command, next_steps
-from loopwright.engine.views.views import PlanView
-from loopwright.services.homes.plan_facts import known_about
-
-_RECEIPT_S: Final = 5.0
-"""How long to wait for a receipt that somebody else writes."""
+from loopwright.services.homes.session import Session
+from loopwright.services.views.ending import ended_view, receipt_file
+from loopwright.services.views.plans import PlanView, known_about, merge_command, next_steps
 
 
-async def print_end(home: Home, plan_id: str, code: ExitCode, *, as_json: bool) -> int:
+async def print_end(at: Session, plan_id: str, code: ExitCode, *, as_json: bool) -> int:
     """Print how a plan ended, once its receipt is there; return the exit code."""
-    view = await view_with_news(home, plan_id)
-    await _written(view)
-    return closing(view, code, as_json=as_json)
-
-
-def _receipt(view: PlanView) -> Path:
-    return Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
-
-
-async def _written(view: PlanView) -> None:
-    """Wait a moment for the receipt of a plan that is over: another worker may still be writing it."""
-    if view.status not in ENDED_PLAN:
-        return
-    with suppress(TimeoutError):
-        async with asyncio.timeout(_RECEIPT_S):
-            while not _receipt(view).exists():
-                await asyncio.sleep(0.05)
+    return closing(await ended_view(at, plan_id), code, as_json=as_json)
 
 
 def closing(
@@ -71,7 +45,7 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
         out.print(paragraph(f"why: {escape(in_local_time(view.reason))}"))
     if view.stopped:
         out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
-    receipt = _receipt(view)
+    receipt = receipt_file(view)
     # Of a plan that goes on there is none: what lies there is an older one, or not ours.
     if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
@@ -81,7 +55,7 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
             print_gaps(out, view.path, view.id)
     print_finishes(view)
     # What a person asked for and was refused leaves the result where it was.
-    if any(one.actor == MACHINE or one.state != FinishState.REFUSED.value for one in view.finishes):
+    if any(one.is_automatic or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
     known = known_about(view)
     if view.status == "VERIFIED" and view.answers:

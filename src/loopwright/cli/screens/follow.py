@@ -12,8 +12,7 @@ from loopwright.cli.screens.keyboard import Keyboard
 from loopwright.cli.screens.plan_table import awaits_look, headline, remark, screen, sleeping, word
 from loopwright.cli.shell.output import console
 from loopwright.core.values.wording import duration
-from loopwright.engine.views.activity import SETS_UP
-from loopwright.engine.views.views import PlanView, TaskView
+from loopwright.services.views.plans import SETS_UP, PlanView, TaskView
 
 _QUIET = frozenset({"QUEUED", "CREATED"})
 

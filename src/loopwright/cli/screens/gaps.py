@@ -1,24 +1,21 @@
 """Print the gaps of a plan or a task with cause and remedy, and a task's notes, from the receipt."""
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
 from loopwright.cli.shell.lines import Wrapped
-from loopwright.core.receipts.receipt_shape import shape_problems
-from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id
-from loopwright.services.receipts.files import read_receipt
+from loopwright.services.receipts.files import written_receipt
 
 _MOST = 5
 
 
 def print_gaps(out: Console, project: str, plan_id: str, task: str | None = None) -> None:
     """Print the first gaps of a plan, or of one of its tasks, and say where the rest is."""
-    receipt = _receipt(project, plan_id)
+    receipt = written_receipt(project, plan_id)
     gaps = receipt.get("gaps", ())
     # What holds for the whole result is listed once, not again for each task.
     found = [one for one in gaps if task in (None, one["task"])] or [
@@ -38,16 +35,6 @@ def print_each_gap(out: Console, gaps: Sequence[Mapping[str, Any]]) -> None:
 
 def print_notes(out: Console, project: str, plan_id: str, task: str) -> None:
     """Print the notes of a task."""
-    for one in _receipt(project, plan_id).get("notes", ()):
+    for one in written_receipt(project, plan_id).get("notes", ()):
         if one["task"] == task:
             out.print(Wrapped(Text(f"note: {one['text']}", style="dim"), indent="  "))
-
-
-def _receipt(project: str, plan_id: str) -> Mapping[str, Any]:
-    try:
-        receipt: Mapping[str, Any] = read_receipt(
-            Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json"
-        )
-    except UserError:
-        return {}  # not written yet, or not by us: the command below says what there is
-    return {} if shape_problems(receipt) else receipt

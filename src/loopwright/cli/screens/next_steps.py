@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.engine.views.next_steps import Step
+from loopwright.services.views.plans import Step
 
 _ALIGNED = 50
 """Longer commands do not push the reasons of the others aside."""

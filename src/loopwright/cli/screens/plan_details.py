@@ -8,10 +8,10 @@ from rich.table import Table
 
 from loopwright.cli.screens.layout import Roomy, one_line
 from loopwright.cli.shell.times import local_time
-from loopwright.core.gates.verdicts import is_bad
-from loopwright.core.rows.model import Plan
 from loopwright.core.values.findings import VerdictStatus
-from loopwright.engine.views.views import PlanView
+from loopwright.services.views.plans import PlanView
+from loopwright.services.views.rows import Plan
+from loopwright.services.views.tasks import is_bad
 
 
 def print_details(out: Console, row: Plan, view: PlanView) -> None:

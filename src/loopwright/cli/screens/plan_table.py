@@ -9,21 +9,22 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, paragraph
 from loopwright.cli.shell.times import in_local_time, local_time
-from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy.budget import dollars
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState
-from loopwright.core.values.wording import counted, duration, listed, money, one_line
-from loopwright.engine.rows.finishes import FinishView
-from loopwright.engine.rows.moves import MACHINE
-from loopwright.engine.rows.plan_states_text import NO_WORKER
-from loopwright.engine.rows.writeback_debts import DebtView, SourceNews
-from loopwright.engine.views.activity import ANSWERED
-from loopwright.engine.views.metrics import PlanFigures
-from loopwright.engine.views.overview import PlanSummary
-from loopwright.engine.views.views import PlanView, TaskView
+from loopwright.core.values.wording import counted, dollars, duration, listed, money, one_line
+from loopwright.services.views.plans import (
+    ANSWERED,
+    NO_WORKER,
+    DebtView,
+    FinishView,
+    PlanFigures,
+    PlanSummary,
+    PlanView,
+    SourceNews,
+    TaskView,
+)
 
 _MARKS = {
     "COMPLETE": ("✔", "green"),
@@ -258,7 +259,7 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def _waits_for_you(view: PlanView) -> bool:
     """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
-    asks = any(one.kind == KIND for one in view.questions)
+    asks = any(one.is_contradiction for one in view.questions)
     if asks or any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
         return True
     stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
@@ -269,7 +270,7 @@ def _has_ended(view: PlanView) -> bool:
     """Say whether its branch went where it was to go: what a person asked in vain is no part of that."""
     if any(one.state in OPEN_FINISH for one in view.finishes):
         return False
-    meant = [one for one in view.finishes if one.actor == MACHINE or one.state == FinishState.FINISHED.value]
+    meant = [one for one in view.finishes if one.is_automatic or one.state == FinishState.FINISHED.value]
     return not meant or meant[-1].state == FinishState.FINISHED.value
 
 
@@ -284,9 +285,7 @@ def print_finish(end: FinishView) -> None:
     told, _, way = end.detail.partition("\n")
     out = console()
     if end.state == FinishState.FINISHED.value:
-        out.print(
-            paragraph(f"[green]{'finished' if end.actor == MACHINE else 'accepted'}[/]: {escape(told)}")
-        )
+        out.print(paragraph(f"[green]{'finished' if end.is_automatic else 'accepted'}[/]: {escape(told)}"))
         return
     word = "not finished" if end.state == FinishState.REFUSED.value else "finishing"
     out.print(paragraph(f"[yellow]{word}[/]: {escape(told or end.how)}"))

@@ -5,13 +5,10 @@ from rich.text import Text
 
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.times import local_time
-from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import budget
-from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, on_one_line, visible
-from loopwright.engine.views.question_views import QuestionView
+from loopwright.services.questions.listing import QuestionView
 
 _NAMED = 3
 
@@ -45,7 +42,7 @@ def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> 
     if again and "\n" in view.text:
         first = visible(view.text).partition("\n")[0]
         return Group(Wrapped(_head(view).append(f": {first}"), indent="  "))
-    if not whole and view.state == "OPEN" and is_given_up(view.kind, view.key):
+    if not whole and view.state == "OPEN" and view.is_given_up:
         return Group(_briefly(view))
     parts = [Wrapped(_head(view), indent="  "), *_asked(visible(view.text), whole=whole)]
     for n, option in enumerate(view.options, 1):
@@ -56,9 +53,9 @@ def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> 
         parts.append(Wrapped(Text(f"  {command(view)}", style="bold"), indent="    "))
         if view.kind == "permission":
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
-        if is_given_up(view.kind, view.key):
+        if view.is_given_up:
             parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
-        if view.kind == KIND:
+        if view.is_contradiction:
             then = (
                 f"if no worker is running, `{to_type('resume', short_id(view.plan_id))}` continues after that"
             )
@@ -96,7 +93,7 @@ def _by_default(view: QuestionView) -> str:
     """Say what becomes of a question by itself: whoever does not answer agrees to that."""
     default = on_one_line(view.default or "")
     other = "" if not view.options or view.default in view.options else " (none of the options)"
-    if view.deadline is None and not is_given_up(view.kind, view.key):
+    if view.deadline is None and not view.is_given_up:
         return f"the agent would take: {default}{other}; it waits for your answer"
     return f"taken when nobody answers: {default}{other}"
 
@@ -110,18 +107,18 @@ def command(view: QuestionView) -> str:
 def _asker(view: QuestionView) -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
-    if view.kind == budget.ASKED:
+    if view.is_about_budget:
         end = (
             f"; it continues by itself at {local_time(view.deadline, seconds=False)}" if view.deadline else ""
         )
         return f"budget of {short_id(view.plan_id)}{end if view.state == 'OPEN' else ''}"
-    if view.kind == KIND and not view.tasks:
-        return f"{KIND} in the result of {short_id(view.plan_id)}"
+    if view.is_contradiction and not view.tasks:
+        return f"{view.kind} in the result of {short_id(view.plan_id)}"
     until = (
         f", until {local_time(view.deadline, seconds=False)}"
         if view.deadline and view.state == "OPEN"
         else ""
     )
-    if is_given_up(view.kind, view.key):
+    if view.is_given_up:
         return f"given up: {named or 'a task that is gone'}"
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -10,18 +10,27 @@ from typing import Final
 from rich.console import Console
 from rich.text import Text
 
-from loopwright.adapters.gates.text import clean
-from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.plan_table import mark, tries, word
 from loopwright.cli.shell.lines import Wrapped
-from loopwright.core.gates.verdicts import command_id, is_of
-from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CommandResult, is_sentence
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.wording import duration, money
-from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
-from loopwright.engine.views.views import AttemptView, TaskDetail
+from loopwright.core.values.wording import clean, duration, money
+from loopwright.services.views.changes import Change
+from loopwright.services.views.tasks import (
+    AttemptView,
+    Finding,
+    Known,
+    Names,
+    Severity,
+    Step,
+    TaskDetail,
+    diff_command,
+    next_steps,
+    objecting_commands,
+    place,
+    what_stays,
+)
 
 _LEAST: Final = 3
 _MOST: Final = 14
@@ -160,7 +169,7 @@ def _advice(detail: TaskDetail) -> str:
 def _expected(detail: TaskDetail, level: _Level) -> Lines:
     judged = _judged(detail)
     results = {one.command: one for one in judged.commands} if judged else {}
-    against = _against(judged) if judged else set()
+    against = objecting_commands(judged) if judged else set()
     lines = [_title("expected")]
     for command in detail.commands[: level.commands]:
         sign, style = _signed(results.get(command.command))
@@ -187,15 +196,6 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
 def _is_own(command: str) -> bool:
     """Say whether it is a check of the harness: its name tells more than how it is started."""
     return re.search(r" -m loopwright\.services\.plans\.\w+_check\b", command) is not None
-
-
-def _against(judged: AttemptView) -> set[str]:
-    """Return the commands that speak against the work by one of their checks, whatever their exit code says."""
-    return {
-        one.command
-        for n, one in enumerate(judged.commands, 1)
-        if any(is_of(check, command_id(n, one.name)) for check in judged.failing_checks)
-    }
 
 
 def _signed(result: CommandResult | None) -> tuple[str, str]:

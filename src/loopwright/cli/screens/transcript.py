@@ -1,57 +1,15 @@
-"""What an agent or a gate printed, as people read it: one line after the other, nothing kept in memory."""
+"""What an agent or a gate printed, as lines for people."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 
-from loopwright.adapters import registry
-from loopwright.adapters.gates.text import clean
 from loopwright.cli.shell.times import local_time
-from loopwright.core.rows.model import Run
-from loopwright.core.values.errors import UserError
-from loopwright.ports import Agent, OutputLine
+from loopwright.core.values.wording import clean
+from loopwright.services.recordings.transcript import Shown
 
 _TOOL_LINES: Final = 6
 _SIGNS: Final = {"created": "+", "deleted": "-"}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shown:
-    """One thing that was said or done."""
-
-    kind: str
-    """The kind of an agent's event, or `Line` for a line of output."""
-    text: str
-    data: dict[str, Any] = field(default_factory=dict)
-
-
-class Transcript:
-    """Turns recorded lines into what happened: by the agent's own codec, or as they are."""
-
-    def __init__(self, run: Run) -> None:
-        self._codec = _codec(run)
-        self._state = self._codec.initial() if self._codec else None
-
-    def take(self, line: OutputLine) -> Iterator[Shown]:
-        """Take in one recorded line."""
-        if self._codec is None:
-            yield Shown(kind="Line", text=line.text, data={"stream": line.stream})
-            return
-        folded = self._codec.fold(self._state, line)
-        self._state = folded.state
-        for event in folded.events:
-            yield Shown(kind=event.kind, text=event.text, data=dict(event.data))
-
-
-def _codec(run: Run) -> Agent | None:
-    """Return the codec of an agent's run; a gate prints plain lines, and so does an agent nobody knows any more."""
-    if run.agent is None:
-        return None
-    try:
-        return registry.agent(run.agent)
-    except UserError:
-        return None
 
 
 def readable_lines(shown: Shown) -> Iterator[tuple[str, str]]:

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
-from loopwright.core.rows.documents import plain
+from loopwright.core.values.documents import plain
 from loopwright.core.values.wording import drawable
 
 _STEERING: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]")
@@ -63,6 +63,11 @@ def complain(
     if hint:
         out.print(paragraph(f"[bold]to do[/]: {_escaped(hint)}"))
     return code
+
+
+def tell_chosen(text: str) -> None:
+    """Print beside the output what a command is about, where the user named nothing."""
+    sys.stderr.write(drawable(text) + "\n")
 
 
 def warn(*texts: str, stderr: bool = False) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import datetime
 from typing import Any, Final, TypeVar
 
-from loopwright.core.rows.documents import plain
+from loopwright.core.values.documents import plain
 
 VERSION: Final = "1.1"
 MOST_EVENTS: Final = 500

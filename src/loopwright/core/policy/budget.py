@@ -12,6 +12,7 @@ from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import dollars
 
 ASKED: Final = "budget"
 """The kind of the question that is asked then. Its key is the setting of the cap."""
@@ -88,11 +89,6 @@ def meaning(
     found = _RAISE.fullmatch(text)
     micros = int(Decimal(found[1]) * 1_000_000) if found else 0
     return ("resume", (micros,)) if micros else None
-
-
-def dollars(micros: int) -> str:
-    """Return a sum in dollars, to the cent unless that would hide a small one."""
-    return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
 
 
 def _typed(micros: int) -> str:

@@ -26,9 +26,9 @@ from loopwright.core.receipts.receipt_red import known_of_base, red_differences
 from loopwright.core.receipts.receipt_sandboxes import sandbox_differences
 from loopwright.core.receipts.receipt_shape import SCHEMA, shape_problems
 from loopwright.core.replies.reviews import Finding, Severity, blocking, said_hash
-from loopwright.core.rows.documents import plain, readable
 from loopwright.core.rows.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.values.criteria import in_words
+from loopwright.core.values.documents import plain, readable
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import CheckStatus, CommandResult
 

@@ -1,5 +1,6 @@
-"""Lists, counts, sums and durations as people write them."""
+"""Lists, counts, sums and durations as people write them, and texts of others made safe to show."""
 
+import re
 from collections.abc import Sequence
 from typing import Final
 from unicodedata import category
@@ -30,6 +31,11 @@ def money(micros: int | None, *, estimated: bool = False) -> str:
     small = 0 < micros < 5_000
     amount = f"{micros / 1_000_000:.{7 - len(str(micros))}f}" if small else f"{micros / 1_000_000:.2f}"
     return f"{'~' if estimated else ''}${amount}"
+
+
+def dollars(micros: int) -> str:
+    """Return a sum in dollars, to the cent unless that would hide a small one."""
+    return f"${micros / 1e6:.2f}" if micros % 10_000 == 0 else f"${micros / 1e6:.6f}".rstrip("0")
 
 
 def duration(seconds: float | None) -> str:
@@ -82,3 +88,16 @@ def on_one_line(text: str) -> str:
 def shortened(text: str, most: int) -> str:
     """Return a text of at most so many letters; one that was cut ends in `…`."""
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
+# Databases refuse NUL and lone surrogates; terminals obey the other control characters, and write backwards for some.
+_CONTROL: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
+)
+_BREAK: Final = re.compile(r"\r\n|\n|\r")
+
+
+def clean(text: str) -> str:
+    """Return text without colours and control characters, with plain line ends."""
+    return _CONTROL.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))

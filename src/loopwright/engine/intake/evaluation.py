@@ -7,7 +7,7 @@ from typing import Any
 from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.plans.plan_evaluators import Judgement, as_findings
 from loopwright.core.policy import graph
-from loopwright.core.rows.documents import document
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import PlannedTask, PlannedWork

@@ -10,7 +10,6 @@ from typing import Any, Final
 from loopwright.core.receipts.receipt_script import check_script
 from loopwright.core.receipts.receipts import render
 from loopwright.core.replies.discoveries import Discovery
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     RESTORED,
@@ -29,6 +28,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
 )
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, RunState
 from loopwright.engine.branch.receipt import plan_receipt

@@ -207,6 +207,11 @@ class FinishView:
     detail: str
     finished_at: datetime | None
 
+    @property
+    def is_automatic(self) -> bool:
+        """Whether Loopwright began it, as the plan's setting `finish` says; else a user did."""
+        return self.actor == MACHINE
+
 
 def finish_views(tx: Tx, plan_id: str, keys: dict[str, str]) -> tuple[FinishView, ...]:
     """Return the ends of a plan, the oldest first; `keys` are the names of its tasks."""

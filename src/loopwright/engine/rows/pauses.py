@@ -19,6 +19,7 @@ from loopwright.core.values.states import (
     LoopState,
     QuestionState,
 )
+from loopwright.core.values.wording import dollars
 from loopwright.engine.rows import questions
 from loopwright.engine.rows.moves import MACHINE, move_loop, move_question, need
 from loopwright.engine.rows.reservations import freed
@@ -96,7 +97,7 @@ def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> Non
 
 
 def _amount(limit: int | None) -> str:
-    return "none" if limit is None else budget.dollars(limit)
+    return "none" if limit is None else dollars(limit)
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:

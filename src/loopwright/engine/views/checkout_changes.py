@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED
+from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED, WHOSE
 from loopwright.ports import Tx
 
 
@@ -16,6 +16,11 @@ class StrayView:
     changes: tuple[str, ...]
     undo: tuple[str, ...]
     """Commands of a shell, or comments where only a person can tell what to undo."""
+
+    @property
+    def by_whom(self) -> str:
+        """What is known about who made the changes."""
+        return WHOSE[self.whose]
 
 
 def stray_views(tx: Tx, plan_id: str, task_id: str | None = None) -> tuple[StrayView, ...]:

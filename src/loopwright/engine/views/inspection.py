@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from loopwright.core.plans.inspection_packets import MOST_EVENTS
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Attempt, Plan, Run, Task
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.documents import document
 from loopwright.ports import Tx
 
 _PAGE = 500

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import budget as budgets
+from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
@@ -37,6 +39,21 @@ class QuestionView:
     key: str = ""
     asked_at: datetime
     deadline: datetime | None
+
+    @property
+    def is_given_up(self) -> bool:
+        """Whether it asks what to do about a task that Loopwright gave up."""
+        return is_given_up(self.kind, self.key)
+
+    @property
+    def is_contradiction(self) -> bool:
+        """Whether it asks if work may contradict existing checks."""
+        return self.kind == CONTRADICTION
+
+    @property
+    def is_about_budget(self) -> bool:
+        """Whether it asks if more may be spent."""
+        return self.kind == budgets.ASKED
 
 
 def question_view(tx: Tx, question: Question) -> QuestionView:

@@ -5,7 +5,7 @@ from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopwright.core.plans.coverage import BARE, Covered, Facts, Kind, Wanted, covered
+from loopwright.core.plans.coverage import BARE, Covered, Evidence, Facts, Kind, Standing, Wanted, covered
 from loopwright.core.rows.model import Task
 from loopwright.core.values.criteria import commands_in, labelled
 from loopwright.engine.views.coverage import landed_facts
@@ -14,6 +14,8 @@ from loopwright.services.homes.read_only_home import find_plan, glancing
 from loopwright.services.homes.repository_glance import needed_place
 from loopwright.services.plans.source_plans import is_home, plans_of
 from loopwright.services.preflight.run_inputs import meant_path, named, read_plan
+
+__all__ = ["Coverage", "Covered", "Evidence", "Standing", "TaskCoverage", "coverage", "wanted_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import setup_command
-from loopwright.core.plans.audits import BAD, Audited, Checked, Named, proof_of
+from loopwright.core.plans.audits import BAD, Audited, Checked, Named, Proof, proof_of
 from loopwright.engine.processes.process_environment import below
 from loopwright.ports import Mark, PlannedTask
 from loopwright.services.audit.commit_evidence import commits_of
@@ -16,6 +16,8 @@ from loopwright.services.homes.context import Place, settings_for
 from loopwright.services.homes.repository_glance import glance_at, needed_place
 from loopwright.services.plans.unmerged_branches import unmerged
 from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan
+
+__all__ = ["Audit", "Audited", "Proof", "audit"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

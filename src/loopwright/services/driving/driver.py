@@ -27,6 +27,7 @@ from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
 from loopwright.services.driving.writeback import tell_stale, until_told, world_of
+from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import actor, called_as
 from loopwright.services.homes.session import Session
 
@@ -54,10 +55,6 @@ class Rested:
 
 Drive = Callable[[Session, Plan, str], Awaitable[Rested]]
 """Drives a plan until it rests; the text names the submission that this process made."""
-
-
-def unheard(_: object) -> None:
-    """Ignore what is told."""
 
 
 class Driver:
@@ -120,6 +117,10 @@ class Driver:
     async def view(self) -> PlanView:
         """Return the plan as it is now."""
         return await self._home.store.read(lambda tx: plan_view(tx, self._plan_id, self._paths))
+
+    async def changed(self, seconds: float) -> None:
+        """Wait until something changes in the home, or for so many seconds."""
+        await self._home.store.changed(seconds)
 
     def pause(self, reason: str) -> None:
         """Pause the plan: its agents are asked to stop, and their work is kept."""
@@ -235,10 +236,10 @@ async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
     return await Driver(at, plan, actor=actor(), submitter=submitter).run()
 
 
-def followed_worker(home: Home) -> Mapping[str, Any] | None:
+def followed_worker(at: Session) -> Mapping[str, Any] | None:
     """Return the note of the worker for all projects that executes plans here, so that nothing depends on us."""
     # The lock is not held by this process: what it holds itself, it serves one project with.
-    holder = home.membership.holder() or {}
+    holder = at.home.membership.holder() or {}
     return holder if holder.get("serves") == ALL else None
 
 

@@ -26,7 +26,7 @@ from loopwright.core.plans.base_checks import (
 )
 from loopwright.core.plans.evaluating import Finding, Weight
 from loopwright.core.plans.unloadable import Before
-from loopwright.core.rows.documents import plain
+from loopwright.core.values.documents import plain
 from loopwright.core.values.findings import Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import counted, listed

@@ -27,7 +27,7 @@ from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.gates.witnesses import held_against
 from loopwright.core.plans.base_checks import Condition, OnBase, conditions
-from loopwright.core.rows.documents import plain
+from loopwright.core.values.documents import plain
 from loopwright.core.values.environments import is_kept
 from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.ids import Kind

@@ -38,7 +38,7 @@ from loopwright.core.plans.unloadable import (
     own_file,
     unloadable,
 )
-from loopwright.core.rows.documents import plain
+from loopwright.core.values.documents import plain
 from loopwright.core.values.environments import is_kept
 from loopwright.core.values.errors import UnjudgedTree
 from loopwright.core.values.policy import GateCommand, Policy

@@ -15,6 +15,10 @@ class _Caller:
     env: Mapping[str, str]
 
 
+def unheard(_: object) -> None:
+    """Ignore what is told."""
+
+
 _CALLER: Final[ContextVar[_Caller | None]] = ContextVar("caller", default=None)
 
 

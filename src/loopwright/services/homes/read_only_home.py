@@ -14,7 +14,6 @@ from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import Ambiguous, NotFound
 from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import drawable
 from loopwright.engine.rows.plan_states_text import attended
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.world import HomePaths
@@ -220,8 +219,15 @@ def find_here(tx: Tx, text: str, fits: Callable[[Task], bool] | None = None) -> 
         return resolve_target(tx, text, project_path=others, fits=fits)
 
 
-def wanted(tx: Tx, text: str | None, *, verb: str = "status", with_output: bool = False) -> Plan | Task | Run:
-    """Find what a person means; when they named nothing, take what most needs a look and say which."""
+def wanted(
+    tx: Tx,
+    text: str | None,
+    *,
+    verb: str = "status",
+    with_output: bool = False,
+    tell: Callable[[str], None],
+) -> Plan | Task | Run:
+    """Find what a user names; without a name, take what most needs a look and `tell` which."""
     if text is not None:
         return find_target(tx, text)
     project = project_here()
@@ -230,7 +236,7 @@ def wanted(tx: Tx, text: str | None, *, verb: str = "status", with_output: bool 
     obvious = obvious_target(tx, project_path=project, with_output=with_output)
     row = obvious.row
     name = f"the task {row.key}" if isinstance(row, Task) else f"the plan {row.title}"
-    sys.stderr.write(drawable(f"nothing is named, so this is {name}: {obvious.why}\n"))
+    tell(f"nothing is named, so this is {name}: {obvious.why}")
     return row
 
 

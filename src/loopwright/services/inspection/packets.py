@@ -22,8 +22,8 @@ from loopwright.core.plans.inspection_packets import (
     last_lines,
     moment_in,
 )
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Project, Run, Task
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import QuestionState
@@ -34,6 +34,8 @@ from loopwright.services.homes.context import Place, actor, settings_for
 from loopwright.services.homes.read_only_home import find_target, glancing
 from loopwright.services.homes.repository_glance import glance_at, needed_folder, needed_place
 from loopwright.services.preflight.run_inputs import project_settings
+
+__all__ = ["KeptPacket", "Packet", "inspect"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

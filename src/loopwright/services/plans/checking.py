@@ -18,9 +18,8 @@ from loopwright.engine.intake.evaluation import edges_of, evaluate, to_do
 from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.doctor.probes import FoundAgent
-from loopwright.services.driving.driver import unheard
 from loopwright.services.gates.base_gates import BaseRun, checked_on_base
-from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.caller import current_folder, environment, unheard
 from loopwright.services.homes.context import (
     Place,
     ProjectSettings,
@@ -54,6 +53,8 @@ from loopwright.services.preflight.run_inputs import project_settings, read_plan
 from loopwright.services.preflight.spec_loader import with_specs
 
 Tell = Callable[[str], None]
+__all__ = ["PlanReport", "PlannedTask", "RunOnBase", "estimated", "examine", "widest"]
+
 _ONLY_CHECKED = "it is only looked at"
 
 

@@ -10,6 +10,7 @@ from loopwright.core.plans.plan_evaluators import (
     KEY,
     SCHEMA,
     Judgement,
+    in_words,
     instructions,
     read_findings,
     reasons,
@@ -24,6 +25,8 @@ from loopwright.services.homes.context import Place
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.agent_answers import Asked, ask, who
 from loopwright.services.preflight.checks import check_named
+
+__all__ = ["Judgement", "check_evaluator", "evaluated", "in_words", "judged", "wanted"]
 
 
 def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:

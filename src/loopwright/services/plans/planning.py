@@ -27,9 +27,10 @@ from loopwright.core.plans.planning import (
     objected,
     source_of,
 )
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Plan, Role
+from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, duration, money
@@ -38,9 +39,9 @@ from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
 from loopwright.ports import Tx
 from loopwright.prompts import packaged
-from loopwright.services.driving.driver import Drive, Rested, drive, unheard
+from loopwright.services.driving.driver import Drive, Rested, drive
 from loopwright.services.gates.tree_probe import check_tree
-from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.caller import current_folder, environment, unheard
 from loopwright.services.homes.context import Place, settings_for
 from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.homes.opening import opened
@@ -71,6 +72,11 @@ class Planned:
     """How the planner's own plan ended; None when the plan file was there before."""
     problems: tuple[str, ...] = ()
     """What is wrong with the last answer, when no plan could be made of any."""
+
+    @property
+    def task(self) -> str:
+        """The task in which the planner worked, as PLAN/TASK."""
+        return f"{short_id(self.plan_id)}/{KEY}"
 
     @property
     def is_objected_to(self) -> bool:

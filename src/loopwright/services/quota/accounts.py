@@ -5,8 +5,10 @@ from dataclasses import dataclass
 from loopwright.core.policy.quotas import envelope_id
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.engine.money.quotas import find_named
-from loopwright.engine.views.limit_views import Drawn, drawn_from
+from loopwright.engine.views.limit_views import Drawn, Drew, drawn_from
 from loopwright.services.homes.read_only_home import glancing
+
+__all__ = ["Accounts", "Drawn", "Drew", "Envelope", "accounts", "drawn"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +33,7 @@ class Accounts:
 
 def accounts() -> Accounts:
     """Return the accounts of this home and of the settings."""
+    # Only the list of all accounts needs the settings, which take long to load.
     from loopwright.services.homes.context import look_settings
 
     with glancing() as look:

@@ -1,8 +1,11 @@
-"""A quota window in words."""
+"""Accounts and their quota windows in words."""
 
 from datetime import datetime
 
+from loopwright.core.policy.quotas import label, standing
 from loopwright.core.rows.waiting_rows import QuotaKind, QuotaWindow
+
+__all__ = ["label", "standing", "window_in_words"]
 
 _KINDS = {
     QuotaKind.SUBSCRIPTION: "  (subscription)",

@@ -8,6 +8,7 @@ from typing import Any, Final
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.home.receipts import read_evidence
 from loopwright.core.receipts.receipt_script import check_script
+from loopwright.core.receipts.receipt_shape import shape_problems
 from loopwright.core.receipts.receipts import recorded, render
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import Kind, is_id
@@ -34,6 +35,17 @@ def read_receipt(path: Path) -> Any:
         return json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", code="not_a_receipt", hint=hint) from error
+
+
+def written_receipt(project: str, plan_id: str) -> Mapping[str, Any]:
+    """Return the receipt that Loopwright wrote for a plan; empty if it is not written yet, or is not one."""
+    try:
+        receipt: Mapping[str, Any] = read_receipt(
+            Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json"
+        )
+    except UserError:
+        return {}
+    return {} if shape_problems(receipt) else receipt
 
 
 def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:

@@ -1,6 +1,6 @@
 """What agents, gates and setups printed: read afterwards, or followed while they run."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -10,11 +10,14 @@ from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.core.rows.model import Run
 from loopwright.core.values.states import PROCESS_OVER
 from loopwright.ports import OutputLine
+from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.read_only_home import Look, glancing, looking, wanted
 from loopwright.services.recordings.log_runs import Chosen, RoleName, Wish, choose, nothing
 
 if TYPE_CHECKING:
     from loopwright.adapters.processes.keepers import ProcessKeepers
+
+__all__ = ["Output", "OutputLine", "RunBegins", "RunEnds", "TaskEnds", "followed", "printed"]
 
 _LOOK_S: Final = 1.0
 
@@ -52,11 +55,18 @@ Output = RunBegins | OutputLine | RunEnds | TaskEnds
 
 
 def printed(
-    target: str | None = None, *, role: RoleName | None = None, attempt: int | None = None
+    target: str | None = None,
+    *,
+    role: RoleName | None = None,
+    attempt: int | None = None,
+    tell: Callable[[str], None] = unheard,
 ) -> Iterator[Output]:
-    """Yield what was printed so far by a run, by the runs of a task's newest attempt, or by a plan's gate."""
+    """Yield what was printed so far by a run, by the runs of a task's newest attempt, or by a plan's gate.
+
+    `tell` gets what was chosen where `target` names nothing.
+    """
     with glancing() as look:
-        wish = _wish(look, target, role, attempt)
+        wish = _wish(look, target, role, attempt, tell)
         chosen = look.store.read_sync(lambda tx: choose(tx, wish))
         if not chosen.runs:
             raise look.store.read_sync(lambda tx: nothing(tx, wish))
@@ -72,14 +82,18 @@ def printed(
 
 
 async def followed(
-    target: str | None = None, *, role: RoleName | None = None, attempt: int | None = None
+    target: str | None = None,
+    *,
+    role: RoleName | None = None,
+    attempt: int | None = None,
+    tell: Callable[[str], None] = unheard,
 ) -> AsyncIterator[Output]:
     """Yield what is printed, run after run as they come, until the target is finished."""
     from loopwright.adapters.processes.keepers import ProcessKeepers
 
     with looking() as look:
         # Once, by id: while following, a newer plan may have a task of the same name.
-        wish = _wish(look, target, role, attempt)
+        wish = _wish(look, target, role, attempt, tell)
         keepers, given = ProcessKeepers(), set[str]()
         while True:
             chosen = await look.store.read(lambda tx: choose(tx, wish, since=frozenset(given)))
@@ -103,8 +117,14 @@ async def followed(
             yield TaskEnds(became=chosen.became)
 
 
-def _wish(look: Look[Any], target: str | None, role: RoleName | None, attempt: int | None) -> Wish:
-    found = look.store.read_sync(lambda tx: wanted(tx, target, verb="logs", with_output=True))
+def _wish(
+    look: Look[Any],
+    target: str | None,
+    role: RoleName | None,
+    attempt: int | None,
+    tell: Callable[[str], None],
+) -> Wish:
+    found = look.store.read_sync(lambda tx: wanted(tx, target, verb="logs", with_output=True, tell=tell))
     return Wish(target=found.id, role=role, attempt=attempt)
 
 

@@ -17,7 +17,6 @@ from tests.contracts.store import rows
 
 from loopwright.cli.commands.watch.metrics import print_figures
 from loopwright.cli.commands.watch.quota import print_account
-from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.findings import report
 from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_details import print_details
@@ -37,6 +36,7 @@ from loopwright.engine.views.next_steps import Step
 from loopwright.engine.views.question_views import QuestionView
 from loopwright.engine.views.views import AttemptView, PlanView, TaskDetail, TaskView
 from loopwright.services.doctor.checkup_machine import Finding, Status
+from loopwright.services.views.changes import Change
 
 GOLDEN = Path(__file__).parents[3] / "data" / "screens"
 AT = datetime(2026, 3, 1, 22, 30, tzinfo=UTC)

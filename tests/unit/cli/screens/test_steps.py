@@ -5,7 +5,6 @@ from pathlib import Path
 
 from tests.doubles import FAILED, PASSED, Home, planned
 
-from loopwright.cli.screens.changes import Change
 from loopwright.cli.screens.next_steps import typed
 from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import task_screen
@@ -29,6 +28,7 @@ from loopwright.engine.views.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
 from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.recordings.log_runs import Wish, choose
+from loopwright.services.views.changes import Change
 
 
 async def _one_cancelled(*more: PlannedTask) -> Home:

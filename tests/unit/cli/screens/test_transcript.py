@@ -6,10 +6,11 @@ from pathlib import Path
 
 from tests.cases import each_case
 
-from loopwright.cli.screens.transcript import Shown, Transcript, readable_lines
+from loopwright.cli.screens.transcript import readable_lines
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.states import RunState
 from loopwright.ports import OutputLine
+from loopwright.services.recordings.transcript import Shown, Transcript
 
 STREAMS = Path(__file__).parents[3] / "data" / "streams"
 

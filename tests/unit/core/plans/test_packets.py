@@ -27,7 +27,7 @@ from loopwright.core.plans.inspection_packets import (
     moment_in,
 )
 from loopwright.core.receipts.document_schemas import PACKET
-from loopwright.core.rows.documents import document
+from loopwright.core.values.documents import document
 
 BARE: dict[str, Any] = {
     "packet_id": "packet_1",

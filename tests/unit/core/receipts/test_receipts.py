@@ -31,9 +31,9 @@ from loopwright.core.receipts.receipts import (
     verify_receipt,
 )
 from loopwright.core.replies.reviews import Finding, Severity
-from loopwright.core.rows.documents import document
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.values.containment import MadeWith
+from loopwright.core.values.documents import document
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Rerun, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile, HeldOut, Policy

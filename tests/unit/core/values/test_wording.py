@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.values.wording import counted, duration, listed, money, one_line
+from loopwright.core.values.wording import clean, counted, dollars, duration, listed, money, one_line
 
 
 @each_case(
@@ -18,10 +18,13 @@ from loopwright.core.values.wording import counted, duration, listed, money, one
         (money(1_250_000), "$1.25"),
         (money(1_250_000, estimated=True), "~$1.25"),
         (money(1_200), "$0.001"),
+        (dollars(1_250_000), "$1.25"),
+        (dollars(1_200), "$0.0012"),
         (duration(None), ""),
         (duration(59.9), "59 s"),
         (duration(61), "1 m 01 s"),
         (duration(3_660), "1 h 01 m"),
+        (clean("\x1b[31mred\x1b[0m\r\nna\x00me\u202e"), "red\nname"),
     ],
 )
 def test_a_value_is_written_as_people_write_it(said: str, expected: str) -> None:

@@ -11,16 +11,17 @@ from rich.markup import escape
 
 from loopwright.cli.foreground import Foreground
 from loopwright.cli.screens.command_effects import print_effect
+from loopwright.cli.screens.end import print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
-from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.ids import short_id
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision, Told
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session, session
+from loopwright.services.views.rows import Plan, Task
 
 
 def pause(plan: str | None = None, /, *, now: bool = False, json: bool = False) -> int:
@@ -199,14 +200,10 @@ async def work_here(at: Session, plan: Plan, *, quiet: bool) -> ExitCode:
 
 def _foreground(at: Session, plan: Plan, *, quiet: bool) -> Foreground:
     display = Display(footer="Ctrl-C pauses cleanly; closing this terminal does the same.", quiet=quiet)
-    return Foreground(at.home, at.settings, plan, actor=actor(), display=display)
+    return Foreground(at, plan, actor=actor(), display=display)
 
 
 async def _carry_on(at: Session, plan: Plan, *, as_json: bool) -> int:
-    from loopwright.cli.screens.end import print_end
-
     foreground = _foreground(at, plan, quiet=as_json)
     code = await foreground.run()
-    return (
-        await print_end(at.home, plan.id, code, as_json=as_json) if as_json or not foreground.left else code
-    )
+    return await print_end(at, plan.id, code, as_json=as_json) if as_json or not foreground.left else code

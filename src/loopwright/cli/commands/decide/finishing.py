@@ -11,10 +11,10 @@ from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.screens.plan_table import print_finish
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.rows.model import Command
 from loopwright.core.values.errors import UserError
 from loopwright.services.control import finishing
 from loopwright.services.homes.session import session
+from loopwright.services.views.rows import Command
 
 
 def accept(

@@ -12,9 +12,9 @@ from rich.markup import escape
 
 from loopwright.cli.commands.decide.control import decide, work_here
 from loopwright.cli.screens.command_effects import print_effect
+from loopwright.cli.screens.end import closing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.rows.model import Attempt
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
@@ -22,6 +22,8 @@ from loopwright.core.values.wording import counted
 from loopwright.services.control import decisions, handover
 from loopwright.services.control.handover import Checkout, HandedBack, named_files
 from loopwright.services.homes.session import Session, session
+from loopwright.services.views.rows import Attempt
+from loopwright.services.views.source_news import view_with_news
 
 
 def take_over(
@@ -169,10 +171,7 @@ def _how_to_delete(left: Checkout | None) -> str:
 
 async def _close(at: Session, plan_id: str) -> None:
     """End like `run` where the work that landed was the last that its plan waited for."""
-    from loopwright.cli.screens.end import closing
-    from loopwright.cli.screens.source_news import view_with_news
-
-    view = await view_with_news(at.home, plan_id)
+    view = await view_with_news(at, plan_id)
     if view.loop_state != LoopState.RUNNING.value:
         closing(view, as_json=False)
 

@@ -12,9 +12,9 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import PlanPath
-from loopwright.core.plans.audits import Audited, Proof
 from loopwright.core.values.wording import counted, one_line
 from loopwright.services.audit import finished_items
+from loopwright.services.audit.finished_items import Audited, Proof
 
 _STYLES: Final = {
     Proof.PROVEN: "green",

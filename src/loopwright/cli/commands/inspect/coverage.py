@@ -11,11 +11,10 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.times import local_time
-from loopwright.core.plans.coverage import Evidence, Standing
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, one_line
 from loopwright.services.audit import coverage as service
-from loopwright.services.audit.coverage import TaskCoverage
+from loopwright.services.audit.coverage import Evidence, Standing, TaskCoverage
 
 _STYLES: Final = {Standing.PROVEN: "green", Standing.REVIEWED: "green", Standing.FAILED: "bold red"}
 _BY: Final = {"gate": "before it landed", "verify": "on the whole plan"}

@@ -7,8 +7,8 @@ from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.plans.inspection_packets import Packet
 from loopwright.services.inspection import packets
+from loopwright.services.inspection.packets import Packet
 
 
 def inspect(

@@ -12,24 +12,20 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from loopwright.adapters.gates.text import clean
 from loopwright.cli.screens.checkout_changes import print_strays
 from loopwright.cli.screens.gaps import print_each_gap
 from loopwright.cli.screens.layout import Roomy, Rows, one_line
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
-from loopwright.core.receipts.receipt_overrides import decided
-from loopwright.core.receipts.receipt_sandboxes import sandboxes
-from loopwright.core.receipts.receipts import render
 from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import FinishState
-from loopwright.core.values.wording import counted, money
+from loopwright.core.values.wording import clean, counted, money
 from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.receipts import receipts
+from loopwright.services.receipts.reading import decided, render, sandboxes, unseen_asked, verdict_on
 
 app = App(
     name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"

@@ -9,10 +9,10 @@ from rich.text import Text
 from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import SettingsFile
-from loopwright.config.publish import configuration_schema, toml_value
+from loopwright.config.publish import toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
 from loopwright.core.values.wording import listed
-from loopwright.services.homes.context import changed_settings, look_settings, settings_here
+from loopwright.services.settings.settings import check_settings, show_settings
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
 
@@ -31,8 +31,8 @@ def show(*, settings_file: SettingsFile = None, json: bool = False) -> int:
     json
         Print one JSON document, with what each setting means.
     """
-    shown = look_settings(settings_file).shown()
-    notes = changed_settings(settings_here(settings_file))
+    found = show_settings(settings_file)
+    shown, notes = found.settings, found.notes
     if json:
         print_json({"settings": shown, "notes": notes})
         return 0
@@ -60,21 +60,14 @@ def check(*, settings_file: SettingsFile = None, json: bool = False) -> int:
     json
         Print one JSON document.
     """
-    from loopwright.services.homes.loop_sources import unused_here
-    from loopwright.services.preflight.checks import check_options
-
-    settings, found = look_settings(settings_file), settings_here(settings_file)
-    check_options(settings)
-    places = sorted(set(settings.origins.values()))
-    notes = (*changed_settings(found), *unused_here(found))
+    checked = check_settings(settings_file)
     if json:
-        print_json({"ok": True, "set_by": places, "notes": notes})
+        print_json({"ok": True, "set_by": checked.set_by, "notes": checked.notes})
     else:
-        for note in notes:
+        for note in checked.notes:
             console().print(f"[yellow]note[/]: {escape(note)}")
-        console().print(
-            f"[green]ok[/]: every setting is good; set by {escape(listed(places, 9) or 'nobody')}"
-        )
+        places = listed(checked.set_by, 9) or "defaults alone"
+        console().print(f"[green]ok[/]: every setting is valid; set by {escape(places)}")
     return 0
 
 
@@ -114,11 +107,8 @@ def schema(
         review, qa_full, qa_lite: what agents answer; packet: an inspection packet; receipt: a receipt; track: a
         track's metadata.json; or another work source's file.
     """
-    if what in ("config", "user"):
-        print_json(configuration_schema(machine=what == "user"))
-    else:
-        from loopwright.adapters.sources.schemas import source_schemas
-        from loopwright.core.receipts.document_schemas import document_schemas
+    # The schemas take long to load, and `config show` needs none of them.
+    from loopwright.services.settings.schemas import published_schema
 
-        print_json({**source_schemas(), **document_schemas()}[what])
+    print_json(published_schema(what))
     return 0

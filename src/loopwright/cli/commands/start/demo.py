@@ -17,14 +17,13 @@ from typing import Any, Final
 from rich.console import Console
 from rich.markup import escape
 
-from loopwright.cli.commands.start.demo_story import Story, read_story
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.home import check_platform
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shell_hints import to_type
-from loopwright.testing.sample import demo_plan, demo_script, make_sample_repository
-from loopwright.testing.scripted import write_script
+from loopwright.services.demo.sample import SCRIPT, SHOP, make_sample
+from loopwright.services.demo.story import Story, read_story
 
 _PARALLEL: Final = 3
 _STOPPED: Final = (ExitCode.UNFINISHED, ExitCode.INTERRUPTED)
@@ -40,7 +39,7 @@ class _Stage:
 
     @property
     def shop(self) -> Path:
-        return self.folder / "shop"
+        return self.folder / SHOP
 
     @property
     def home(self) -> Path:
@@ -55,7 +54,7 @@ class _Stage:
         }
         return env | {
             "LOOPWRIGHT_HOME": str(self.home),
-            "LOOPWRIGHT_AGENTS__SCRIPTED__SCRIPT": str(self.folder / "script.json"),
+            "LOOPWRIGHT_AGENTS__SCRIPTED__SCRIPT": str(self.folder / SCRIPT),
             "XDG_CONFIG_HOME": str(self.folder / "config"),
         }
 
@@ -128,7 +127,7 @@ def demo(*, directory: Path | None = None, keep: bool = False, json: bool = Fals
     stage = _Stage(folder=folder)
     out = console()
     try:
-        _set_up(stage)
+        make_sample(stage.folder)
         if not json:
             _introduce(stage, out)
         with _interrupts_go_to_the_child():
@@ -162,14 +161,6 @@ def _folder(asked: Path | None) -> Path:
         )
     folder.mkdir(parents=True, exist_ok=True)
     return folder
-
-
-def _set_up(stage: _Stage) -> None:
-    stage.shop.mkdir()
-    # Written before the first commit, which takes in whatever is there.
-    (stage.shop / "plan.yaml").write_text(demo_plan(), encoding="utf-8")
-    make_sample_repository(stage.shop)
-    write_script(stage.folder / "script.json", demo_script())
 
 
 @contextmanager

@@ -21,15 +21,12 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import PlanPath, SettingsFile
-from loopwright.core.plans.plan_evaluators import Judgement, in_words
-from loopwright.core.plans.planning import KEY
 from loopwright.core.values.errors import Refused
-from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, listed, one_line
-from loopwright.ports import PlannedTask
 from loopwright.services.doctor.probes import FoundAgent
-from loopwright.services.plans.checking import PlanReport, RunOnBase, estimated, examine
+from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
+from loopwright.services.plans.evaluator import Judgement, in_words
 from loopwright.services.plans.goals import check_goal, is_goal
 from loopwright.services.preflight.run_inputs import meant_path
 
@@ -154,7 +151,7 @@ def _unheard(_: str) -> None:
 
 
 def _why(planned: "Planned") -> str:
-    return f"loopwright status {short_id(planned.plan_id)}/{KEY}"
+    return to_type("status", planned.task)
 
 
 def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:

@@ -10,11 +10,11 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.markup import escape
 
+from loopwright.cli.commands.start.detached import PROGRAM
 from loopwright.cli.foreground import Foreground, showing
 from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.plan_table import news_lines
-from loopwright.cli.screens.source_news import view_with_news
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
@@ -26,6 +26,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import PlanState
 from loopwright.core.values.wording import counted
+from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.goals import is_goal
@@ -33,6 +34,7 @@ from loopwright.services.runs.known_plans import for_finished
 from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Standing, Submitted, submit
 from loopwright.services.runs.unknown_work import UnknownWork
+from loopwright.services.views.source_news import view_with_news
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
@@ -229,7 +231,7 @@ def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
 
 async def _ended(prepared: Prepared, submitted: Submitted, *, as_json: bool) -> int:
     """Show a plan that ended before, and how to run it once more."""
-    view = await view_with_news(prepared.at.home, submitted.plan.id)
+    view = await view_with_news(prepared.at, submitted.plan.id)
     if not as_json:
         cancelled = submitted.plan.status is PlanState.CANCELLED
         request = prepared.request
@@ -246,11 +248,10 @@ async def _driven(prepared: Prepared, submitted: Submitted, *, as_json: bool) ->
         "Ctrl-C pauses cleanly; closing this terminal does the same. "
         "`loopwright run PLAN --detach` leaves a plan to the background."
     )
-    if holder := followed_worker(at.home):
+    if holder := followed_worker(at):
         footer = f"process {holder.get('pid')} executes this plan; Ctrl-C only stops following it"
     foreground = Foreground(
-        at.home,
-        at.settings,
+        at,
         submitted.plan,
         actor=prepared.submission.actor,
         display=Display(footer=footer, quiet=as_json),
@@ -259,17 +260,15 @@ async def _driven(prepared: Prepared, submitted: Submitted, *, as_json: bool) ->
     code = await foreground.run()
     if foreground.left and not as_json:
         return code
-    return await print_end(at.home, submitted.plan.id, code, as_json=as_json)
+    return await print_end(at, submitted.plan.id, code, as_json=as_json)
 
 
 async def _detached(at: Session, submitted: Submitted, *, as_json: bool) -> int:
     """Leave a plan to the background, and say how to follow, pause and stop it."""
-    from loopwright.cli.commands.start.detached import hand_over
-
-    home, plan = at.home, submitted.plan
-    theirs = await hand_over(home, plan)
+    plan = submitted.plan
+    theirs = await hand_over(at, plan, PROGRAM)
     if as_json:
-        view = await view_with_news(home, plan.id)
+        view = await view_with_news(at, plan.id)
         about = {"pid": theirs.pid, "log": str(theirs.log) if theirs.log else None}
         print_json({"plan": view, "worker": about, "exit_code": int(ExitCode.VERIFIED)})
         return ExitCode.VERIFIED

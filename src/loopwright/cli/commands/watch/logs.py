@@ -7,17 +7,17 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 from rich.text import Text
 
-from loopwright.cli.screens.transcript import Transcript, readable_lines
+from loopwright.cli.screens.transcript import readable_lines
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console
-from loopwright.core.rows.model import Role, Run
+from loopwright.cli.shell.output import console, tell_chosen
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import PROCESS_OVER
 from loopwright.core.values.wording import duration, money
-from loopwright.ports import OutputLine
 from loopwright.services.recordings import output
 from loopwright.services.recordings.log_runs import NAMES, RoleName
-from loopwright.services.recordings.output import Output, RunBegins, RunEnds, TaskEnds
+from loopwright.services.recordings.output import Output, OutputLine, RunBegins, RunEnds, TaskEnds
+from loopwright.services.recordings.transcript import Transcript
+from loopwright.services.views.rows import Role, Run
 
 
 def logs(
@@ -54,7 +54,7 @@ def logs(
 
         asyncio.run(_follow(printer, target, role, attempt))
         return ExitCode.VERIFIED
-    for one in output.printed(target, role=role, attempt=attempt):
+    for one in output.printed(target, role=role, attempt=attempt, tell=tell_chosen):
         printer.take(one)
     return ExitCode.VERIFIED
 
@@ -62,7 +62,7 @@ def logs(
 async def _follow(
     printer: "_Printer", target: str | None, role: RoleName | None, attempt: int | None
 ) -> None:
-    async for one in output.followed(target, role=role, attempt=attempt):
+    async for one in output.followed(target, role=role, attempt=attempt, tell=tell_chosen):
         printer.take(one)
 
 

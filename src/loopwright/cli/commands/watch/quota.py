@@ -13,14 +13,12 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.times import in_local_time, local_time
-from loopwright.core.policy.quotas import label, standing
-from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money
-from loopwright.engine.views.limit_views import Drew
 from loopwright.services.quota import accounts
-from loopwright.services.quota.windows import window_in_words
+from loopwright.services.quota.accounts import Drew, Envelope
+from loopwright.services.quota.windows import label, standing, window_in_words
 
 app = App(name="quota", help_format="plaintext")
 

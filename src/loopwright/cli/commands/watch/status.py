@@ -1,73 +1,26 @@
 """`status`: what is going on, or everything about one plan, task or run. It only looks."""
 
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Final
-
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
-from loopwright.adapters.processes import keeper_files
 from loopwright.cli.screens.layout import Rows
 from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import cost_in_words, has_gaps, owed, print_finishes, screen, standing
 from loopwright.cli.screens.plan_table import exit_code as code_of
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.output import console, paragraph, print_json
+from loopwright.cli.shell.output import console, paragraph, print_json, tell_chosen
 from loopwright.cli.shell.times import in_local_time
-from loopwright.core.policy.quotas import label
-from loopwright.core.policy.quotas import standing as standing_of
-from loopwright.core.rows.model import Plan
-from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import command
-from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, duration
-from loopwright.engine.rows.writeback_debts import debt_views
-from loopwright.engine.views.next_steps import Step, next_steps
-from loopwright.engine.views.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
-from loopwright.engine.views.views import PlanView, is_busy, plan_view
-from loopwright.ports import Tx
-from loopwright.services.homes.plan_facts import known_about
-from loopwright.services.homes.read_only_home import (
-    Look,
-    WorkerSeen,
-    find_target,
-    glancing,
-    newest_plan,
-    project_here,
-    wanted,
-)
-
-_LISTED: Final = 12
-_RESTING: Final = frozenset({"PAUSED", "STOPPED", "FAILED", "COMPLETED", "IDLE"})
-_ENDED: Final = frozenset({"VERIFIED", "FAILED"})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
-    """A plan, and what can be seen of the processes behind it."""
-
-    view: PlanView
-    worked: bool
-    """Whether a live process starts the work of its project."""
-    alive: int
-    """Agents and gates of the plan that run on this machine now."""
-    current: bool
-    """Whether the plan is what its loop drives."""
-
-    @property
-    def at_rest(self) -> bool:
-        """Nothing will change by itself."""
-        if not self.current:
-            return True
-        if self.view.loop_state not in _RESTING or self.view.resume_at is not None:
-            return False
-        # After a pause, running agents may finish: that is still news, if somebody is there to take it in.
-        busy = any(task.status == "RUNNING" and task.stage != "WAITING" for task in self.view.tasks)
-        return not (busy and self.worked)
+from loopwright.services.homes.read_only_home import project_here
+from loopwright.services.quota.windows import label
+from loopwright.services.quota.windows import standing as standing_of
+from loopwright.services.views.plans import Overview, Seen, Step, known_about, next_steps
+from loopwright.services.views.rows import Plan
+from loopwright.services.views.targets import look_up, look_up_obvious
 
 
 def status(
@@ -87,58 +40,19 @@ def status(
     json
         Print the status as JSON.
     """
-    with glancing() as look:
-        named = look.store.read_sync(lambda tx: None if target is None else find_target(tx, target))
-        if named is not None and not isinstance(named, Plan):
-            if exit_code:
-                raise UserError(
-                    f"--exit-code is about a plan, and {target} is not one",
-                    code="flags_conflict",
-                    hint="name a plan",
-                )
-            # Loaded only here: a status of everything is shown in a moment.
-            from loopwright.cli.commands.watch.show import show_row
-
-            return show_row(look, named, as_json=json)
-        seen, plans, total, workers = look.store.read_sync(lambda tx: _read(tx, look, named, everywhere=all))
-        closed = look.store.read_sync(lambda tx: tx.find(Envelope, state=EnvelopeState.CLOSED))
-        busy = look.store.read_sync(is_busy)
-        if seen is not None and seen.view.status in _ENDED:
-            seen = replace(seen, view=_with_news(look, seen.view))
-        debts = look.store.read_sync(lambda tx: debt_views(tx, project_path=None if all else project_here()))
-    code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
-    if json:
-        print_json(
-            {
-                "home": str(look.root),
-                "workers": workers,
-                "plans": plans,
-                "plan": seen.view if seen else None,
-                "closed": closed,
-                "untold": debts,
-                "alive": seen.alive if seen else 0,
-                **({"gates": named.gates, "verdict": named.verdict, "policy": named.policy} if named else {}),
-                "exit_code": int(code),
-            }
+    found = look_up(target, everywhere=all)
+    if isinstance(found, Overview):
+        return _print_overview(found, exit_code=exit_code, everywhere=all, as_json=json)
+    if exit_code:
+        raise UserError(
+            f"--exit-code is about a plan, and {target} is not one",
+            code="flags_conflict",
+            hint="name a plan",
         )
-        return code
-    out = console()
-    out.print(paragraph(_workers_line(workers, look.root, busy=busy)))
-    if closed:
-        said = "; ".join(f"{label(one)} is {standing_of(one)}" for one in closed)
-        out.print(paragraph(f"[yellow]note[/]: {escape(in_local_time(said))}"))
-    for one in debts:
-        # That of the plan below stands with it.
-        if seen is None or one.plan_id != seen.view.id:
-            out.print(paragraph(f"[yellow]note[/]: {escape(owed(one))}"))
-    if named is None:
-        _print_plans(out, plans, total, everywhere=all or project_here() is None)
-    if seen is not None:
-        out.print()
-        if named is None and seen.view.path not in (project_here() or (seen.view.path,)):
-            out.print(f"[yellow]note[/]: this plan is of another repository: {escape(seen.view.path)}")
-        print_plan(out, seen, named)
-    return code
+    # An overview is shown in a moment, and does not need the screen of a task.
+    from loopwright.cli.commands.watch.show import print_seen
+
+    return print_seen(found, as_json=json)
 
 
 def show(target: str | None = None, /, *, json: bool = False) -> int:
@@ -152,62 +66,70 @@ def show(target: str | None = None, /, *, json: bool = False) -> int:
     json
         Print it as JSON.
     """
-    with glancing() as look:
-        row = look.store.read_sync(lambda tx: wanted(tx, target))
-        if not isinstance(row, Plan):
-            from loopwright.cli.commands.watch.show import show_row
+    found = look_up_obvious(target, tell=tell_chosen)
+    if isinstance(found, Overview):
+        return _print_overview(found, as_json=json)
+    from loopwright.cli.commands.watch.show import print_seen  # as in `status`
 
-            return show_row(look, row, as_json=json)
-    return status(row.id, json=json)
-
-
-def _with_news(look: Look[Any], view: PlanView) -> PlanView:
-    # Loaded only here: a status is shown in a moment.
-    from loopwright.cli.screens.source_news import with_news
-    from loopwright.engine.sources.later_edits import ended_plan
-
-    return with_news(view, look.store.read_sync(lambda tx: ended_plan(tx, view.id)))
+    return print_seen(found, as_json=json)
 
 
-def _read(
-    tx: Tx, look: Look[Any], named: Plan | None, *, everywhere: bool
-) -> tuple[Seen | None, list[PlanSummary], int, tuple[WorkerSeen, ...]]:
-    row = named or newest_plan(tx)
-    project = None if everywhere else project_here()
-    plans = plan_summaries(tx, project_path=project, limit=_LISTED)
-    total = count_plans(tx, project_path=project)
-    plans = [look.seen(tx, one) for one in plans]
-    return (look_at(tx, look, row.id) if row else None), plans, total, look.workers(tx)
+def _print_overview(
+    found: Overview, *, exit_code: bool = False, everywhere: bool = False, as_json: bool
+) -> int:
+    seen, named = found.seen, found.row
+    code = code_of(seen.view) if exit_code and seen else ExitCode.VERIFIED
+    if as_json:
+        print_json(
+            {
+                "home": str(found.home),
+                "workers": found.workers,
+                "plans": found.plans,
+                "plan": seen.view if seen else None,
+                "closed": found.closed,
+                "untold": found.untold,
+                "alive": seen.alive if seen else 0,
+                **({"gates": named.gates, "verdict": named.verdict, "policy": named.policy} if named else {}),
+                "exit_code": int(code),
+            }
+        )
+        return code
+    out = console()
+    out.print(paragraph(_workers_line(found)))
+    if found.closed:
+        said = "; ".join(f"{label(one)} is {standing_of(one)}" for one in found.closed)
+        out.print(paragraph(f"[yellow]note[/]: {escape(in_local_time(said))}"))
+    for one in found.untold:
+        # The plan below shows its own.
+        if seen is None or one.plan_id != seen.view.id:
+            out.print(paragraph(f"[yellow]note[/]: {escape(owed(one))}"))
+    if named is None:
+        _print_plans(out, found, everywhere=everywhere or project_here() is None)
+    if seen is not None:
+        out.print()
+        if named is None and seen.view.path not in (project_here() or (seen.view.path,)):
+            out.print(f"[yellow]note[/]: this plan is of another repository: {escape(seen.view.path)}")
+        print_plan(out, seen, named)
+    return code
 
 
-def look_at(tx: Tx, look: Look[Any], plan_id: str) -> Seen:
-    """Return a plan as it is now, with the processes behind it."""
-    runs = open_runs(tx, plan_id)
-    return Seen(
-        view=look.seen(tx, plan_view(tx, plan_id, look.paths)),
-        worked=look.is_worked_on(tx, plan_id),
-        alive=sum(keeper_files.is_held(look.paths.run(run.id)) for run in runs),
-        current=is_current(tx, plan_id),
-    )
-
-
-def _workers_line(workers: tuple[WorkerSeen, ...], root: Path, *, busy: bool) -> str:
-    home = f"[dim]home {escape(str(root))}[/]"
-    if not workers:
+def _workers_line(found: Overview) -> str:
+    home = f"[dim]home {escape(str(found.home))}[/]"
+    if not found.workers:
         return f"no worker is running  {home}"
     names = [
         f"{one.hostname} " * bool(one.hostname)
         + f"process {one.pid if one.pid is not None else '?'}"
         + f" ({one.command})" * bool(one.command)
-        for one in workers
+        for one in found.workers
     ]
     # One that is there and finds nothing to do, because everything is paused or over, does not work.
-    word = "[green]working[/]" if busy else "[dim]standing by[/]"
+    word = "[green]working[/]" if found.busy else "[dim]standing by[/]"
     return f"{word}: {escape(', '.join(names))}  {home}"
 
 
-def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhere: bool) -> None:
-    if not plans:
+def _print_plans(out: Console, found: Overview, *, everywhere: bool) -> None:
+    if not found.plans:
         out.print(
             paragraph(
                 "no plan of this repository yet; the newest of the home is below, --all lists every plan"
@@ -215,7 +137,7 @@ def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhe
         )
         return
     rows = []
-    for one in plans:
+    for one in found.plans:
         state, style = standing(one)
         cost = cost_in_words(one.cost_micros, complete=one.cost_complete, estimated=one.cost_estimated)
         rows.append(
@@ -229,8 +151,8 @@ def _print_plans(out: Console, plans: list[PlanSummary], total: int, *, everywhe
             )
         )
     out.print(Rows(rows, spare=(3, 4, 2), cut=5, right=(2, 3, 4)))
-    if total > len(plans):
-        out.print(f"[dim]and {total - len(plans)} older[/]")
+    if found.total > len(found.plans):
+        out.print(f"[dim]and {found.total - len(found.plans)} older[/]")
 
 
 def print_plan(out: Console, seen: Seen, row: Plan | None = None) -> None:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contracts.store import rows
 
-from loopwright.core.rows.documents import document, plain
 from loopwright.core.rows.model import ROW_TYPES, Plan
+from loopwright.core.values.documents import document, plain
 from loopwright.core.values.policy import GateCommand
 
 

@@ -1,4 +1,4 @@
-"""Rows as plain documents: what `--json`, the state files and the API show of them."""
+"""Values as plain documents: what `--json`, the state files and the API show of them."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -13,7 +13,7 @@ _LEAVES = frozenset({str, int, float, bool, type(None)})
 
 
 def document(value: Any) -> dict[str, Any]:
-    """Return a row as a mapping of JSON values, under the same names as its fields."""
+    """Return a dataclass as a mapping of JSON values, under the same names as its fields."""
     kind: Any = type(value)
     # Most values by far are left as they are, and this is done for each of them.
     return {

@@ -1,0 +1,105 @@
+"""Work on whatever is due in a home, in this process, until the caller says stop or nothing is left."""
+
+import asyncio
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopwright.adapters.home.membership import ALL
+from loopwright.app import Home, make_worker, make_world
+from loopwright.config.resolve import Settings
+from loopwright.engine.views.views import goes_on
+from loopwright.services.homes.caller import environment
+from loopwright.services.homes.context import called_as, look_settings
+from loopwright.services.homes.opening import opened
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandingBy:
+    """Another process works in the home. This one takes over when that ends."""
+
+    pid: int | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Working:
+    """This process works in the home now."""
+
+    home: Path
+    slots: int
+    pid: int
+
+
+WorkerNews = StandingBy | Working
+
+
+async def work(
+    *,
+    slots: int | None = None,
+    until_idle: bool = False,
+    stop: asyncio.Event,
+    tell: Callable[[WorkerNews], None],
+) -> None:
+    """Run the plans of every project in the home until `stop` is set, or with `until_idle` until none is left.
+
+    Args:
+        slots: How many tasks to run at once; None for the setting `parallel`.
+        until_idle: Return as soon as nothing is left to do.
+        stop: Set it to return. Running agents continue, and the next worker takes them over.
+        tell: Gets what this process begins to do.
+    """
+    settings = look_settings()
+    async with opened(settings) as at:
+        try:
+            if await _joined(at.home, stop, tell):
+                await _run(at.home, settings, slots, until_idle=until_idle, stop=stop, tell=tell)
+        finally:
+            at.home.membership.release()
+
+
+async def _joined(home: Home, stop: asyncio.Event, tell: Callable[[WorkerNews], None]) -> bool:
+    """Wait until this process may work in the home; return False if it was stopped before that."""
+    told = False
+    # While it stands by, the process that holds the home does all of the work for it.
+    home.membership.attend(ALL)
+    while not home.membership.acquire({"pid": os.getpid(), "command": called_as(), "serves": ALL}):
+        if not told:
+            tell(StandingBy(pid=(home.membership.holder() or {}).get("pid")))
+            told = True
+        if stop.is_set():
+            return False
+        await home.store.changed(1.0)
+    return True
+
+
+async def _run(
+    home: Home,
+    settings: Settings,
+    slots: int | None,
+    *,
+    until_idle: bool,
+    stop: asyncio.Event,
+    tell: Callable[[WorkerNews], None],
+) -> None:
+    world = make_world(home, settings, environment(), slots=slots or settings.values.parallel)
+    tell(Working(home=home.root, slots=world.me.slots, pid=os.getpid()))
+
+    async def finished() -> bool:
+        if stop.is_set():
+            return True
+        if not until_idle or await world.engine.in_flight():
+            return False
+        return not await home.store.read(goes_on)
+
+    running = asyncio.create_task(make_worker(world).run(finished))
+    stopping = asyncio.create_task(stop.wait())
+    await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if stop.is_set():
+        running.cancel()
+    try:
+        await running
+    except asyncio.CancelledError:
+        if not stop.is_set():
+            raise

@@ -1,0 +1,49 @@
+"""Show the settings in force with their origins, and check them."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopwright.config.resolve import ShownSetting
+from loopwright.services.homes.context import changed_settings, look_settings, settings_here
+from loopwright.services.homes.loop_sources import unused_here
+
+__all__ = ["CheckedSettings", "ShownSetting", "ShownSettings", "check_settings", "show_settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownSettings:
+    """Every setting in force here."""
+
+    settings: tuple[ShownSetting, ...]
+    """Each with its value, its origin and what it means."""
+    notes: tuple[str, ...]
+    """What to know about the project file, such as changes that are not committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckedSettings:
+    """Settings that are all valid."""
+
+    set_by: tuple[str, ...]
+    """The files, variables and flags that set a value."""
+    notes: tuple[str, ...]
+    """What to know about the project file, such as tables that have no effect."""
+
+
+def show_settings(file: Path | None = None) -> ShownSettings:
+    """Return every setting in force here; `file` is read instead of the project's committed file."""
+    shown = look_settings(file).shown()
+    return ShownSettings(settings=shown, notes=changed_settings(settings_here(file)))
+
+
+def check_settings(file: Path | None = None) -> CheckedSettings:
+    """Check every setting in force here and the options of agents; raise an error that names the first wrong one."""
+    # The agents' options take long to load, and `show_settings` does not need them.
+    from loopwright.services.preflight.checks import check_options
+
+    settings, found = look_settings(file), settings_here(file)
+    check_options(settings)
+    return CheckedSettings(
+        set_by=tuple(sorted(set(settings.origins.values()))),
+        notes=(*changed_settings(found), *unused_here(found)),
+    )
