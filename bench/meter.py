@@ -1,10 +1,10 @@
-"""Runs a command and accounts for every process of it, exactly and without watching it.
+"""Run a command and account for every process of it.
 
 `python -m bench.meter RESULT COMMAND...` makes itself the subreaper of the command, so that keepers, which outlive
-their starter on purpose, end as its own children. Each ended child is looked at before it is waited for: the kernel
-then still tells its own processor time (`/proc/PID/schedstat`, nanoseconds; `/proc/PID/stat` for the main process,
-which has threads), and `wait4` tells the time of the child together with all that it waited for itself.
-No time is sampled, so none is missed. Memory is: four times a second.
+their starter on purpose, end as children of the meter. The meter reads each ended child before it waits for it. At
+that point the kernel still has the child's processor time (`/proc/PID/schedstat`, nanoseconds; `/proc/PID/stat` for
+the main process, which has threads). `wait4` adds the time of everything that the child waited for.
+The meter samples memory four times a second. It does not sample time, so it misses none.
 """
 
 import ctypes
@@ -28,7 +28,7 @@ _TICKS = os.sysconf("SC_CLK_TCK")
 _LATE_S = 10.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
 _KCMP, _KCMP_VM = {"x86_64": 312, "aarch64": 272}, 1
-"""The number of a system call that compares two processes."""
+"""The number of the system call kcmp, which compares two processes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Ended:
     pid: int
     own_cpu_s: float
     below_cpu_s: float
-    """Of everything that it waited for."""
+    """The processor time of everything that it waited for."""
     peak_bytes: int
     """Its largest resident size, or that of the largest process that it waited for."""
 
@@ -59,12 +59,12 @@ class Metered:
 
     @property
     def cpu_s(self) -> float:
-        """Processor time of everything."""
+        """Return the processor time of all processes together."""
         return sum(one.own_cpu_s + one.below_cpu_s for one in (self.main, *self.others))
 
 
 def metered(command: Sequence[str], *, cwd: Path, env: dict[str, str], result: Path) -> Metered:
-    """Run a command under a meter of its own."""
+    """Run a command under its own meter."""
     done = run(
         [sys.executable, "-m", "bench.meter", str(result), *command],
         cwd=cwd,
@@ -126,13 +126,16 @@ class _Weighing(threading.Thread):
 
     def run(self) -> None:
         while not self.over.wait(0.25):
-            parts = _memory_below(os.getpid())
+            parts = memory_below(os.getpid())
             if (total := sum(size for _, size in parts)) > self.largest:
                 self.largest, self.parts = total, sorted(parts, key=lambda one: -one[1])
 
 
-def _memory_below(top: int) -> list[tuple[str, int]]:
-    """Return the command and the proportional memory in bytes of each descendant of a process."""
+def memory_below(top: int) -> list[tuple[str, int]]:
+    """Return the command and the proportional memory in bytes of each descendant of a process.
+
+    A child between vfork and exec uses its parent's memory, so it does not count.
+    """
     children: dict[int, list[int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
@@ -144,9 +147,10 @@ def _memory_below(top: int) -> list[tuple[str, int]]:
     while waiting:
         pid, parent = waiting.pop()
         with suppress(OSError):
+            # Ask first. A child that shares memory now may call exec before the next line reads its size.
+            shared = _share_memory(pid, parent)
             mapped = Path(f"/proc/{pid}/smaps_rollup").read_bytes()
-            # One that was started a moment ago still uses the memory of its parent.
-            if mapped and not _share_memory(pid, parent):
+            if mapped and not shared:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
                 size = int(mapped.partition(b"Pss:")[2].split()[0]) * 1024
                 found.append((" ".join(words[:6]).strip(), size))
