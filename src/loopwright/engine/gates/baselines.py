@@ -3,29 +3,33 @@
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import setup_command, with_setup
-from loopwright.core.gates.witnesses import baseline, failed_unseen, files_named, is_compared, stand_in
+from loopwright.core.gates.witnesses import (
+    baseline,
+    failed_unseen,
+    files_named,
+    held_to_files,
+    is_compared,
+    stand_in,
+)
+from loopwright.core.integrity.gate_files import kind_of
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import TookTooMuch
 from loopwright.core.values.findings import Baseline, CommandResult, Verdict, VerdictStatus, Witnessed
+from loopwright.engine.gates.judging import Judging
+from loopwright.engine.integrity.gate_scripts import Judges, gate_rules, inside
 from loopwright.engine.rows.world import World
-from loopwright.ports import Repository
+from loopwright.ports import Candidate, Entry, FileChange, Repository
 
-if TYPE_CHECKING:
-    from loopwright.engine.gates.judging import Judging
-
-Judge = Callable[
-    [World, Repository, "Judging", asyncio.Event], Awaitable[tuple[VerdictRecord | None, Verdict]]
-]
+Judge = Callable[[World, Repository, Judging, asyncio.Event], Awaitable[tuple[VerdictRecord | None, Verdict]]]
 
 
 async def baseline_of(
     world: World,
     repository: Repository,
-    ask: "Judging",
+    ask: Judging,
     verdict: Verdict,
     seen: Sequence[Witnessed | None],
     interrupt: asyncio.Event,
@@ -76,7 +80,7 @@ async def baseline_of(
 
 
 async def had_tests(
-    repository: Repository, ask: "Judging", before: str, found: Sequence[tuple[CommandResult, Witnessed]]
+    repository: Repository, ask: Judging, before: str, found: Sequence[tuple[CommandResult, Witnessed]]
 ) -> list[CommandResult]:
     """Return the commands that may have had other tests before: not those that run files which they name and are new.
 
@@ -95,19 +99,19 @@ async def had_tests(
     return left
 
 
-async def known_baseline(world: World, ask: "Judging", tree: str) -> Baseline | None:
+async def known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
     """Return what the project's gates saw on a tree, where they ran on it before."""
     found = await world.store.read(lambda tx: tx.find(VerdictRecord, plan_id=ask.plan.id, tree=tree))
     return baseline_in(world, ask, found)
 
 
-def baseline_in(world: World, ask: "Judging", records: Sequence[VerdictRecord]) -> Baseline | None:
+def baseline_in(world: World, ask: Judging, records: Sequence[VerdictRecord]) -> Baseline | None:
     """Return what the project's gates saw on the tree of these verdicts."""
     known = (_seen_by(world, ask, record) for record in records)
     return next((one for one in known if one is not None), None)
 
 
-def _seen_by(world: World, ask: "Judging", record: VerdictRecord) -> Baseline | None:
+def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | None:
     """Return what a gate saw inside its test runners by command, provided that it ran all gates of the plan."""
     results = record.verdict.commands
     if not {gate.command for gate in ask.plan.gates} <= {result.command for result in results}:
@@ -122,4 +126,39 @@ def _seen_by(world: World, ask: "Judging", record: VerdictRecord) -> Baseline | 
         exempt=id_prefixes(ask.exempt),
         own=ask.own,
         commit=ask.before or "",
+    )
+
+
+async def held_to_tree(
+    repository: Repository, ask: Judging, verdict: Verdict, before: Baseline | None
+) -> Verdict:
+    """Fail a gate that changed what judges the work, and name what else it changed, unless it did so before too."""
+    changed = tuple(dict.fromkeys(path for one in verdict.commands for path in one.changed))
+    if not (changed or any(one.touched for one in verdict.commands)) or ask.role is Role.BASELINE:
+        return verdict
+    if ask.before is not None and await repository.tree_of(ask.before) == ask.tree:
+        return verdict  # nothing was changed, so whatever the gate does is the project's own
+    top, setup = ask.project.subfolder, setup_command(ask.plan.policy)
+    judges = Judges(
+        subfolder=top,
+        gates=ask.commands,
+        acceptance=ask.own,
+        setup=setup,
+        patterns=ask.plan.policy.gate_files,
+    )
+    was = Entry(mode="100644", id="")
+    done = Candidate(
+        parent=ask.sha,
+        sha=ask.sha,
+        tree=ask.tree,
+        empty=False,
+        changes=tuple(FileChange(path=path, before=was, after=None) for path in changed),
+    )
+    rules = await gate_rules(repository, judges, done)
+    known = before.changed if before is not None else frozenset()
+    return held_to_files(
+        verdict,
+        known,
+        lambda path: kind_of(inside(top, path), rules, existed=True) is not None,
+        setup=setup.command if setup else "",
     )

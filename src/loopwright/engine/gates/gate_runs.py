@@ -3,34 +3,28 @@
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.dependencies import READY
-from loopwright.core.gates.flakes import FOLDERS
 from loopwright.core.gates.gates import setup_command, with_setup
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.missing_tests import with_new_skips
 from loopwright.core.gates.verdicts import Killed, gate_key, is_bad, killed_in, not_judged, red
 from loopwright.core.gates.witnesses import held_against, uncompared, with_uncompared, without_baseline
 from loopwright.core.policy.retry import backoff
-from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.values.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import RunState
-from loopwright.engine.gates.baselines import baseline_of, had_tests
-from loopwright.engine.gates.gate_trees import held_to_tree
+from loopwright.engine.gates.baselines import baseline_of, had_tests, held_to_tree
+from loopwright.engine.gates.gate_rows import gate_run, record_verdict
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.gates.reruns import Ran, settle
-from loopwright.engine.gates.reuse import COMPLETE, green_here, reused, spoken
+from loopwright.engine.gates.reuse import green_here, reused, spoken
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import lay_dependencies
 from loopwright.engine.processes.disk import RoomWatch
@@ -38,29 +32,12 @@ from loopwright.engine.processes.held_files import lay
 from loopwright.engine.processes.process_environment import attempt_values, files_to_copy
 from loopwright.engine.processes.runs import Ended, drive_command
 from loopwright.engine.processes.sandboxing import Walls, contain_gate, sandbox_of, shared_by
-from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.engine.rows.world import World
-from loopwright.ports import Exit, GateRequest, Repository, Tx
+from loopwright.ports import GateRequest, Repository
 
 log = logging.getLogger(__name__)
 
 _JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
-_ROLES = (Role.GATE, Role.BASELINE)
-
-
-def exit_facts(exit: Exit) -> dict[str, Any]:
-    """Return what a run's row keeps of how its process ended."""
-    # Both moments from one clock that was read once: their difference is the length of the run.
-    started = {} if exit.started_at is None else {"started_at": exit.started_at}
-    return {
-        **started,
-        "exit_code": exit.code,
-        "ended_by": exit.ended_by,
-        "ended_at": exit.ended_at,
-        "output_sha256": exit.output_sha256,
-        "output_bytes": exit.output_bytes,
-        "files_sha256": exit.files_sha256,
-    }
 
 
 async def judge(
@@ -108,7 +85,7 @@ async def _run_gate(
     alone: bool = False,
 ) -> tuple[VerdictRecord | None, Verdict, bool]:
     """Run the gate once, `alone` where a command of it was killed before; the last is whether one was killed now."""
-    run = await _gate_run(world, ask, key)
+    run = await gate_run(world, ask, key)
     tree_path = world.paths.tree(run.id)
     request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
     request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
@@ -170,7 +147,7 @@ async def _run_gate(
     if ask.unseen:
         verdict = veiled(verdict)
     record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, end, failure)
+        f"{ask.role.value}.judged", lambda tx: record_verdict(tx, world, ask, run, key, verdict, end, failure)
     )
     try:
         await repository.remove_workspace(tree_path)
@@ -326,133 +303,3 @@ def _environment(world: World, plan: Plan) -> str:
     secrets = frozenset(world.secrets(env, plan.policy.environment))
     named = sorted((name, "" if value in secrets else value) for name, value in env.items())
     return sha256(json.dumps(named).encode()).hexdigest()
-
-
-def _goes_on(world: World, run: Run) -> bool:
-    """Say whether a gate that was begun can be ended: one that never started cannot in another sandbox than its own."""
-    now = world.sandbox()
-    own = (run.sandbox, run.sandbox_made_with) == (now.level.value, now.made_with)
-    return own or world.keepers.look(world.paths.run(run.id)).state != "absent"
-
-
-async def _gate_run(world: World, ask: Judging, key: str) -> Run:
-    """Find the gate run of exactly this tree that a dead worker left, or create it."""
-    attempt_id = ask.attempt.id if ask.attempt else None
-    label = f"{ask.role.value}_{ask.plan.id}" if ask.role in COMPLETE else ask.tree
-    # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
-    about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
-    stands_for_the_plan = ask.role in COMPLETE and not ask.unseen
-    sandbox = world.sandbox()
-
-    def create(tx: Tx) -> tuple[Run, list[Run]]:
-        ask.still_mine(tx)
-        open_runs = tx.find(
-            Run, plan_id=ask.plan.id, attempt_id=attempt_id, role=ask.role, state=RunState.RUNNING
-        )
-        same = [
-            run
-            for run in open_runs
-            if run.summary == about and run.host_id == world.me.host_id and _goes_on(world, run)
-        ]
-        stale = [run for run in open_runs if run not in same[:1]]
-        for run in stale:
-            move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
-        if same:
-            if stands_for_the_plan:
-                # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
-                tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
-            return same[0], stale
-        run = Run(
-            id=world.ids(Kind.RUN),
-            plan_id=ask.plan.id,
-            task_id=ask.attempt.task_id if ask.attempt else None,
-            attempt_id=attempt_id,
-            role=ask.role,
-            state=RunState.QUEUED,
-            label=label,
-            summary=about,
-            host_id=world.me.host_id,
-            boot_id=world.me.boot_id,
-            sandbox=sandbox.level.value,
-            sandbox_made_with=sandbox.made_with,
-            created_at=tx.now(),
-        )
-        tx.insert(run)
-        if stands_for_the_plan:
-            tx.update(Plan, ask.plan.id, verify_run_id=run.id)
-        return move_run(tx, run, RunState.RUNNING), stale
-
-    run, stale = await world.store.transact(f"{ask.role.value}.start", create)
-    await end_all(world, stale)
-    return run
-
-
-def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
-    """Close the gate runs of an attempt that was stopped before they could tell anything; return them."""
-    found = tx.find(Run, attempt_id=attempt.id, role=_ROLES, state=RunState.RUNNING)
-    return [
-        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the gate was interrupted")
-        for run in found
-    ]
-
-
-async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End what still runs of gate runs that are over by the rows, commands that are run again among it."""
-    for run in runs:
-        for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
-            if world.keepers.look(directory).state == "alive":
-                await world.keepers.end(directory, polite=False)
-
-
-def _record(
-    tx: Tx,
-    world: World,
-    ask: Judging,
-    run: Run,
-    key: str,
-    verdict: Verdict,
-    exit: Exit,
-    failure: Failure | None,
-) -> VerdictRecord | None:
-    ask.still_mine(tx)
-    ended = RunState.COMPLETE if verdict.status in _JUDGED else RunState.ERROR
-    move_run(
-        tx,
-        run,
-        ended,
-        verdict=verdict,
-        summary=verdict.reason,
-        failure=failure,
-        **exit_facts(exit),
-    )
-    tx.append(
-        happened(
-            "gate_judged",
-            MACHINE,
-            plan=ask.plan,
-            attempt=ask.attempt,
-            run=run,
-            tree=ask.tree,
-            status=verdict.status.value,
-            checks=[{"name": c.name, "status": c.status.value} for c in verdict.checks[:50]],
-            path=_told_path(world, run),
-        )
-    )
-    # What could not be judged is judged anew once it can be.
-    if verdict.status not in _JUDGED:
-        return None
-    record = VerdictRecord(
-        id=world.ids(Kind.VERDICT),
-        plan_id=ask.plan.id,
-        tree=ask.tree,
-        gate_key=key,
-        run_id=run.id,
-        verdict=verdict,
-        created_at=tx.now(),
-    )
-    tx.insert(record)
-    return record
-
-
-def _told_path(world: World, run: Run) -> str:
-    return str(Path(world.paths.run(run.id)).relative_to(world.paths.root))
