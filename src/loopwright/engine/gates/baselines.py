@@ -10,9 +10,9 @@ from loopwright.core.gates.witnesses import (
     baseline,
     failed_unseen,
     files_named,
-    held_to_files,
     is_compared,
     stand_in,
+    uncompared,
 )
 from loopwright.core.integrity.gate_files import kind_of
 from loopwright.core.rows.model import Role, VerdictRecord
@@ -58,16 +58,7 @@ async def baseline_of(
     ):
         before = await known_baseline(world, ask, tree)
     if before is None:
-        asked = replace(
-            ask,
-            role=Role.BASELINE,
-            sha=ask.before,
-            tree=tree,
-            commands=ask.plan.gates,
-            before=None,
-            exempt=(),
-            brought=(),
-        )
+        asked = replace(on_base(ask, sha=ask.before, tree=tree), commands=ask.plan.gates)
         try:
             record, found = await judge(world, repository, asked, interrupt)
         except TookTooMuch as taken:
@@ -79,24 +70,34 @@ async def baseline_of(
     return before, None
 
 
-async def had_tests(
-    repository: Repository, ask: Judging, before: str, found: Sequence[tuple[CommandResult, Witnessed]]
-) -> list[CommandResult]:
-    """Return the commands that may have had other tests before: not those that run files which they name and are new.
+def on_base(ask: Judging, *, sha: str, tree: str) -> Judging:
+    """Return the same question about the base commit, where there is nothing to compare with."""
+    return replace(ask, role=Role.BASELINE, sha=sha, tree=tree, before=None, exempt=(), brought=())
 
-    Where nothing was changed there is nothing that could be gone.
+
+async def uncompared_commands(
+    repository: Repository,
+    ask: Judging,
+    verdict: Verdict,
+    seen: Sequence[Witnessed | None],
+    before: Baseline | None,
+) -> tuple[CommandResult, ...]:
+    """Return the work's own commands that may have run other tests on the base commit.
+
+    A command that runs only new files that it names has lost no test.
     """
-    if not found or await repository.tree_of(before) == ask.tree:
-        return []
+    found = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
+    if ask.before is None or not found or await repository.tree_of(ask.before) == ask.tree:
+        return ()
     top = f"{ask.project.subfolder}/" if ask.project.subfolder else ""
     named = sorted({top + path for one, _ in found for path in files_named(one.command)})
-    now, then = await repository.files_at(ask.sha, named), await repository.files_at(before, named)
+    now, then = await repository.files_at(ask.sha, named), await repository.files_at(ask.before, named)
     left = []
     for one, saw in found:
         new = tuple(path for path in files_named(one.command) if top + path in now.keys() - then.keys())
         if not stand_in(saw, id_prefixes(new)):
             left.append(one)
-    return left
+    return tuple(left)
 
 
 async def known_baseline(world: World, ask: Judging, tree: str) -> Baseline | None:
@@ -129,21 +130,21 @@ def _seen_by(world: World, ask: Judging, record: VerdictRecord) -> Baseline | No
     )
 
 
-async def held_to_tree(
-    repository: Repository, ask: Judging, verdict: Verdict, before: Baseline | None
-) -> Verdict:
-    """Fail a gate that changed what judges the work, and name what else it changed, unless it did so before too."""
+async def changed_judging_files(
+    repository: Repository, ask: Judging, verdict: Verdict
+) -> frozenset[str] | None:
+    """Return the judging files that a gate's commands changed; None if changes are not held against them."""
     changed = tuple(dict.fromkeys(path for one in verdict.commands for path in one.changed))
     if not (changed or any(one.touched for one in verdict.commands)) or ask.role is Role.BASELINE:
-        return verdict
+        return None
     if ask.before is not None and await repository.tree_of(ask.before) == ask.tree:
-        return verdict  # nothing was changed, so whatever the gate does is the project's own
-    top, setup = ask.project.subfolder, setup_command(ask.plan.policy)
+        return None  # there is no work in the tree, so the project's gates always do this
+    top = ask.project.subfolder
     judges = Judges(
         subfolder=top,
         gates=ask.commands,
         acceptance=ask.own,
-        setup=setup,
+        setup=setup_command(ask.plan.policy),
         patterns=ask.plan.policy.gate_files,
     )
     was = Entry(mode="100644", id="")
@@ -155,10 +156,4 @@ async def held_to_tree(
         changes=tuple(FileChange(path=path, before=was, after=None) for path in changed),
     )
     rules = await gate_rules(repository, judges, done)
-    known = before.changed if before is not None else frozenset()
-    return held_to_files(
-        verdict,
-        known,
-        lambda path: kind_of(inside(top, path), rules, existed=True) is not None,
-        setup=setup.command if setup else "",
-    )
+    return frozenset(path for path in changed if kind_of(inside(top, path), rules, existed=True) is not None)

@@ -5,10 +5,11 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.core.gates.flakes import FOLDERS
+from loopwright.core.gates.gate_run import JUDGED
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, VerdictRecord
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import RunState
 from loopwright.engine.gates.judging import COMPLETE, Judging
@@ -16,7 +17,6 @@ from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Exit, Tx
 
-_JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 _ROLES = (Role.GATE, Role.BASELINE)
 
 
@@ -122,7 +122,7 @@ def record_verdict(
     failure: Failure | None,
 ) -> VerdictRecord | None:
     ask.still_mine(tx)
-    ended = RunState.COMPLETE if verdict.status in _JUDGED else RunState.ERROR
+    ended = RunState.COMPLETE if verdict.status in JUDGED else RunState.ERROR
     move_run(
         tx,
         run,
@@ -146,7 +146,7 @@ def record_verdict(
         )
     )
     # What could not be judged is judged anew once it can be.
-    if verdict.status not in _JUDGED:
+    if verdict.status not in JUDGED:
         return None
     record = VerdictRecord(
         id=world.ids(Kind.VERDICT),

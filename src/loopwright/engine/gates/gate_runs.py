@@ -1,4 +1,8 @@
-"""Running a gate on a tree under a keeper, once for each tree and list of commands."""
+"""Run a gate on a tree under a keeper, once for each tree and list of commands.
+
+`_Gate` has the effects: run the commands, gather what they are compared with, record the verdict. What follows from a
+run is decided in `core.gates.gate_run`.
+"""
 
 import asyncio
 import json
@@ -9,41 +13,36 @@ from pathlib import Path, PurePosixPath
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.dependencies import READY
+from loopwright.core.gates.gate_run import INTERRUPTED, JUDGED, GateRun, RunAgain, Terms, judge_run
 from loopwright.core.gates.gates import setup_command, with_setup
-from loopwright.core.gates.held_out import veiled
-from loopwright.core.gates.missing_tests import with_new_skips
-from loopwright.core.gates.verdicts import Killed, gate_key, is_bad, killed_in, not_judged, red
-from loopwright.core.gates.witnesses import held_against, uncompared, with_uncompared, without_baseline
+from loopwright.core.gates.verdicts import Killed, gate_key, killed_in
 from loopwright.core.policy.retry import backoff
 from loopwright.core.rows.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.values.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
-from loopwright.engine.gates.baselines import baseline_of, had_tests, held_to_tree
+from loopwright.engine.gates.baselines import baseline_of, changed_judging_files, on_base, uncompared_commands
 from loopwright.engine.gates.gate_rows import gate_run, record_verdict
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.gates.reuse import green_here, reused, spoken
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import lay_dependencies
 from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.held_files import lay
 from loopwright.engine.processes.process_environment import attempt_values, files_to_copy
-from loopwright.engine.processes.runs import Ended, drive_command
+from loopwright.engine.processes.runs import drive_command
 from loopwright.engine.processes.sandboxing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.rows.world import World
-from loopwright.ports import GateRequest, Repository
+from loopwright.ports import Exit, GateRequest, Repository
 
 log = logging.getLogger(__name__)
-
-_JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 
 
 async def judge(
     world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Return the verdict on a tree, from the record if there is one, else by running the gate once."""
+    """Return the verdict on a tree: the recorded one if there is one, else run the gate once."""
     commands = with_setup(ask.plan, ask.commands)
     if not commands:
         return None, Verdict(status=VerdictStatus.UNVERIFIED, reason="nothing is configured to check this")
@@ -51,18 +50,19 @@ async def judge(
     known = await world.store.read(lambda tx: spoken(tx, ask, key))
     if known is not None:
         return known, known.verdict
+    gate = _Gate(world=world, repository=repository, ask=ask, commands=commands, key=key, interrupt=interrupt)
     with world.underway.judging(ask.plan.id, ask.tree):
-        record, verdict, killed = await _run_gate(world, repository, ask, commands, key, interrupt)
-        if killed:
+        record, verdict, was_killed = await gate.run()
+        if was_killed:
             # What ran beside it may have taken the memory.
-            record, verdict, _ = await _run_gate(world, repository, ask, commands, key, interrupt, alone=True)
+            record, verdict, _ = await gate.run(alone=True)
         return record, verdict
 
 
 async def judge_until_known(
     world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Judge a tree; a gate that could not run is asked again, because the work is not at fault."""
+    """Judge a tree. Run a gate that could not run again: the work is not at fault."""
     tries = 0
     while True:
         record, verdict = await judge(world, repository, ask, interrupt)
@@ -74,121 +74,160 @@ async def judge_until_known(
         await world.clock.sleep(pause.total_seconds())
 
 
-async def _run_gate(
-    world: World,
-    repository: Repository,
-    ask: Judging,
-    commands: tuple[GateCommand, ...],
-    key: str,
-    interrupt: asyncio.Event,
-    *,
-    alone: bool = False,
-) -> tuple[VerdictRecord | None, Verdict, bool]:
-    """Run the gate once, `alone` where a command of it was killed before; the last is whether one was killed now."""
-    run = await gate_run(world, ask, key)
-    tree_path = world.paths.tree(run.id)
-    request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
-    request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
-    begun = world.keepers.look(request.directory).state != "absent"
-    if not begun and not await reused(world, ask, run, request):
-        request = await _laid_out(world, repository, ask, request, tree_path)
-    ended = await _driven(world, request, tree_path, interrupt, alone=alone)
-    verdict = world.gate.verdict(request, ended.exit)
-    seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
-    if ended.interrupted:
-        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate was interrupted")
-    denial = None if ended.excess else denial_in(walls, verdict)
-    failure = Failure.ENVIRONMENT if ended.excess or denial is not None else None
-    end, interrupted = ended.exit, ended.interrupted
-    killed = killed_in(verdict)
-    if ended.excess:
-        verdict = _took_too_much(ended.excess, verdict)
-    elif denial is not None:
-        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
-    elif killed is not None:
-        if not alone:
-            verdict = not_judged(verdict, killed)
-        elif await _ends_on_base(world, repository, ask, killed, interrupt):
-            verdict = red(verdict, killed)
-        else:
-            verdict, failure = not_judged(verdict, killed, lasting=True), Failure.ENVIRONMENT
-    elif verdict.status in _JUDGED:
-        before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
-        own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
-        if before is not None or any(seen) or (verdict.commands and verdict.status is VerdictStatus.FAILED):
-            may_be_empty = frozenset(one.command for one in ask.may_be_empty)
-            verdict = held_against(verdict, seen, before, own, may_be_empty)
-        held = await held_to_tree(repository, ask, verdict, before)
-        bent = sum(map(is_bad, held.checks)) > sum(map(is_bad, verdict.checks))
-        verdict = replace(held, tampered=True) if bent else held
-        if unknown is not None:
-            verdict = without_baseline(verdict, unknown)
-        if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
-            settled = await settle(
-                verdict,
-                seen,
-                before,
-                _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
-                setup=setup_command(ask.plan.policy),
-                commands=commands,
-                green_here=await world.store.read(lambda tx: green_here(tx, ask, key)),
-                rewritten=id_prefixes(ask.rewritten),
-                own=own,
-            )
-            verdict, interrupted = settled.verdict, settled.interrupted
-            if settled.exit is not None:
-                # Whatever was run again lies beside the first run.
-                files = world.keepers.evidence(request.directory)
-                end = replace(end, ended_at=settled.exit.ended_at, files_sha256=files)
-        if verdict.status is VerdictStatus.PASSED and ask.before is not None:
-            open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
-            verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
-        verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
-    if ask.unseen:
-        verdict = veiled(verdict)
-    record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: record_verdict(tx, world, ask, run, key, verdict, end, failure)
-    )
-    try:
-        await repository.remove_workspace(tree_path)
-    except (GitFailed, UserError, OSError) as trouble:
-        # The verdict stands whatever the gate left behind (files of another user, for example).
-        log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
-    if interrupted:
-        raise Interrupted
-    if ended.excess:
-        raise TookTooMuch(ended.excess)
-    if denial is not None:
-        raise Denied(denial)
-    return record, verdict, killed is not None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gate:
+    """A question about a tree, and everything needed to run its commands."""
+
+    world: World
+    repository: Repository
+    ask: Judging
+    commands: tuple[GateCommand, ...]
+    """The commands of the question, after the setup."""
+    key: str
+    interrupt: asyncio.Event
+
+    async def run(self, *, alone: bool = False) -> tuple[VerdictRecord | None, Verdict, bool]:
+        """Run the gate, judge the run and record its verdict; return also whether a command was killed.
+
+        `alone` runs it without other gates beside it, because one of its commands was killed before.
+        """
+        row = await gate_run(self.world, self.ask, self.key)
+        run, end = await self._first_run(row, alone=alone)
+        run = await self._with_evidence(run)
+        verdict = judge_run(run)
+        while isinstance(verdict, RunAgain):
+            second, last = await self._second_run(row, verdict)
+            # The files of second runs are beside those of the first.
+            files = self.world.keepers.evidence(self.world.paths.run(row.id))
+            end = replace(end, ended_at=last.ended_at, files_sha256=files)
+            run = replace(run, again=(*run.again, second))
+            verdict = judge_run(run)
+        return await self._record(row, run, verdict, end), verdict, run.killed is not None
+
+    async def _first_run(self, row: Run, *, alone: bool) -> tuple[GateRun, Exit]:
+        """Run the commands on the tree, or find what a dead worker began; results of an earlier run may be reused."""
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(row.id)
+        request, walls = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, row, tree, self.commands
+        )
+        request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
+        begun = world.keepers.look(request.directory).state != "absent"
+        if not begun and not await reused(world, ask, row, request):
+            request = await _laid_out(world, self.repository, ask, request, tree)
+        run, end = await self._commands_run(request, tree, alone=alone)
+        return replace(run, denial=None if run.excess else denial_in(walls, run.verdict)), end
+
+    async def _second_run(self, row: Run, wanted: RunAgain) -> tuple[GateRun, Exit]:
+        """Run commands once more on the same tree, recorded beside the first run."""
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(row.id)
+        request, _ = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, row, tree, wanted.commands, folder=wanted.folder
+        )
+        request = replace(request, only=wanted.only)
+        if wanted.fresh and world.keepers.look(request.directory).state == "absent":
+            # What the first run left behind could make the second one pass.
+            await self.repository.remove_workspace(tree)
+            request = await _laid_out(world, self.repository, ask, request, tree)
+        return await self._commands_run(request, tree)
+
+    async def _commands_run(
+        self, request: GateRequest, tree: Path, *, alone: bool = False
+    ) -> tuple[GateRun, Exit]:
+        """Run commands to their end, or until they take more disk space than they may."""
+        world = self.world
+        excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
+        async with world.gate_turns.turn(alone=alone, unless=self.interrupt):
+            ended = await drive_command(world.keepers, spec, interrupt=self.interrupt, excess=excess)
+        count = len(request.commands)
+        verdict = INTERRUPTED if ended.interrupted else world.gate.verdict(request, ended.exit)
+        run = GateRun(
+            verdict=verdict,
+            terms=terms_of(self.ask, self.commands),
+            seen=world.gate.witnessed(request.directory, count) or [None] * count,
+            interrupted=ended.interrupted,
+            excess=ended.excess,
+            killed=killed_in(verdict),
+            was_alone=alone,
+        )
+        return run, ended.exit
+
+    async def _with_evidence(self, run: GateRun) -> GateRun:
+        """Add what a run is compared with, as far as its verdict needs it."""
+        if run.excess or run.denial is not None:
+            return run
+        if run.killed is not None:
+            ends = run.was_alone and await self._ends_on_base(run.killed)
+            return replace(run, ends_on_base=ends)
+        if run.verdict.status not in JUDGED:
+            return run
+        world, repository, ask = self.world, self.repository, self.ask
+        before, unknown = await baseline_of(
+            world, repository, ask, run.verdict, run.seen, self.interrupt, judge
+        )
+        return replace(
+            run,
+            before=before,
+            no_baseline=unknown,
+            judging_files=await changed_judging_files(repository, ask, run.verdict),
+            uncompared=await uncompared_commands(repository, ask, run.verdict, run.seen, before),
+            green_here=await self._green_here()
+            if run.verdict.status is VerdictStatus.FAILED
+            else frozenset(),
+        )
+
+    async def _green_here(self) -> frozenset[str]:
+        return await self.world.store.read(lambda tx: green_here(tx, self.ask, self.key))
+
+    async def _ends_on_base(self, killed: Killed) -> bool:
+        """Return whether commands that were killed end by themselves on the base commit."""
+        ask = self.ask
+        tree = await self.repository.tree_of(ask.before) if ask.before is not None else None
+        commands = tuple(one for one in ask.commands if one.command in killed.commands)
+        if ask.before is None or tree is None or tree == ask.tree or not commands:
+            return False
+        asked = replace(on_base(ask, sha=ask.before, tree=tree), commands=commands, own=())
+        try:
+            _, found = await judge(self.world, self.repository, asked, self.interrupt)
+        except TookTooMuch:
+            return False
+        return found.status in JUDGED
+
+    async def _record(self, row: Run, run: GateRun, verdict: Verdict, end: Exit) -> VerdictRecord | None:
+        """Record the verdict and remove the tree; raise if the run was stopped from outside."""
+        failure = Failure.ENVIRONMENT if run.is_broken else None
+        record = await self.world.store.transact(
+            f"{self.ask.role.value}.judged",
+            lambda tx: record_verdict(tx, self.world, self.ask, row, self.key, verdict, end, failure),
+        )
+        try:
+            await self.repository.remove_workspace(self.world.paths.tree(row.id))
+        except (GitFailed, UserError, OSError) as trouble:
+            # The verdict counts whatever the gate left behind (files of another user, for example).
+            log.warning("tree of a gate kept", extra={"run": row.id, "why": str(trouble)})
+        if run.was_interrupted:
+            raise Interrupted
+        if run.excess:
+            raise TookTooMuch(run.excess)
+        if run.denial is not None:
+            raise Denied(run.denial)
+        return record
 
 
-async def _ends_on_base(
-    world: World, repository: Repository, ask: Judging, killed: Killed, interrupt: asyncio.Event
-) -> bool:
-    """Return whether commands that were killed end by themselves on the tree that the work started from."""
-    tree = await repository.tree_of(ask.before) if ask.before is not None else None
-    if ask.before is None or tree is None or tree == ask.tree:
-        return False
-    commands = tuple(one for one in ask.commands if one.command in killed.commands)
-    if not commands:
-        return False
-    asked = replace(
-        ask,
-        role=Role.BASELINE,
-        sha=ask.before,
-        tree=tree,
+def terms_of(ask: Judging, commands: tuple[GateCommand, ...]) -> Terms:
+    """Return what a run of these commands is judged by."""
+    is_baseline = ask.role is Role.BASELINE
+    return Terms(
         commands=commands,
-        before=None,
-        exempt=(),
-        brought=(),
-        own=(),
+        setup=setup_command(ask.plan.policy),
+        own=frozenset() if is_baseline else frozenset(one.command for one in ask.own),
+        may_be_empty=frozenset(one.command for one in ask.may_be_empty),
+        rewritten=id_prefixes(ask.rewritten),
+        brought=id_prefixes(ask.brought),
+        is_baseline=is_baseline,
+        is_held_out=ask.unseen,
     )
-    try:
-        _, found = await judge(world, repository, asked, interrupt)
-    except TookTooMuch:
-        return False
-    return found.status in _JUDGED
 
 
 async def _laid_out(
@@ -201,56 +240,6 @@ async def _laid_out(
     lay(world.paths, tree / ask.project.subfolder, ask.files)
     laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
     return replace(request, tracked=tracked, laid=laid)
-
-
-async def _driven(
-    world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event, *, alone: bool = False
-) -> Ended:
-    """Run a gate to its end, or until it takes more room than it may."""
-    excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
-    async with world.gate_turns.turn(alone=alone, unless=interrupt):
-        return await drive_command(world.keepers, spec, interrupt=interrupt, excess=excess)
-
-
-def _took_too_much(excess: str, verdict: Verdict) -> Verdict:
-    return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=excess, commands=verdict.commands)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Again:
-    """Runs commands of one gate run once more, recorded beside it."""
-
-    world: World
-    repository: Repository
-    ask: Judging
-    run: Run
-    interrupt: asyncio.Event
-
-    async def __call__(
-        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
-    ) -> Ran:
-        world, ask = self.world, self.ask
-        tree = world.paths.tree(self.run.id)
-        request, _ = await gate_request(
-            world, ask.project, ask.plan, ask.attempt, self.run, tree, commands, folder=folder
-        )
-        request = replace(request, only=only)
-        if fresh and world.keepers.look(request.directory).state == "absent":
-            # What the first run left behind could make the second one pass.
-            await self.repository.remove_workspace(tree)
-            request = await _laid_out(world, self.repository, ask, request, tree)
-        ended = await _driven(world, request, tree, self.interrupt)
-        verdict = world.gate.verdict(request, ended.exit)
-        if ended.excess:
-            verdict = _took_too_much(ended.excess, verdict)
-        elif (killed := killed_in(verdict)) is not None:
-            verdict = not_judged(verdict, killed)
-        return Ran(
-            verdict=verdict,
-            seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
-            exit=ended.exit,
-            interrupted=ended.interrupted,
-        )
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
