@@ -10,6 +10,7 @@ from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import RunState
+from loopwright.engine.gates.gate_rows import exit_facts
 from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.ports import Exit, Ids, Tx
 
@@ -33,9 +34,6 @@ class KnownBase:
 
 def take_over(tx: Tx, ids: Ids, plan: Plan, known: KnownBase) -> None:
     """Make it a run of the plan, with its verdict: the first attempt finds its baseline."""
-    # Not at the top: who only looks at plans is quick because it does without what runs gates.
-    from loopwright.engine.gates.gate_runs import exit_facts
-
     began = known.exit.started_at or known.exit.ended_at
     run = Run(
         id=known.run_id,

@@ -1,72 +1,48 @@
-"""Running a gate on a tree under a keeper, once for each tree and list of commands."""
+"""Run a gate on a tree under a keeper, once for each tree and list of commands.
+
+`_Gate` has the effects: run the commands, gather what they are compared with, record the verdict. What follows from a
+run is decided in `core.gates.gate_run`.
+"""
 
 import asyncio
 import json
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
-from typing import Any
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.dependencies import READY
-from loopwright.core.gates.flakes import FOLDERS
+from loopwright.core.gates.gate_run import INTERRUPTED, JUDGED, GateRun, RunAgain, Terms, judge_run
 from loopwright.core.gates.gates import setup_command, with_setup
-from loopwright.core.gates.held_out import veiled
-from loopwright.core.gates.missing_tests import with_new_skips
-from loopwright.core.gates.verdicts import Killed, gate_key, is_bad, killed_in, not_judged, red
-from loopwright.core.gates.witnesses import held_against, uncompared, with_uncompared, without_baseline
+from loopwright.core.gates.verdicts import Killed, gate_key, killed_in
 from loopwright.core.policy.retry import backoff
-from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Role, Run, VerdictRecord
 from loopwright.core.values.errors import Denied, GitFailed, TookTooMuch, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import RunState
-from loopwright.engine.gates.baselines import baseline_of, had_tests
-from loopwright.engine.gates.gate_trees import held_to_tree
+from loopwright.engine.gates.baselines import baseline_of, changed_judging_files, on_base, uncompared_commands
+from loopwright.engine.gates.gate_rows import gate_run, record_verdict
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.gates.reruns import Ran, settle
-from loopwright.engine.gates.reuse import COMPLETE, green_here, reused, spoken
+from loopwright.engine.gates.reuse import green_here, reused, spoken
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import lay_dependencies
 from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.held_files import lay
 from loopwright.engine.processes.process_environment import attempt_values, files_to_copy
-from loopwright.engine.processes.runs import Ended, drive_command
+from loopwright.engine.processes.runs import drive_command
 from loopwright.engine.processes.sandboxing import Walls, contain_gate, sandbox_of, shared_by
-from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.engine.rows.world import World
-from loopwright.ports import Exit, GateRequest, Repository, Tx
+from loopwright.ports import Exit, GateRequest, Repository
 
 log = logging.getLogger(__name__)
-
-_JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
-_ROLES = (Role.GATE, Role.BASELINE)
-
-
-def exit_facts(exit: Exit) -> dict[str, Any]:
-    """Return what a run's row keeps of how its process ended."""
-    # Both moments from one clock that was read once: their difference is the length of the run.
-    started = {} if exit.started_at is None else {"started_at": exit.started_at}
-    return {
-        **started,
-        "exit_code": exit.code,
-        "ended_by": exit.ended_by,
-        "ended_at": exit.ended_at,
-        "output_sha256": exit.output_sha256,
-        "output_bytes": exit.output_bytes,
-        "files_sha256": exit.files_sha256,
-    }
 
 
 async def judge(
     world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Return the verdict on a tree, from the record if there is one, else by running the gate once."""
+    """Return the verdict on a tree: the recorded one if there is one, else run the gate once."""
     commands = with_setup(ask.plan, ask.commands)
     if not commands:
         return None, Verdict(status=VerdictStatus.UNVERIFIED, reason="nothing is configured to check this")
@@ -74,18 +50,19 @@ async def judge(
     known = await world.store.read(lambda tx: spoken(tx, ask, key))
     if known is not None:
         return known, known.verdict
+    gate = _Gate(world=world, repository=repository, ask=ask, commands=commands, key=key, interrupt=interrupt)
     with world.underway.judging(ask.plan.id, ask.tree):
-        record, verdict, killed = await _run_gate(world, repository, ask, commands, key, interrupt)
-        if killed:
+        record, verdict, was_killed = await gate.run()
+        if was_killed:
             # What ran beside it may have taken the memory.
-            record, verdict, _ = await _run_gate(world, repository, ask, commands, key, interrupt, alone=True)
+            record, verdict, _ = await gate.run(alone=True)
         return record, verdict
 
 
 async def judge_until_known(
     world: World, repository: Repository, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
-    """Judge a tree; a gate that could not run is asked again, because the work is not at fault."""
+    """Judge a tree. Run a gate that could not run again: the work is not at fault."""
     tries = 0
     while True:
         record, verdict = await judge(world, repository, ask, interrupt)
@@ -97,121 +74,160 @@ async def judge_until_known(
         await world.clock.sleep(pause.total_seconds())
 
 
-async def _run_gate(
-    world: World,
-    repository: Repository,
-    ask: Judging,
-    commands: tuple[GateCommand, ...],
-    key: str,
-    interrupt: asyncio.Event,
-    *,
-    alone: bool = False,
-) -> tuple[VerdictRecord | None, Verdict, bool]:
-    """Run the gate once, `alone` where a command of it was killed before; the last is whether one was killed now."""
-    run = await _gate_run(world, ask, key)
-    tree_path = world.paths.tree(run.id)
-    request, walls = await gate_request(world, ask.project, ask.plan, ask.attempt, run, tree_path, commands)
-    request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
-    begun = world.keepers.look(request.directory).state != "absent"
-    if not begun and not await reused(world, ask, run, request):
-        request = await _laid_out(world, repository, ask, request, tree_path)
-    ended = await _driven(world, request, tree_path, interrupt, alone=alone)
-    verdict = world.gate.verdict(request, ended.exit)
-    seen = world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands)
-    if ended.interrupted:
-        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate was interrupted")
-    denial = None if ended.excess else denial_in(walls, verdict)
-    failure = Failure.ENVIRONMENT if ended.excess or denial is not None else None
-    end, interrupted = ended.exit, ended.interrupted
-    killed = killed_in(verdict)
-    if ended.excess:
-        verdict = _took_too_much(ended.excess, verdict)
-    elif denial is not None:
-        verdict = Verdict(status=VerdictStatus.INCONCLUSIVE, reason=denial, commands=verdict.commands)
-    elif killed is not None:
-        if not alone:
-            verdict = not_judged(verdict, killed)
-        elif await _ends_on_base(world, repository, ask, killed, interrupt):
-            verdict = red(verdict, killed)
-        else:
-            verdict, failure = not_judged(verdict, killed, lasting=True), Failure.ENVIRONMENT
-    elif verdict.status in _JUDGED:
-        before, unknown = await baseline_of(world, repository, ask, verdict, seen, interrupt, judge)
-        own = frozenset() if ask.role is Role.BASELINE else frozenset(one.command for one in ask.own)
-        if before is not None or any(seen) or (verdict.commands and verdict.status is VerdictStatus.FAILED):
-            may_be_empty = frozenset(one.command for one in ask.may_be_empty)
-            verdict = held_against(verdict, seen, before, own, may_be_empty)
-        held = await held_to_tree(repository, ask, verdict, before)
-        bent = sum(map(is_bad, held.checks)) > sum(map(is_bad, verdict.checks))
-        verdict = replace(held, tampered=True) if bent else held
-        if unknown is not None:
-            verdict = without_baseline(verdict, unknown)
-        if verdict.status is VerdictStatus.FAILED and ask.role is not Role.BASELINE:
-            settled = await settle(
-                verdict,
-                seen,
-                before,
-                _Again(world=world, repository=repository, ask=ask, run=run, interrupt=interrupt),
-                setup=setup_command(ask.plan.policy),
-                commands=commands,
-                green_here=await world.store.read(lambda tx: green_here(tx, ask, key)),
-                rewritten=id_prefixes(ask.rewritten),
-                own=own,
-            )
-            verdict, interrupted = settled.verdict, settled.interrupted
-            if settled.exit is not None:
-                # Whatever was run again lies beside the first run.
-                files = world.keepers.evidence(request.directory)
-                end = replace(end, ended_at=settled.exit.ended_at, files_sha256=files)
-        if verdict.status is VerdictStatus.PASSED and ask.before is not None:
-            open_ = uncompared(ask.own, ask.plan.gates, verdict, seen, before)
-            verdict = with_uncompared(verdict, await had_tests(repository, ask, ask.before, open_))
-        verdict = with_new_skips(verdict, seen, before, id_prefixes(ask.brought))
-    if ask.unseen:
-        verdict = veiled(verdict)
-    record = await world.store.transact(
-        f"{ask.role.value}.judged", lambda tx: _record(tx, world, ask, run, key, verdict, end, failure)
-    )
-    try:
-        await repository.remove_workspace(tree_path)
-    except (GitFailed, UserError, OSError) as trouble:
-        # The verdict stands whatever the gate left behind (files of another user, for example).
-        log.warning("tree of a gate kept", extra={"run": run.id, "why": str(trouble)})
-    if interrupted:
-        raise Interrupted
-    if ended.excess:
-        raise TookTooMuch(ended.excess)
-    if denial is not None:
-        raise Denied(denial)
-    return record, verdict, killed is not None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Gate:
+    """A question about a tree, and everything needed to run its commands."""
+
+    world: World
+    repository: Repository
+    ask: Judging
+    commands: tuple[GateCommand, ...]
+    """The commands of the question, after the setup."""
+    key: str
+    interrupt: asyncio.Event
+
+    async def run(self, *, alone: bool = False) -> tuple[VerdictRecord | None, Verdict, bool]:
+        """Run the gate, judge the run and record its verdict; return also whether a command was killed.
+
+        `alone` runs it without other gates beside it, because one of its commands was killed before.
+        """
+        row = await gate_run(self.world, self.ask, self.key)
+        run, end = await self._first_run(row, alone=alone)
+        run = await self._with_evidence(run)
+        verdict = judge_run(run)
+        while isinstance(verdict, RunAgain):
+            second, last = await self._second_run(row, verdict)
+            # The files of second runs are beside those of the first.
+            files = self.world.keepers.evidence(self.world.paths.run(row.id))
+            end = replace(end, ended_at=last.ended_at, files_sha256=files)
+            run = replace(run, again=(*run.again, second))
+            verdict = judge_run(run)
+        return await self._record(row, run, verdict, end), verdict, run.killed is not None
+
+    async def _first_run(self, row: Run, *, alone: bool) -> tuple[GateRun, Exit]:
+        """Run the commands on the tree, or find what a dead worker began; results of an earlier run may be reused."""
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(row.id)
+        request, walls = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, row, tree, self.commands
+        )
+        request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
+        begun = world.keepers.look(request.directory).state != "absent"
+        if not begun and not await reused(world, ask, row, request):
+            request = await _laid_out(world, self.repository, ask, request, tree)
+        run, end = await self._commands_run(request, tree, alone=alone)
+        return replace(run, denial=None if run.excess else denial_in(walls, run.verdict)), end
+
+    async def _second_run(self, row: Run, wanted: RunAgain) -> tuple[GateRun, Exit]:
+        """Run commands once more on the same tree, recorded beside the first run."""
+        world, ask = self.world, self.ask
+        tree = world.paths.tree(row.id)
+        request, _ = await gate_request(
+            world, ask.project, ask.plan, ask.attempt, row, tree, wanted.commands, folder=wanted.folder
+        )
+        request = replace(request, only=wanted.only)
+        if wanted.fresh and world.keepers.look(request.directory).state == "absent":
+            # What the first run left behind could make the second one pass.
+            await self.repository.remove_workspace(tree)
+            request = await _laid_out(world, self.repository, ask, request, tree)
+        return await self._commands_run(request, tree)
+
+    async def _commands_run(
+        self, request: GateRequest, tree: Path, *, alone: bool = False
+    ) -> tuple[GateRun, Exit]:
+        """Run commands to their end, or until they take more disk space than they may."""
+        world = self.world
+        excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
+        async with world.gate_turns.turn(alone=alone, unless=self.interrupt):
+            ended = await drive_command(world.keepers, spec, interrupt=self.interrupt, excess=excess)
+        count = len(request.commands)
+        verdict = INTERRUPTED if ended.interrupted else world.gate.verdict(request, ended.exit)
+        run = GateRun(
+            verdict=verdict,
+            terms=terms_of(self.ask, self.commands),
+            seen=world.gate.witnessed(request.directory, count) or [None] * count,
+            interrupted=ended.interrupted,
+            excess=ended.excess,
+            killed=killed_in(verdict),
+            was_alone=alone,
+        )
+        return run, ended.exit
+
+    async def _with_evidence(self, run: GateRun) -> GateRun:
+        """Add what a run is compared with, as far as its verdict needs it."""
+        if run.excess or run.denial is not None:
+            return run
+        if run.killed is not None:
+            ends = run.was_alone and await self._ends_on_base(run.killed)
+            return replace(run, ends_on_base=ends)
+        if run.verdict.status not in JUDGED:
+            return run
+        world, repository, ask = self.world, self.repository, self.ask
+        before, unknown = await baseline_of(
+            world, repository, ask, run.verdict, run.seen, self.interrupt, judge
+        )
+        return replace(
+            run,
+            before=before,
+            no_baseline=unknown,
+            judging_files=await changed_judging_files(repository, ask, run.verdict),
+            uncompared=await uncompared_commands(repository, ask, run.verdict, run.seen, before),
+            green_here=await self._green_here()
+            if run.verdict.status is VerdictStatus.FAILED
+            else frozenset(),
+        )
+
+    async def _green_here(self) -> frozenset[str]:
+        return await self.world.store.read(lambda tx: green_here(tx, self.ask, self.key))
+
+    async def _ends_on_base(self, killed: Killed) -> bool:
+        """Return whether commands that were killed end by themselves on the base commit."""
+        ask = self.ask
+        tree = await self.repository.tree_of(ask.before) if ask.before is not None else None
+        commands = tuple(one for one in ask.commands if one.command in killed.commands)
+        if ask.before is None or tree is None or tree == ask.tree or not commands:
+            return False
+        asked = replace(on_base(ask, sha=ask.before, tree=tree), commands=commands, own=())
+        try:
+            _, found = await judge(self.world, self.repository, asked, self.interrupt)
+        except TookTooMuch:
+            return False
+        return found.status in JUDGED
+
+    async def _record(self, row: Run, run: GateRun, verdict: Verdict, end: Exit) -> VerdictRecord | None:
+        """Record the verdict and remove the tree; raise if the run was stopped from outside."""
+        failure = Failure.ENVIRONMENT if run.is_broken else None
+        record = await self.world.store.transact(
+            f"{self.ask.role.value}.judged",
+            lambda tx: record_verdict(tx, self.world, self.ask, row, self.key, verdict, end, failure),
+        )
+        try:
+            await self.repository.remove_workspace(self.world.paths.tree(row.id))
+        except (GitFailed, UserError, OSError) as trouble:
+            # The verdict counts whatever the gate left behind (files of another user, for example).
+            log.warning("tree of a gate kept", extra={"run": row.id, "why": str(trouble)})
+        if run.was_interrupted:
+            raise Interrupted
+        if run.excess:
+            raise TookTooMuch(run.excess)
+        if run.denial is not None:
+            raise Denied(run.denial)
+        return record
 
 
-async def _ends_on_base(
-    world: World, repository: Repository, ask: Judging, killed: Killed, interrupt: asyncio.Event
-) -> bool:
-    """Return whether commands that were killed end by themselves on the tree that the work started from."""
-    tree = await repository.tree_of(ask.before) if ask.before is not None else None
-    if ask.before is None or tree is None or tree == ask.tree:
-        return False
-    commands = tuple(one for one in ask.commands if one.command in killed.commands)
-    if not commands:
-        return False
-    asked = replace(
-        ask,
-        role=Role.BASELINE,
-        sha=ask.before,
-        tree=tree,
+def terms_of(ask: Judging, commands: tuple[GateCommand, ...]) -> Terms:
+    """Return what a run of these commands is judged by."""
+    is_baseline = ask.role is Role.BASELINE
+    return Terms(
         commands=commands,
-        before=None,
-        exempt=(),
-        brought=(),
-        own=(),
+        setup=setup_command(ask.plan.policy),
+        own=frozenset() if is_baseline else frozenset(one.command for one in ask.own),
+        may_be_empty=frozenset(one.command for one in ask.may_be_empty),
+        rewritten=id_prefixes(ask.rewritten),
+        brought=id_prefixes(ask.brought),
+        is_baseline=is_baseline,
+        is_held_out=ask.unseen,
     )
-    try:
-        _, found = await judge(world, repository, asked, interrupt)
-    except TookTooMuch:
-        return False
-    return found.status in _JUDGED
 
 
 async def _laid_out(
@@ -224,56 +240,6 @@ async def _laid_out(
     lay(world.paths, tree / ask.project.subfolder, ask.files)
     laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
     return replace(request, tracked=tracked, laid=laid)
-
-
-async def _driven(
-    world: World, request: GateRequest, tree: Path, interrupt: asyncio.Event, *, alone: bool = False
-) -> Ended:
-    """Run a gate to its end, or until it takes more room than it may."""
-    excess, spec = RoomWatch(world, tree, request.directory), world.gate.spec(request)
-    async with world.gate_turns.turn(alone=alone, unless=interrupt):
-        return await drive_command(world.keepers, spec, interrupt=interrupt, excess=excess)
-
-
-def _took_too_much(excess: str, verdict: Verdict) -> Verdict:
-    return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=excess, commands=verdict.commands)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Again:
-    """Runs commands of one gate run once more, recorded beside it."""
-
-    world: World
-    repository: Repository
-    ask: Judging
-    run: Run
-    interrupt: asyncio.Event
-
-    async def __call__(
-        self, folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
-    ) -> Ran:
-        world, ask = self.world, self.ask
-        tree = world.paths.tree(self.run.id)
-        request, _ = await gate_request(
-            world, ask.project, ask.plan, ask.attempt, self.run, tree, commands, folder=folder
-        )
-        request = replace(request, only=only)
-        if fresh and world.keepers.look(request.directory).state == "absent":
-            # What the first run left behind could make the second one pass.
-            await self.repository.remove_workspace(tree)
-            request = await _laid_out(world, self.repository, ask, request, tree)
-        ended = await _driven(world, request, tree, self.interrupt)
-        verdict = world.gate.verdict(request, ended.exit)
-        if ended.excess:
-            verdict = _took_too_much(ended.excess, verdict)
-        elif (killed := killed_in(verdict)) is not None:
-            verdict = not_judged(verdict, killed)
-        return Ran(
-            verdict=verdict,
-            seen=world.gate.witnessed(request.directory, len(commands)) or [None] * len(commands),
-            exit=ended.exit,
-            interrupted=ended.interrupted,
-        )
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
@@ -326,133 +292,3 @@ def _environment(world: World, plan: Plan) -> str:
     secrets = frozenset(world.secrets(env, plan.policy.environment))
     named = sorted((name, "" if value in secrets else value) for name, value in env.items())
     return sha256(json.dumps(named).encode()).hexdigest()
-
-
-def _goes_on(world: World, run: Run) -> bool:
-    """Say whether a gate that was begun can be ended: one that never started cannot in another sandbox than its own."""
-    now = world.sandbox()
-    own = (run.sandbox, run.sandbox_made_with) == (now.level.value, now.made_with)
-    return own or world.keepers.look(world.paths.run(run.id)).state != "absent"
-
-
-async def _gate_run(world: World, ask: Judging, key: str) -> Run:
-    """Find the gate run of exactly this tree that a dead worker left, or create it."""
-    attempt_id = ask.attempt.id if ask.attempt else None
-    label = f"{ask.role.value}_{ask.plan.id}" if ask.role in COMPLETE else ask.tree
-    # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
-    about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
-    stands_for_the_plan = ask.role in COMPLETE and not ask.unseen
-    sandbox = world.sandbox()
-
-    def create(tx: Tx) -> tuple[Run, list[Run]]:
-        ask.still_mine(tx)
-        open_runs = tx.find(
-            Run, plan_id=ask.plan.id, attempt_id=attempt_id, role=ask.role, state=RunState.RUNNING
-        )
-        same = [
-            run
-            for run in open_runs
-            if run.summary == about and run.host_id == world.me.host_id and _goes_on(world, run)
-        ]
-        stale = [run for run in open_runs if run not in same[:1]]
-        for run in stale:
-            move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the tree to judge changed")
-        if same:
-            if stands_for_the_plan:
-                # Begun for an earlier verification of the same tree that was broken off: now it is this one's.
-                tx.update(Plan, ask.plan.id, verify_run_id=same[0].id)
-            return same[0], stale
-        run = Run(
-            id=world.ids(Kind.RUN),
-            plan_id=ask.plan.id,
-            task_id=ask.attempt.task_id if ask.attempt else None,
-            attempt_id=attempt_id,
-            role=ask.role,
-            state=RunState.QUEUED,
-            label=label,
-            summary=about,
-            host_id=world.me.host_id,
-            boot_id=world.me.boot_id,
-            sandbox=sandbox.level.value,
-            sandbox_made_with=sandbox.made_with,
-            created_at=tx.now(),
-        )
-        tx.insert(run)
-        if stands_for_the_plan:
-            tx.update(Plan, ask.plan.id, verify_run_id=run.id)
-        return move_run(tx, run, RunState.RUNNING), stale
-
-    run, stale = await world.store.transact(f"{ask.role.value}.start", create)
-    await end_all(world, stale)
-    return run
-
-
-def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
-    """Close the gate runs of an attempt that was stopped before they could tell anything; return them."""
-    found = tx.find(Run, attempt_id=attempt.id, role=_ROLES, state=RunState.RUNNING)
-    return [
-        move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the gate was interrupted")
-        for run in found
-    ]
-
-
-async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End what still runs of gate runs that are over by the rows, commands that are run again among it."""
-    for run in runs:
-        for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
-            if world.keepers.look(directory).state == "alive":
-                await world.keepers.end(directory, polite=False)
-
-
-def _record(
-    tx: Tx,
-    world: World,
-    ask: Judging,
-    run: Run,
-    key: str,
-    verdict: Verdict,
-    exit: Exit,
-    failure: Failure | None,
-) -> VerdictRecord | None:
-    ask.still_mine(tx)
-    ended = RunState.COMPLETE if verdict.status in _JUDGED else RunState.ERROR
-    move_run(
-        tx,
-        run,
-        ended,
-        verdict=verdict,
-        summary=verdict.reason,
-        failure=failure,
-        **exit_facts(exit),
-    )
-    tx.append(
-        happened(
-            "gate_judged",
-            MACHINE,
-            plan=ask.plan,
-            attempt=ask.attempt,
-            run=run,
-            tree=ask.tree,
-            status=verdict.status.value,
-            checks=[{"name": c.name, "status": c.status.value} for c in verdict.checks[:50]],
-            path=_told_path(world, run),
-        )
-    )
-    # What could not be judged is judged anew once it can be.
-    if verdict.status not in _JUDGED:
-        return None
-    record = VerdictRecord(
-        id=world.ids(Kind.VERDICT),
-        plan_id=ask.plan.id,
-        tree=ask.tree,
-        gate_key=key,
-        run_id=run.id,
-        verdict=verdict,
-        created_at=tx.now(),
-    )
-    tx.insert(record)
-    return record
-
-
-def _told_path(world: World, run: Run) -> str:
-    return str(Path(world.paths.run(run.id)).relative_to(world.paths.root))

@@ -2,10 +2,14 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Final
 
 from loopwright.core.rows.model import Attempt, Plan, Project, Role
 from loopwright.core.values.policy import GateCommand, HeldFile
 from loopwright.ports import Tx
+
+COMPLETE: Final = (Role.VERIFY, Role.EVALUATION)
+"""The roles of gate:all: they belong to a plan, not to an attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
-from typing import TYPE_CHECKING, Final
 
 from loopwright.core.gates.flakes import green_commands
 from loopwright.core.gates.gates import with_setup
@@ -13,12 +12,10 @@ from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
 from loopwright.core.values.findings import VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState
+from loopwright.engine.gates.judging import COMPLETE, Judging
 from loopwright.engine.rows.moves import MACHINE
 from loopwright.engine.rows.world import World
 from loopwright.ports import GateRequest, ShownBy, Tx
-
-if TYPE_CHECKING:
-    from loopwright.engine.gates.judging import Judging
 
 _ASKED = ("plan_reopened", "plan_verifying")
 
@@ -33,7 +30,7 @@ class _Known:
     """Those that tasks of the plan landed with."""
 
 
-async def reused(world: World, ask: "Judging", run: Run, request: GateRequest) -> bool:
+async def reused(world: World, ask: Judging, run: Run, request: GateRequest) -> bool:
     """Record a run of gate:all with the results of an earlier run on the same tree; False when its commands must run.
 
     A run that a person asked for always runs, and so does one with held-out checks.
@@ -62,7 +59,7 @@ def _note(tx: Tx, run_id: str, source_id: str) -> None:
     tx.update(Run, run_id, reused_run_id=source_id)
 
 
-def _known(tx: Tx, ask: "Judging", run: Run) -> _Known:
+def _known(tx: Tx, ask: Judging, run: Run) -> _Known:
     asked_at = _asked_at(tx, ask.plan.id)
     records = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, order_by=("created_at",))
     runs = {one.id: one for one in tx.find(Run, id=[one.run_id for one in records])} if records else {}
@@ -94,7 +91,7 @@ def _in_same_place(source: Run, run: Run) -> bool:
 
 
 def _seen_at_landing(
-    world: World, ask: "Judging", landings: tuple[VerdictRecord, ...]
+    world: World, ask: Judging, landings: tuple[VerdictRecord, ...]
 ) -> dict[GateCommand, Witnessed]:
     """Return what was seen inside the test runners of each acceptance command when its task landed."""
     wanted = {one.command: one for one in ask.own}
@@ -110,7 +107,7 @@ def _seen_at_landing(
 
 def _shown(
     world: World,
-    ask: "Judging",
+    ask: Judging,
     record: VerdictRecord,
     missing: list[GateCommand],
     then: Mapping[GateCommand, Witnessed],
@@ -133,14 +130,8 @@ def _shown(
 
 # What was said of a tree before: nothing is judged twice that need not be.
 
-if TYPE_CHECKING:
-    from loopwright.engine.gates.judging import Judging
 
-COMPLETE: Final = (Role.VERIFY, Role.EVALUATION)
-"""The roles of gate:all: they belong to a plan, not to an attempt."""
-
-
-def spoken(tx: Tx, ask: "Judging", key: str) -> VerdictRecord | None:
+def spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
     """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
     if ask.role is Role.BASELINE:
         return None  # it is asked for when the files of those that there are were gone
@@ -159,14 +150,14 @@ def spoken(tx: Tx, ask: "Judging", key: str) -> VerdictRecord | None:
     return latest if asked_at is None or latest.created_at > asked_at else None
 
 
-def found_without_work(tx: Tx, ask: "Judging", key: str) -> VerdictRecord | None:
+def found_without_work(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
     """Return what was found on exactly this tree where it was held against nothing and excused of nothing."""
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     before = _of_baselines(tx, known)
     return _latest([one for one in known if one.run_id in before])
 
 
-def green_here(tx: Tx, ask: "Judging", key: str) -> frozenset[str]:
+def green_here(tx: Tx, ask: Judging, key: str) -> frozenset[str]:
     """Return the commands that passed on exactly this tree before."""
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree)
     if ask.unseen:

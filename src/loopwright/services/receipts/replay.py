@@ -13,10 +13,11 @@ from typing import Any, Final
 
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.contradictions import id_prefixes
+from loopwright.core.gates.gate_run import JUDGED, GateRun, RunAgain, Terms, judge_run
 from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.gates.witnesses import baseline, held_against, is_compared
+from loopwright.core.gates.witnesses import baseline, is_compared
 from loopwright.core.receipts.receipt_facts import (
     acceptance_of,
     gate_files_of,
@@ -34,14 +35,11 @@ from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile
-from loopwright.engine.gates.reruns import Ran, settle
 from loopwright.engine.processes.held_files import lay, missing
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Repository
 from loopwright.services.gates.clean_tree import CleanTree, FindCommit, Trial, clean_tree
 from loopwright.services.receipts.rebuild import Laid, built, pinned, why_not, without_work
-
-_JUDGED = (VerdictStatus.PASSED, VerdictStatus.FAILED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -340,44 +338,37 @@ class _Place:
 async def _judge(one: Judged, place: _Place) -> tuple[Verdict, str | None]:
     async with place.tree(one) as tree:
         tried = await tree.judge(one.commands)
-        if tried.denial is not None or tried.verdict.status not in _JUDGED:
+        if tried.denial is not None or tried.verdict.status not in JUDGED:
             return tried.verdict, tried.denial
         before, trouble = await _before(one, tried, place)
-        verdict = tried.verdict
-        if before is not None or any(tried.seen):
-            verdict = held_against(verdict, tried.seen, before)
-        if verdict.status is VerdictStatus.FAILED and not one.bare:
-            settled = await settle(
-                verdict,
-                tried.seen,
-                before,
-                _Again(tree=tree, place=place, one=one),
-                setup=one.setup,
-                commands=one.commands,
-                green_here=_green_then(one.recorded),
-                rewritten=id_prefixes(one.rewritten),
-            )
-            verdict = settled.verdict
+        terms = Terms(
+            commands=one.commands,
+            setup=one.setup,
+            rewritten=id_prefixes(one.rewritten),
+            is_baseline=one.bare,
+        )
+        run = GateRun(
+            verdict=tried.verdict,
+            terms=terms,
+            seen=tried.seen,
+            before=before,
+            green_here=_green_then(one.recorded),
+        )
+        verdict = judge_run(run)
+        while isinstance(verdict, RunAgain):
+            run = replace(run, again=(*run.again, await _second_run(verdict, tree, place, one)))
+            verdict = judge_run(run)
         return verdict, trouble
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Again:
-    """Runs commands once more: alone in the tree where they failed, or whole in another one."""
-
-    tree: CleanTree
-    place: _Place
-    one: Judged
-
-    async def __call__(
-        self, _folder: str, commands: tuple[GateCommand, ...], /, *, only: frozenset[str], fresh: bool
-    ) -> Ran:
-        if fresh:
-            async with self.place.tree(self.one) as tree:
-                tried = await tree.judge(commands)
-        else:
-            tried = await self.tree.judge(commands, only=only)
-        return Ran(verdict=tried.verdict, seen=tried.seen, exit=tried.exit)
+async def _second_run(wanted: RunAgain, tree: CleanTree, place: _Place, one: Judged) -> GateRun:
+    """Run commands once more: alone in the tree where they failed, or all of them in a fresh one."""
+    if wanted.fresh:
+        async with place.tree(one) as fresh:
+            tried = await fresh.judge(wanted.commands)
+    else:
+        tried = await tree.judge(wanted.commands, only=wanted.only)
+    return GateRun(verdict=tried.verdict, seen=tried.seen)
 
 
 async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | None, str | None]:
@@ -386,7 +377,7 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
         return None, None
     async with place.clone(one.before) as tree:
         found = await tree.judge(one.gates)
-    if found.verdict.status not in _JUDGED:
+    if found.verdict.status not in JUDGED:
         return None, f"how it was before could not be found out: {found.verdict.reason}"
     return baseline(found.verdict.commands, found.seen, exempt=id_prefixes(one.exempt)), found.denial
 
