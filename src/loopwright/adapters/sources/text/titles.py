@@ -1,0 +1,88 @@
+"""What people write around the title of a task: emphasis, `Task:`, comments, the commit it was done in."""
+
+import re
+from typing import Final
+
+OURS: Final = "<!-- loopwright -->"
+"""Ends every line that Loopwright added, and so may change or remove again."""
+MAX_WORDS: Final = 500
+SHA_LENGTH: Final = 12
+_HEX: Final = frozenset("0123456789abcdef")
+_NAME: Final = "([0-9a-f]{7,40})"
+_SHA: Final = re.compile(rf"(?:[ \t]+|(?<=[\]*)]))(?:`{_NAME}`|[\[(]`?{_NAME}`?[\])]|{_NAME})[ \t]*$")
+_CHECKPOINT: Final = re.compile(r"[ \t]*\[checkpoint:?[ \t]*([0-9a-f]{7,40})?[ \t]*\][ \t]*$", re.IGNORECASE)
+_TASK: Final = re.compile(r"(?:\*\*|__)?(?:Task|TODO)[ \t]*:(?:\*\*|__)?[ \t]+(?=\S)", re.IGNORECASE)
+_EMPHASIS: Final = re.compile(r"(\*\*\*|\*\*|__|~~|(?<!\w)[*_](?=\S))(?=\S)(.{1,300}?)(?<=\S)\1(?!\w)")
+
+
+def plain_title(words: str) -> str:
+    """Return a title without comments, emphasis and the prefix `Task:`."""
+    plain = without_comments(words)[0]
+    plain = _TASK.sub("", plain, count=1) if _TASK.match(plain) else plain
+    return without_emphasis(plain) or plain
+
+
+def without_emphasis(words: str) -> str:
+    """Return words without `**`, `__`, `*`, `_` and `~~` around parts of them; code keeps its signs."""
+    parts = words.split("`")
+    for at in range(0, len(parts), 2):
+        parts[at] = _EMPHASIS.sub(r"\2", parts[at])
+    plain = "`".join(parts)
+    # A pair around code is split by it.
+    while len(plain) > 4 and plain[:2] == plain[-2:] and plain[:2] in ("**", "__"):
+        plain = plain[2:-2].strip()
+    return plain.strip()
+
+
+def is_sha(words: str) -> bool:
+    """Return whether words are the name of a commit."""
+    return 7 <= len(words) <= 64 and _HEX.issuperset(words)
+
+
+def without_sha(words: str, *, done: bool) -> tuple[str, str | None]:
+    """Return words without a commit at their end, and the commit: `abc1234`, `[abc1234]` or `(abc1234)`.
+
+    A word of digits or of letters alone counts only in brackets, or if the task is done.
+    """
+    match = _SHA.search(words)
+    if match is None or not match.start():
+        return words, None
+    bare = match[3]
+    if bare is not None and (bare.isalpha() or (bare.isdigit() and not done)):
+        return words, None
+    return words[: match.start()].rstrip(), match[1] or match[2] or bare
+
+
+def without_checkpoint(words: str) -> tuple[str, str | None]:
+    """Return a heading without the checkpoint at its end, and the commit of the checkpoint."""
+    match = _CHECKPOINT.search(words)
+    return (words[: match.start()].rstrip(), match[1]) if match is not None else (words, None)
+
+
+def without_comments(words: str) -> tuple[str, list[str]]:
+    """Return a line's words without its comments, and what is in those, except for ours."""
+    plain: list[str] = []
+    comments: list[str] = []
+    at = 0
+    while (start := words.find("<!--", at)) >= 0 and (end := words.find("-->", start + 4)) >= 0:
+        plain.append(words[at:start])
+        if words[start : end + 3] != OURS:
+            comments.append(words[start + 4 : end].strip())
+        at = end + 3
+    plain.append(words[at:])
+    return " ".join(part.strip() for part in plain if part.strip()), comments
+
+
+def one_line(words: str, limit: int = MAX_WORDS) -> str:
+    """Return words that can be written into a line: they cannot begin or end a comment."""
+    words = " ".join("".join(char for char in words if char.isprintable() or char.isspace()).split())
+    words = words.replace("<!--", "<! --").replace("-->", "-- >")
+    return words if len(words) <= limit else f"{words[: limit - 1]}…"
+
+
+_WORD: Final = re.compile(r"\w+")
+
+
+def slug(words: str) -> str:
+    """Return a short name made of letters, digits and dashes."""
+    return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
