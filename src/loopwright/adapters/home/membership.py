@@ -41,6 +41,10 @@ class LockedMembership:
         self._fd = fd
         return True
 
+    def holds(self) -> bool:
+        """Return whether this process holds the lock."""
+        return self._fd is not None
+
     def holder(self) -> Mapping[str, Any] | None:
         """Return the note of the live holder, None when nobody holds the lock."""
         try:

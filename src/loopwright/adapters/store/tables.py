@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import model, waiting_rows
+from loopwright.core.rows import access_rows, model, waiting_rows
 
-REVISIONS: Final = ("0001", "0002")
+REVISIONS: Final = ("0001", "0002", "0003")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -99,6 +99,8 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         model.SourceMarks: Stored(table="source_marks"),
         model.SourceDebt: Stored(table="source_debts"),
         model.Cursor: Stored(table="cursors"),
+        access_rows.Token: Stored(table="tokens", indexes=(("sha256",),)),
+        access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
     }
 )
 

@@ -159,6 +159,15 @@ CREATE TABLE finishes (
     CONSTRAINT pk_finishes PRIMARY KEY (id),
     CONSTRAINT fk_finishes_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE TABLE kept_replies (
+    id TEXT NOT NULL,
+    request_sha256 TEXT NOT NULL,
+    status BIGINT NOT NULL,
+    body TEXT NOT NULL,
+    server TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_kept_replies PRIMARY KEY (id)
+);
 CREATE TABLE loops (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -225,6 +234,7 @@ CREATE TABLE projects (
     spent_on TEXT NOT NULL,
     spent_micros BIGINT NOT NULL,
     unknown_costs BIGINT NOT NULL,
+    environment TEXT,
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
@@ -383,6 +393,16 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE TABLE tokens (
+    id TEXT NOT NULL,
+    name TEXT NOT NULL,
+    sha256 TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    projects TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    revoked_at VARCHAR(27),
+    CONSTRAINT pk_tokens PRIMARY KEY (id)
+);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -419,6 +439,7 @@ CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
+CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
@@ -435,6 +456,7 @@ CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
+CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);

@@ -20,6 +20,10 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "init": (f"{_START}.init:init", "Write loopwright.toml and a sample plan for this project."),
         "demo": (f"{_START}.demo:demo", "Try Loopwright on a sample project, without an account."),
         "worker": (f"{_START}.worker:worker", "Run plans of every project until you stop it."),
+        "up": (f"{_START}.daemon:up", "Start the daemon: workers for all projects, and the API."),
+        "down": (f"{_START}.daemon:down", "End the daemon; agents continue."),
+        "restart": (f"{_START}.daemon:restart", "End the daemon and start it again."),
+        "serve": (f"{_START}.daemon:serve", "Run the daemon in this terminal."),
     },
     "Watch": {
         "status": (f"{_WATCH}.status:status", "Show what is going on, or one plan or task in detail."),

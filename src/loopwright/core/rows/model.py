@@ -11,6 +11,7 @@ from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
+from loopwright.core.rows.access_rows import KeptReply, Token
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
@@ -100,6 +101,8 @@ class Project:
     """The day, by UTC, that the next two are about."""
     spent_micros: int = 0
     unknown_costs: int = 0
+    environment: PlanEnvironment | None = None
+    """What plans take that are made without a terminal: over HTTP, by a tool or on a page."""
     created_at: datetime
 
 
@@ -550,6 +553,8 @@ Row = (
     | SourceMarks
     | SourceDebt
     | Cursor
+    | Token
+    | KeptReply
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has a table of its own, with its fields as columns."""

@@ -25,6 +25,7 @@ class Kind(StrEnum):
     WORKER = "worker"
     EVENT = "evt"
     PACKET = "pkt"
+    TOKEN = "tok"  # noqa: S105 - a prefix
 
 
 _SHAPE = re.compile(r"([a-z]+)_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

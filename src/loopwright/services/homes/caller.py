@@ -13,6 +13,7 @@ from typing import Final
 class _Caller:
     folder: Path
     env: Mapping[str, str]
+    name: str | None = None
 
 
 def unheard(_: object) -> None:
@@ -34,10 +35,16 @@ def environment() -> Mapping[str, str]:
     return os.environ if caller is None else caller.env
 
 
+def caller_name() -> str | None:
+    """Return what the record calls the caller; None for the user of this process."""
+    caller = _CALLER.get()
+    return None if caller is None else caller.name
+
+
 @contextmanager
-def called_from(folder: Path, env: Mapping[str, str]) -> Iterator[None]:
-    """Let everything that is called inside work with this folder and these variables."""
-    before = _CALLER.set(_Caller(folder=folder, env=env))
+def called_from(folder: Path, env: Mapping[str, str], *, name: str | None = None) -> Iterator[None]:
+    """Let everything that is called inside work with this folder and these variables, for the caller of this name."""
+    before = _CALLER.set(_Caller(folder=folder, env=env, name=name))
     try:
         yield
     finally:

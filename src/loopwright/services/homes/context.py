@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
 from loopwright.core.values.errors import BadConfig, NotFound, Refused
-from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.caller import caller_name, current_folder, environment
 from loopwright.services.homes.repository import repository_around
 
 if TYPE_CHECKING:
@@ -231,6 +231,8 @@ def actor() -> str:
     """Name the person who gives a command, for the record."""
     import getpass
 
+    if (name := caller_name()) is not None:
+        return name
     try:
         return f"user:{getpass.getuser()}"
     except (KeyError, OSError):

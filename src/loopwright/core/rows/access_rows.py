@@ -1,0 +1,36 @@
+"""Rows of the control plane: tokens, and the replies that repeated requests get again."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from loopwright.core.values.access import Scope
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Token:
+    """A bearer token. Only its hash is stored, so a copied database opens no door."""
+
+    id: str
+    name: str
+    sha256: str
+    scope: Scope
+    projects: tuple[str, ...] = ()
+    """The projects that it may see; empty for all of them."""
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptReply:
+    """The first reply to a request with an `Idempotency-Key`, so that a repeat gets it again and does nothing."""
+
+    id: str
+    """A hash of the token, the key, the method and the path."""
+    request_sha256: str
+    """Of the body: the same key with another body is a mistake of the client."""
+    status: int = 0
+    """The HTTP status; 0 while the first request is being carried out."""
+    body: str = ""
+    server: str = ""
+    """The daemon that carries it out: a dead one leaves a request whose outcome nobody can tell."""
+    created_at: datetime

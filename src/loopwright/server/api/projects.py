@@ -1,0 +1,38 @@
+"""Projects, and the plans of each."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from loopwright.server.context import Home, Reader
+from loopwright.server.shapes import PlanPage, ProjectDocument, plan_document, project_document
+from loopwright.services.remote import plans, projects
+
+router = APIRouter(prefix="/api/projects", tags=["projects"])
+
+
+@router.get("")
+async def list_projects(home: Home, caller: Reader) -> list[ProjectDocument]:
+    """List the projects."""
+    return [project_document(one) for one in await projects.list_projects(home.at, caller)]
+
+
+@router.get("/{project_id}")
+async def get_project(project_id: str, home: Home, caller: Reader) -> ProjectDocument:
+    """Return a project."""
+    return project_document(await projects.get_project(home.at, caller, project_id))
+
+
+@router.get("/{project_id}/plans")
+async def list_plans(
+    project_id: str,
+    home: Home,
+    caller: Reader,
+    after: str = "",
+    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+) -> PlanPage:
+    """List the plans of a project, the newest first."""
+    found = await plans.list_plans(home.at, caller, project_id=project_id, after=after, limit=limit + 1)
+    page = found[:limit]
+    more = len(found) > limit
+    return PlanPage(plans=[plan_document(one) for one in page], next=page[-1].plan.id if more else None)

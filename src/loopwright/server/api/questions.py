@@ -1,0 +1,44 @@
+"""Questions that wait for a person."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from loopwright.core.rows.documents import document
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.services.remote import questions
+
+router = APIRouter(prefix="/api", tags=["questions"])
+
+
+class Answer(BaseModel):
+    """An answer."""
+
+    answer: str = Field(max_length=20_000)
+    scope: Literal["run", "loop", "project"] = Field(
+        default="run", description="How far the answer to a permission request goes."
+    )
+    other: bool = Field(default=False, description="Allow an answer that is not one of the options.")
+
+
+class Taken(BaseModel):
+    """An answer that was taken."""
+
+    plan_id: str
+    result: str
+
+
+@router.get("/needs-response")
+async def needs_response(home: Home, caller: Reader) -> list[dict[str, Any]]:
+    """List the questions that wait for an answer, the oldest first."""
+    return [document(one) for one in await questions.open_questions(home.at, caller)]
+
+
+@router.post("/questions/{question_id}/answer")
+async def answer(question_id: str, said: Answer, home: Home, caller: Operator) -> Taken:
+    """Answer a question."""
+    taken = await questions.answer_question(
+        home.at, caller, question_id, said.answer, scope=said.scope, other=said.other
+    )
+    return Taken(plan_id=taken.plan_id, result=taken.command.result)

@@ -1,0 +1,71 @@
+"""Tokens: make, list and revoke them."""
+
+from datetime import datetime
+from http import HTTPStatus
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from loopwright.core.rows.access_rows import Token
+from loopwright.core.values.access import Scope
+from loopwright.server.context import Admin, Home
+from loopwright.services.access import tokens
+
+router = APIRouter(prefix="/api/tokens", tags=["tokens"])
+
+
+class TokenDocument(BaseModel):
+    """A token, without the token itself."""
+
+    id: str
+    name: str
+    scope: Scope
+    projects: list[str] = Field(description="The projects that it may see; empty for all of them.")
+    created_at: datetime
+    revoked_at: datetime | None = None
+
+
+class NewToken(BaseModel):
+    """A token to make."""
+
+    name: str = Field(min_length=1, max_length=64)
+    scope: Scope = Scope.READ
+    projects: list[str] = Field(default_factory=list, max_length=1000)
+
+
+class MadeToken(TokenDocument):
+    """A token that was just made."""
+
+    token: str = Field(description="The token itself. It is shown only now.")
+
+
+@router.get("")
+async def list_tokens(home: Home, caller: Admin) -> list[TokenDocument]:  # noqa: ARG001 - the scope is checked
+    """List the tokens."""
+    return [_document(one) for one in await tokens.list_tokens(home.at.home.store)]
+
+
+@router.post("", status_code=HTTPStatus.CREATED)
+async def create_token(wanted: NewToken, home: Home, caller: Admin) -> MadeToken:  # noqa: ARG001
+    """Make a token."""
+    made = await tokens.create_token(
+        home.at.home.store, wanted.name, scope=wanted.scope, projects=wanted.projects
+    )
+    return MadeToken(**_document(made.row).model_dump(), token=made.text)
+
+
+@router.delete("/{token_id}")
+async def revoke_token(token_id: str, home: Home, caller: Admin) -> TokenDocument:  # noqa: ARG001
+    """Revoke a token."""
+    return _document(await tokens.revoke_token(home.at.home.store, token_id))
+
+
+def _document(token: Token) -> TokenDocument:
+    return TokenDocument(
+        id=token.id,
+        name=token.name,
+        scope=token.scope,
+        projects=list(token.projects),
+        created_at=token.created_at,
+        revoked_at=token.revoked_at,
+    )

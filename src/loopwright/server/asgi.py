@@ -1,0 +1,102 @@
+"""The HTTP application: routes, errors, the guard in front, and the feed of events behind."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Collection
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from loopwright import __version__
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.server import problems
+from loopwright.server.api import events, health, loops, plans, projects, questions, runs, tokens
+from loopwright.server.context import Served
+from loopwright.server.feed import Feed
+from loopwright.server.guard import FailedLogins, Guard
+from loopwright.server.shapes import Problem
+from loopwright.services.access.tokens import caller_of
+from loopwright.services.homes.session import Session
+
+_SUMMARY = "Create, watch, steer and answer loops of coding agents."
+
+
+def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
+    """Return the application for an open home."""
+    feed = Feed(at.home.store)
+    app = describe()
+
+    @contextlib.asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        reading = asyncio.create_task(feed.run(), name="feed")
+        try:
+            yield
+        finally:
+            reading.cancel()
+            await asyncio.wait({reading})
+
+    app.router.lifespan_context = lifespan
+    app.state.served = Served(at=at, feed=feed)
+    app.add_middleware(
+        Guard,
+        find_caller=lambda token: caller_of(at.home.store, token),
+        hosts=hosts,
+        failed=FailedLogins(),
+    )
+    return app
+
+
+def describe() -> FastAPI:
+    """Return the application without a home: enough to describe every endpoint."""
+    app = FastAPI(
+        title="Loopwright",
+        version=__version__,
+        summary=_SUMMARY,
+        docs_url=None,
+        redoc_url=None,
+        openapi_url="/api/openapi.json",
+        responses={
+            "4XX": {"model": Problem, "description": "The request cannot be carried out; `code` says why."},
+            "5XX": {"model": Problem, "description": "The server failed."},
+        },
+    )
+    for part in (health, projects, loops, plans, runs, questions, events, tokens):
+        app.include_router(part.router)
+    app.add_exception_handler(LoopwrightError, _of_error)
+    app.add_exception_handler(problems.HttpProblem, _of_http)
+    app.add_exception_handler(RequestValidationError, _of_invalid)
+    app.add_exception_handler(HTTPException, _of_starlette)
+    app.add_exception_handler(Exception, _of_defect)
+    return app
+
+
+async def _of_error(_: Request, error: Exception) -> Response:
+    assert isinstance(error, LoopwrightError)
+    return problems.of_error(error)
+
+
+async def _of_http(_: Request, error: Exception) -> Response:
+    assert isinstance(error, problems.HttpProblem)
+    return problems.of_http(error)
+
+
+async def _of_invalid(_: Request, error: Exception) -> Response:
+    assert isinstance(error, RequestValidationError)
+    found: list[dict[str, Any]] = list(error.errors())
+    return problems.of_invalid(found)
+
+
+async def _of_starlette(_: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    status = HTTPStatus(error.status_code)
+    return problems.problem(
+        status, status.phrase.lower().replace(" ", "_"), str(error.detail), headers=error.headers
+    )
+
+
+async def _of_defect(request: Request, error: Exception) -> Response:
+    return problems.of_defect(request, error)

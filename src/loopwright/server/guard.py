@@ -1,0 +1,191 @@
+"""What every request passes first: host, origin, size, time, and the token."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Collection, Mapping
+from http import HTTPStatus
+from typing import Final
+
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loopwright.core.values.access import Caller
+from loopwright.server.problems import HttpProblem, of_http
+
+LARGEST_BODY: Final = 1 << 20
+LONGEST_BODY_S: Final = 30.0
+"""How long a client may take to send its body."""
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+"""Paths that need no token: they say nothing about projects."""
+_FAILURES: Final = 10
+_WINDOW_S: Final = 60.0
+_SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+
+FindCaller = Callable[[str], Awaitable[Caller | None]]
+
+
+class FailedLogins:
+    """Counts wrong tokens per client, so that guessing gets slow. A right token always passes."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._seen: dict[str, deque[float]] = {}
+
+    def note(self, client: str) -> float:
+        """Count one failure; return how many seconds the client has to wait, 0 while it may try again."""
+        now = self._clock()
+        seen = self._seen.setdefault(client, deque())
+        while seen and seen[0] <= now - _WINDOW_S:
+            seen.popleft()
+        if len(seen) >= _FAILURES:
+            return _WINDOW_S - (now - seen[0])
+        seen.append(now)
+        if len(self._seen) > 10_000:
+            self._forget(now)
+        return 0.0
+
+    def _forget(self, now: float) -> None:
+        self._seen = {
+            client: seen for client, seen in self._seen.items() if seen and seen[-1] > now - _WINDOW_S
+        }
+
+
+class Guard:
+    """Middleware in front of everything: refuses with a problem document, or hands the request on with its caller."""
+
+    def __init__(
+        self, app: ASGIApp, *, find_caller: FindCaller, hosts: Collection[str], failed: FailedLogins
+    ) -> None:
+        self._app = app
+        self._find_caller = find_caller
+        self._hosts = frozenset(hosts)
+        self._failed = failed
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Check one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        headers = _headers(scope)
+        try:
+            self._check_host(headers)
+            self._check_origin(headers, scope["method"])
+            _check_length(headers)
+            if scope["path"] not in OPEN_PATHS:
+                scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
+        except HttpProblem as refused:
+            await of_http(refused)(scope, receive, send)
+            return
+        limited = _Limited(receive)
+        started = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started
+            started = True
+            await send(message)
+
+        try:
+            await self._app(scope, limited, watched)
+        except HttpProblem as refused:
+            if started:
+                raise
+            await of_http(refused)(scope, receive, send)
+
+    def _check_host(self, headers: Mapping[str, str]) -> None:
+        """Refuse a name that the daemon does not answer to: a page in a browser may use its own (DNS rebinding)."""
+        host = _without_port(headers.get("host", ""))
+        if "*" not in self._hosts and host not in self._hosts:
+            raise HttpProblem(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "host_wrong",
+                f"this server does not answer to the host {host!r}",
+                hint="use the address that `loopwright up` printed, or add the host with --host-name",
+            )
+
+    def _check_origin(self, headers: Mapping[str, str], method: str) -> None:
+        """Refuse a change that a page of another site asks for."""
+        origin = headers.get("origin")
+        if origin is None or method in _SAFE:
+            return
+        host = origin.partition("://")[2]
+        if host != headers.get("host"):
+            raise HttpProblem(
+                HTTPStatus.FORBIDDEN, "origin_wrong", f"the origin {origin!r} may not change anything here"
+            )
+
+    async def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
+        kind, _, token = headers.get("authorization", "").partition(" ")
+        caller = None
+        if kind.lower() == "bearer" and token.strip():
+            caller = await self._find_caller(token.strip())
+        if caller is not None:
+            return caller
+        wait = self._failed.note((scope.get("client") or ("unknown", 0))[0])
+        if wait > 0:
+            raise HttpProblem(
+                HTTPStatus.TOO_MANY_REQUESTS,
+                "too_many_failed_logins",
+                f"too many requests with a wrong token; try again in {wait:.0f} s",
+                headers={"Retry-After": str(int(wait) + 1)},
+            )
+        raise HttpProblem(
+            HTTPStatus.UNAUTHORIZED,
+            "token_missing" if not token else "token_unknown",
+            "this request needs a valid token in the header `Authorization: Bearer TOKEN`",
+            hint="`loopwright tokens` makes one",
+            headers={"WWW-Authenticate": "Bearer"},
+        )
+
+
+class _Limited:
+    """The body of a request, at most so large and so slow."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._receive = receive
+        self._size = 0
+        self._is_whole = False
+        self._until = time.monotonic() + LONGEST_BODY_S
+
+    async def __call__(self) -> Message:
+        """Return the next piece; once the body is whole, wait for the client to leave without a limit."""
+        if self._is_whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout(max(0.0, self._until - time.monotonic())):
+                message = await self._receive()
+        except TimeoutError as late:
+            raise HttpProblem(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "body_too_slow",
+                f"the body did not arrive within {LONGEST_BODY_S:.0f} s",
+            ) from late
+        if message["type"] == "http.request":
+            self._size += len(message.get("body", b""))
+            self._is_whole = not message.get("more_body", False)
+            if self._size > LARGEST_BODY:
+                raise _too_large()
+        return message
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host.partition("]")[0].lstrip("[")
+    return host.partition(":")[0].lower()
+
+
+def _check_length(headers: Mapping[str, str]) -> None:
+    length = headers.get("content-length", "0")
+    if not length.isdecimal() or int(length) > LARGEST_BODY:
+        raise _too_large()
+
+
+def _too_large() -> HttpProblem:
+    return HttpProblem(
+        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+        "body_too_large",
+        f"the body of a request may have at most {LARGEST_BODY} bytes",
+    )

@@ -1,0 +1,68 @@
+"""The file that says which process is the daemon of a home and where it listens."""
+
+import json
+import os
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+import psutil
+
+FILE: Final = "daemon.json"
+LOG: Final = "daemon.log"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DaemonNote:
+    """What a daemon says about itself."""
+
+    pid: int
+    born: float
+    """When the process was made: a process with the same pid that was made later is another one."""
+    url: str
+    version: str
+    started_at: str
+    arguments: tuple[str, ...] = ()
+    """The flags that it was started with; a restart uses them again."""
+
+
+def write_note(home: Path, note: DaemonNote) -> None:
+    """Write the note; only you can read it."""
+    made = home / f".{FILE}.{os.getpid()}"
+    made.write_text(json.dumps(asdict(note), indent=2) + "\n")
+    made.chmod(0o600)
+    made.replace(home / FILE)
+
+
+def remove_note(home: Path) -> None:
+    """Remove the note of this process."""
+    note = _read(home)
+    if note is not None and note.pid == os.getpid():
+        (home / FILE).unlink(missing_ok=True)
+
+
+def running(home: Path) -> DaemonNote | None:
+    """Return the note of the daemon that runs in a home; None if none does."""
+    note = _read(home)
+    return note if note is not None and is_alive(note) else None
+
+
+def is_alive(note: DaemonNote) -> bool:
+    """Return whether the process of a note still runs."""
+    try:
+        return abs(psutil.Process(note.pid).create_time() - note.born) < 1.0
+    except psutil.Error:
+        return False
+
+
+def born() -> float:
+    """Return when this process was made."""
+    return float(psutil.Process().create_time())
+
+
+def _read(home: Path) -> DaemonNote | None:
+    try:
+        said = json.loads((home / FILE).read_text())
+        return DaemonNote(**{**said, "arguments": tuple(said["arguments"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None  # there is none, or a kill left half of one: the lock of the home decides who works

@@ -1,0 +1,56 @@
+"""Questions: list the open ones, and answer them."""
+
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.access import Caller
+from loopwright.core.values.errors import Refused, UserError
+from loopwright.core.values.states import QuestionState
+from loopwright.engine.views.question_views import QuestionView, question_view
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.questions.answering import Answered, Scope, answer
+from loopwright.services.remote.seen import acting, seen_project, seen_question, seen_run
+
+
+async def open_questions(at: Session, caller: Caller) -> tuple[QuestionView, ...]:
+    """Return the questions that wait for an answer, the oldest first."""
+
+    def load(tx: Tx) -> tuple[QuestionView, ...]:
+        rows = tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",))
+        return tuple(question_view(tx, one) for one in rows if caller.sees(one.project_id))
+
+    return await at.home.store.read(load)
+
+
+async def answer_question(
+    at: Session, caller: Caller, question_id: str, text: str, *, scope: Scope = "run", other: bool = False
+) -> Answered:
+    """Answer a question."""
+    if not text.strip():
+        raise UserError("the answer is empty", code="answer_empty", hint="say what the agent should do")
+    question = await at.home.store.read(lambda tx: seen_question(tx, caller, question_id))
+    project = await at.home.store.read(lambda tx: seen_project(tx, caller, question.project_id))
+    with acting(at, caller, project):
+        return await answer(at, question.id, text, scope=scope, other=other)
+
+
+async def respond(at: Session, caller: Caller, run_id: str, text: str) -> Answered:
+    """Answer the question that a run asked."""
+
+    def find(tx: Tx) -> Question | None:
+        run = seen_run(tx, caller, run_id)
+        asked = tx.find(Question, plan_id=run.plan_id, state=QuestionState.OPEN, order_by=("created_at",))
+        mine = [
+            one
+            for one in asked
+            if one.run_id == run.id or (run.attempt_id and run.attempt_id in one.asked_by)
+        ]
+        return mine[0] if mine else None
+
+    question = await at.home.store.read(find)
+    if question is None:
+        raise Refused(
+            f"the run {run_id} waits for no answer",
+            code="no_open_question",
+            hint="GET /api/needs-response lists what does",
+        )
+    return await answer_question(at, caller, question.id, text, other=True)

@@ -1,0 +1,87 @@
+"""Rows as a caller sees them: what is not in the caller's projects does not exist."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.access import Caller
+from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.ids import Kind, is_id
+from loopwright.ports import Tx
+from loopwright.services.homes.caller import called_from
+from loopwright.services.homes.session import Session
+
+
+def seen_project(tx: Tx, caller: Caller, project_id: str) -> Project:
+    """Return a project that the caller may see."""
+    project = tx.get(Project, project_id) if is_id(project_id, Kind.PROJECT) else None
+    if project is None or not caller.sees(project.id):
+        raise NotFound(f"there is no project {project_id}", code="project_not_found")
+    return project
+
+
+def seen_loop(tx: Tx, caller: Caller, loop_id: str) -> Loop:
+    """Return a loop that the caller may see."""
+    loop = tx.get(Loop, loop_id) if is_id(loop_id, Kind.LOOP) else None
+    if loop is None or not caller.sees(loop.project_id):
+        raise NotFound(f"there is no loop {loop_id}", code="loop_not_found")
+    return loop
+
+
+def seen_plan(tx: Tx, caller: Caller, plan_id: str) -> Plan:
+    """Return a plan that the caller may see."""
+    plan = tx.get(Plan, plan_id) if is_id(plan_id, Kind.PLAN) else None
+    if plan is None or not caller.sees(plan.project_id):
+        raise NotFound(f"there is no plan {plan_id}", code="plan_not_found")
+    return plan
+
+
+def seen_task(tx: Tx, caller: Caller, plan: Plan, task: str) -> Task:
+    """Return a task of a plan, by its id or by its key in the source."""
+    found = tx.get(Task, task) if is_id(task, Kind.TASK) else None
+    if found is None or found.plan_id != plan.id:
+        found = next(iter(tx.find(Task, plan_id=plan.id, key=task, limit=1)), None)
+    if found is None or not caller.sees(plan.project_id):
+        raise NotFound(f"the plan {plan.id} has no task {task}", code="task_not_found")
+    return found
+
+
+def seen_run(tx: Tx, caller: Caller, run_id: str) -> Run:
+    """Return a run that the caller may see."""
+    run = tx.get(Run, run_id) if is_id(run_id, Kind.RUN) else None
+    plan = tx.get(Plan, run.plan_id) if run is not None else None
+    if run is None or plan is None or not caller.sees(plan.project_id):
+        raise NotFound(f"there is no run {run_id}", code="run_not_found")
+    return run
+
+
+def seen_question(tx: Tx, caller: Caller, question_id: str) -> Question:
+    """Return a question that the caller may see."""
+    question = tx.get(Question, question_id) if is_id(question_id, Kind.QUESTION) else None
+    if question is None or not caller.sees(question.project_id):
+        raise NotFound(f"there is no question {question_id}", code="question_not_found")
+    return question
+
+
+def current_plan(tx: Tx, loop: Loop) -> Plan:
+    """Return the plan that a loop drives, or drove last."""
+    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    if plan is None:
+        raise Refused(
+            f"the loop {loop.name} has no plan yet", code="loop_without_plan", hint="start the loop first"
+        )
+    return plan
+
+
+@contextmanager
+def acting(at: Session, caller: Caller, project: Project) -> Iterator[None]:
+    """Let services act in a project's folder, for this caller, with the project's recorded environment."""
+    values = dict(project.environment.values) if project.environment else {}
+    # The home is the daemon's own; nothing else of its environment reaches the project.
+    env = {**values, "LOOPWRIGHT_HOME": str(at.home.root)}
+    if at.settings.values.database:
+        env["LOOPWRIGHT_DATABASE"] = at.settings.values.database
+    with called_from(Path(project.path) / project.subfolder, env, name=caller.actor):
+        yield
