@@ -96,8 +96,12 @@ class Driver:
             while not await self._at_rest():
                 if self._left:
                     return Rested(plan_id=self._plan_id)
-                if self._home.membership.acquire(self._note()):
+                if not self._is_relieved() and self._home.membership.acquire(self._note()):
                     await self._work()
+                    if self._is_relieved():
+                        # The agents continue, and the worker for all projects adopts them.
+                        self._home.membership.release()
+                        self._home.membership.attend(self._project_id)
                 else:
                     await self._home.store.changed(FOLLOW_S)
                 if self._hard.is_set():
@@ -185,7 +189,13 @@ class Driver:
         if self._is_cut_off:
             working.cancel()
 
+    def _is_relieved(self) -> bool:
+        """Return whether a worker for all projects waits to take over: then this process only follows its plan."""
+        return self._home.membership.exclusive and self._home.membership.attended(ALL)
+
     async def _finished(self, world: World) -> bool:
+        if self._is_relieved():
+            return True
         if not await self._at_rest():
             return False
         # A paused plan lets its agents finish, and someone must be there to take in what they did.
