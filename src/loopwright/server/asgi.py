@@ -18,6 +18,7 @@ from loopwright.server.api import events, health, loops, plans, projects, questi
 from loopwright.server.context import Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import FailedLogins, Guard
+from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
@@ -41,7 +42,8 @@ def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
 
     app.router.lifespan_context = lifespan
     app.state.served = Served(at=at, feed=feed)
-    app.add_middleware(
+    app.add_middleware(Repeats, store=at.home.store)
+    app.add_middleware(  # the outermost: nothing happens before it
         Guard,
         find_caller=lambda token: caller_of(at.home.store, token),
         hosts=hosts,

@@ -33,7 +33,9 @@ def test_the_daemon_takes_over_a_detached_plan_and_reports_it(served: Served) ->
     assert shown["gateResult"]["passed"] is True
     assert {one["passed"] for one in shown["gateResult"]["checks"]} == {True}
     (verify,) = [
-        one for one in served.get(f"/api/plans/{shown['planId']}/runs") if one["taskRunId"].startswith("verify_")
+        one
+        for one in served.get(f"/api/plans/{shown['planId']}/runs")
+        if one["taskRunId"].startswith("verify_")
     ]
     assert verify["runId"] == shown["verifyRunId"]
     assert verify["taskRunId"] == f"verify_{shown['planId']}"
@@ -91,7 +93,10 @@ def test_pause_and_resume_can_be_asked_for_twice(served: Served) -> None:
 
 def test_a_stream_continues_after_the_daemon_was_restarted_without_a_gap(served: Served) -> None:
     daemon = served.serve()
-    assert served.run(served.chain("one", steps={"one": [[{"write": "one", "text": "1\n"}]]}), "--detach").code == 0
+    assert (
+        served.run(served.chain("one", steps={"one": [[{"write": "one", "text": "1\n"}]]}), "--detach").code
+        == 0
+    )
     first = _stream(served, last="0", until="attempt_working")
     daemon.kill()
     served.serve()
@@ -174,3 +179,26 @@ def test_a_token_sees_its_projects_only_and_does_what_its_scope_allows(served: S
     with served.client(other["token"]) as client:
         assert client.get("/api/loops").status_code == 401
     assert mine not in (served.home / "loopwright.db").read_bytes().decode("latin-1")
+
+
+def test_a_repeated_request_gets_the_first_reply_and_does_nothing(served: Served) -> None:
+    agent = served.gate("agent")
+    served.serve()
+    plan = served.chain("one", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]})
+    assert served.run(plan, "--detach").code == 0
+    served.until_started("one")
+    path = f"/api/plans/{served.row(Plan).id}"
+    key = {"Idempotency-Key": "one"}
+    with served.client() as client:
+        first = client.post(f"{path}/pause", json={}, headers=key)
+        again = client.post(f"{path}/pause", json={}, headers=key)
+        other = client.post(f"{path}/pause", json={"now": True}, headers=key)
+        made = client.post("/api/tokens", json={"name": "once"}, headers=key)
+        kept = client.post("/api/tokens", json={"name": "once"}, headers=key)
+    assert (first.status_code, again.status_code) == (200, 200), first.text
+    assert first.json() == again.json()
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, other.json()["code"]) == (422, "idempotency_key_reused")
+    assert len(served.events("command_applied")) == 1
+    assert (made.status_code, kept.status_code, kept.json()["code"]) == (201, 409, "reply_not_kept")
+    assert made.json()["token"] not in (served.home / "loopwright.db").read_bytes().decode("latin-1")

@@ -3,7 +3,7 @@
 from datetime import datetime
 from http import HTTPStatus
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import BaseModel, Field
 
 from loopwright.core.rows.access_rows import Token
@@ -46,8 +46,9 @@ async def list_tokens(home: Home, caller: Admin) -> list[TokenDocument]:  # noqa
 
 
 @router.post("", status_code=HTTPStatus.CREATED)
-async def create_token(wanted: NewToken, home: Home, caller: Admin) -> MadeToken:  # noqa: ARG001
+async def create_token(wanted: NewToken, response: Response, home: Home, caller: Admin) -> MadeToken:  # noqa: ARG001
     """Make a token."""
+    response.headers["Cache-Control"] = "no-store"
     made = await tokens.create_token(
         home.at.home.store, wanted.name, scope=wanted.scope, projects=wanted.projects
     )

@@ -1,6 +1,5 @@
 """Start and end the daemon of a home in the background."""
 
-import asyncio
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ _END_S: Final = 30.0
 _LOOK_S: Final = 0.05
 
 
-async def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
+def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
     """Start the daemon of a home and return its note once it answers; one that runs already is an error."""
     if other := running(home):
         raise Held(
@@ -45,13 +44,13 @@ async def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
             return note
         if process.poll() is not None:
             break
-        await asyncio.sleep(_LOOK_S)
+        time.sleep(_LOOK_S)
     said = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()
     why = said[-1] if said else "it said nothing"
     raise CannotRun(f"the daemon did not start: {why}; its log is {log}")
 
 
-async def end(home: Path) -> DaemonNote | None:
+def end(home: Path) -> DaemonNote | None:
     """End the daemon of a home and return its note; None if none runs. Agents continue."""
     note = running(home)
     if note is None:
@@ -65,5 +64,5 @@ async def end(home: Path) -> DaemonNote | None:
                 code="daemon_not_ended",
                 hint=f"`kill -9 {note.pid}` ends it at once; agents continue and nothing is lost",
             )
-        await asyncio.sleep(_LOOK_S)
+        time.sleep(_LOOK_S)
     return note

@@ -135,7 +135,7 @@ def down(*, json: bool = False) -> int:
     json
         Print JSON.
     """
-    note = asyncio.run(background.end(settings_for().home))
+    note = background.end(settings_for().home)
     if json:
         sys.stdout.write(jsonlib.dumps({"ended": note.pid if note else None}) + "\n")
     else:
@@ -153,13 +153,13 @@ def restart(*, json: bool = False) -> int:
     """
     home = settings_for().home
     before = running(home)
-    asyncio.run(background.end(home))
+    background.end(home)
     return _started(before.arguments if before else (), as_json=json)
 
 
 def _started(arguments: Sequence[str], *, as_json: bool) -> int:
     home = settings_for().home
-    note: DaemonNote = asyncio.run(background.start(home, arguments))
+    note: DaemonNote = background.start(home, arguments)
     token = home / TOKEN_FILE
     if as_json:
         facts = {"pid": note.pid, "url": note.url, "home": str(home), "token_file": str(token)}

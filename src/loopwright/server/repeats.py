@@ -1,0 +1,132 @@
+"""`Idempotency-Key`: a repeated request gets the first reply again and does nothing."""
+
+from http import HTTPStatus
+from typing import Final
+from uuid import uuid4
+
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from loopwright.core.values.access import Caller
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.ports import Store
+from loopwright.server.problems import of_error, problem
+from loopwright.services.access import replies
+
+_HEADER: Final = b"idempotency-key"
+_LONGEST: Final = 200
+
+
+class Repeats:
+    """Middleware behind the guard that keeps the replies to requests with a key."""
+
+    def __init__(self, app: ASGIApp, *, store: Store) -> None:
+        self._app = app
+        self._store = store
+        self._me = uuid4().hex
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Carry one request out, or give its first reply again."""
+        caller: Caller | None = scope.get("state", {}).get("caller") if scope["type"] == "http" else None
+        key = next((value for name, value in scope.get("headers", ()) if name == _HEADER), None)
+        if caller is None or key is None or scope["method"] not in ("POST", "PUT", "PATCH", "DELETE"):
+            await self._app(scope, receive, send)
+            return
+        if not 0 < len(key) <= _LONGEST:
+            refused = problem(
+                HTTPStatus.UNPROCESSABLE_ENTITY,
+                "idempotency_key_wrong",
+                f"an Idempotency-Key has 1 to {_LONGEST} characters",
+            )
+            await refused(scope, receive, send)
+            return
+        body = await _whole(receive)
+        path = scope["path"] + "?" + scope.get("query_string", b"").decode("latin-1")
+        request = replies.Request(
+            token_id=caller.token_id,
+            key=key.decode("latin-1"),
+            method=scope["method"],
+            path=path,
+            body=body,
+        )
+        try:
+            known = await replies.begin(self._store, request, self._me)
+        except LoopwrightError as refused_by:
+            await of_error(refused_by)(scope, receive, send)
+            return
+        if known is not None:
+            await _again(known.status, known.body)(scope, receive, send)
+            return
+        await self._first(request, scope, receive, send, body)
+
+    async def _first(
+        self, request: replies.Request, scope: Scope, receive: Receive, send: Send, body: bytes
+    ) -> None:
+        sent = _Recorded(send)
+        await self._app(scope, _replayed(body, receive), sent)
+        # Kept before the client has it: a client that got a reply gets the same one again.
+        status, text = (sent.status, sent.body.decode()) if not sent.is_secret else _secret()
+        await replies.keep(self._store, request, status, text)
+        await sent.flush()
+
+
+class _Recorded:
+    """Holds a reply back until it is kept."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._held: list[Message] = []
+        self.status = 0
+        self.body = b""
+        self.is_secret = False
+        """Whether the reply may be stored nowhere."""
+
+    async def __call__(self, message: Message) -> None:
+        """Take a part of the reply."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            self.is_secret = (b"cache-control", b"no-store") in message.get("headers", ())
+        elif message["type"] == "http.response.body":
+            self.body += message.get("body", b"")
+        self._held.append(message)
+
+    async def flush(self) -> None:
+        """Send what was held back."""
+        for message in self._held:
+            await self._send(message)
+
+
+def _secret() -> tuple[int, str]:
+    refused = problem(
+        HTTPStatus.CONFLICT,
+        "reply_not_kept",
+        "this request was carried out; its reply had a secret and is not kept",
+    )
+    return refused.status_code, bytes(refused.body).decode()
+
+
+def _again(status: int, body: str) -> Response:
+    kind = "application/problem+json" if status >= HTTPStatus.BAD_REQUEST else "application/json"
+    return Response(body, status_code=status, media_type=kind, headers={"Idempotency-Replayed": "true"})
+
+
+async def _whole(receive: Receive) -> bytes:
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if not message.get("more_body", False):
+            return b"".join(pieces)
+
+
+def _replayed(body: bytes, receive: Receive) -> Receive:
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay

@@ -1,0 +1,75 @@
+"""Keep the first reply to a request with an `Idempotency-Key`, and give it to every repeat."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from hashlib import sha256
+from typing import Final
+
+from loopwright.core.rows.access_rows import KeptReply
+from loopwright.core.values.errors import Refused, UserError
+from loopwright.ports import Store, Tx
+
+KEPT_FOR: Final = timedelta(days=1)
+_PRUNED: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A request that a client may repeat."""
+
+    token_id: str
+    key: str
+    method: str
+    path: str
+    body: bytes
+
+    @property
+    def id(self) -> str:
+        """Return the id of its reply."""
+        return sha256("\n".join((self.token_id, self.key, self.method, self.path)).encode()).hexdigest()
+
+
+async def begin(store: Store, request: Request, server: str) -> KeptReply | None:
+    """Note that a request is carried out; return the kept reply if it was before.
+
+    Raise if the same key came with another body, or if the first request has no reply yet.
+    """
+    wanted = sha256(request.body).hexdigest()
+
+    def note(tx: Tx) -> KeptReply | None:
+        known = tx.get(KeptReply, request.id)
+        if known is None:
+            _prune(tx)
+            tx.insert(KeptReply(id=request.id, request_sha256=wanted, server=server, created_at=tx.now()))
+            return None
+        if known.request_sha256 != wanted:
+            raise UserError(
+                "this Idempotency-Key was used with another body",
+                code="idempotency_key_reused",
+                hint="use a new key for a new request",
+            )
+        if known.status:
+            return known
+        if known.server == server:
+            raise Refused(
+                "the first request with this Idempotency-Key is still running", code="request_running"
+            )
+        raise Refused(
+            "the daemon ended while it carried this request out, so nobody knows whether it had an effect",
+            code="request_outcome_unknown",
+            hint="look at what is there, then repeat the request with a new Idempotency-Key",
+        )
+
+    return await store.transact("reply.begin", note)
+
+
+async def keep(store: Store, request: Request, status: int, body: str) -> None:
+    """Keep the reply to a request."""
+    await store.transact("reply.keep", lambda tx: tx.update(KeptReply, request.id, status=status, body=body))
+
+
+def _prune(tx: Tx) -> None:
+    oldest = tx.find(KeptReply, order_by=("created_at",), limit=_PRUNED)
+    for old in oldest:
+        if old.created_at < tx.now() - KEPT_FOR:
+            tx.delete(KeptReply, old.id)
