@@ -22,6 +22,7 @@ from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
+from loopwright.services.remote.starting import Starter
 
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
@@ -33,12 +34,16 @@ def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
-        reading = asyncio.create_task(feed.run(), name="feed")
+        background = [
+            asyncio.create_task(feed.run(), name="feed"),
+            asyncio.create_task(Starter(at).run(), name="starter"),
+        ]
         try:
             yield
         finally:
-            reading.cancel()
-            await asyncio.wait({reading})
+            for task in background:
+                task.cancel()
+            await asyncio.wait(background)
 
     app.router.lifespan_context = lifespan
     app.state.served = Served(at=at, feed=feed)

@@ -199,7 +199,7 @@ class LoopDocument(BaseModel):
     project: str
     source_kind: str
     source_path: str
-    status: str
+    status: str = Field(description="idle, starting, running, paused, stopped, completed or failed.")
     reason: str
     plan_id: str | None
     plan_status: str | None
@@ -257,7 +257,8 @@ class ProjectDocument(Camel):
 
 def loop_document(view: LoopView) -> LoopDocument:
     """Return a loop as a document."""
-    return LoopDocument(**{**plain(view), "status": view.status.value.lower()})
+    status = "starting" if view.starting else view.status.value.lower()
+    return LoopDocument(**{**plain(view), "status": status})
 
 
 def health_document(health: LoopHealth) -> HealthDocument:

@@ -42,8 +42,12 @@ class Served(Workshop):
 
     def post(self, path: str, body: Any = None) -> httpx.Response:
         """Ask for something."""
+        return self.ask("POST", path, json={} if body is None else body)
+
+    def ask(self, method: str, path: str, **more: Any) -> httpx.Response:
+        """Send one request with the owner's token."""
         with self.client() as client:
-            return client.post(path, json={} if body is None else body)
+            return client.request(method, path, **more)
 
 
 @pytest.fixture

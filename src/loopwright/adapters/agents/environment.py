@@ -160,6 +160,8 @@ class Environments:
                 f"{missing}; put it back and `loopwright resume {short_id(plan.id)}`, "
                 "or run the plan again from a terminal that has it"
             )
+        if then.recorded:
+            return self._recorded_env(plan, then, invocation)
         here = then.host_id == self.host_id
         configured = {*plan.policy.environment, *plan.policy.environment_plain}
         found = {
@@ -180,6 +182,20 @@ class Environments:
         complete = with_file(found, self.env_file, in_file)
         if unset := [name for name in then.secrets if name not in complete]:
             raise NoEnvironment(self._lacking(unset, short_id(plan.id)))
+        return complete
+
+    def _recorded_env(
+        self, plan: Plan, then: PlanEnvironment, invocation: Invocation | None
+    ) -> Mapping[str, str]:
+        """Return a project's recorded environment with its secrets; nothing of this process is in it."""
+        keys = {*invocation.inherit, *invocation.renamed.values()} if invocation else set()
+        complete = with_file(then.values, self.env_file, {*plan.policy.environment, *then.secrets, *keys})
+        if unset := [name for name in then.secrets if name not in complete]:
+            where = self.env_file or "a file that the setting env_file names"
+            raise NoEnvironment(
+                f"{', '.join(unset)} was set when the environment of the project was recorded; put it into {where}, "
+                f"then: {to_type('resume', short_id(plan.id))}"
+            )
         return complete
 
     def _lacking(self, unset: Collection[str], plan: str) -> str:

@@ -179,6 +179,7 @@ CREATE TABLE loops (
     priority BIGINT NOT NULL,
     reason TEXT NOT NULL,
     resume_at VARCHAR(27),
+    start TEXT,
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_loops PRIMARY KEY (id),

@@ -121,6 +121,8 @@ class Loop:
     reason: str = ""
     resume_at: datetime | None = None
     """When it goes on by itself, while it is paused; None: when a person says so."""
+    start: Mapping[str, Any] | None = None
+    """A start that was asked for without a terminal, until a plan is made of the source: `actor` and `flags`."""
     created_at: datetime
     updated_at: datetime
 

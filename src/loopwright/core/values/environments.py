@@ -2,12 +2,19 @@
 
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 PLACES: Final = frozenset({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"})
 """Variables that name folders, so they mean nothing on another machine."""
 _LOCALE: Final = re.compile(r"LANG|LANGUAGE|TZ|LC_[A-Z]+")
+_MACHINE: Final = re.compile(
+    r"HOME|USER|LOGNAME|SHELL|XDG_(CONFIG|DATA|CACHE|STATE)_HOME"
+    r"|LOOPWRIGHT_(?!HOME$|DATABASE$|FAILPOINT).*"
+    r"|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(REQUESTS|CURL)_CA_BUNDLE|((HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy)"
+)
+"""Variables that agents and tools get besides, and settings; a project's recorded environment has them too."""
+_PASSWORD: Final = re.compile(r"://[^\s/@]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,6 +31,8 @@ class PlanEnvironment:
     """Variables of the setting `environment` that were set there; their values are stored nowhere."""
     programs: Mapping[str, str] = field(default_factory=dict)
     """Where the programs of its checks were."""
+    recorded: bool = False
+    """It is the recorded environment of a project: no running process adds anything to it."""
 
 
 def is_kept(name: str) -> bool:
@@ -48,3 +57,14 @@ def captured(
         secrets=tuple(sorted(name for name in {*secret} - {*plain} if name in env and not is_kept(name))),
         programs=dict(programs),
     )
+
+
+def recorded(
+    env: Mapping[str, str], *, host_id: str, secret: Collection[str], plain: Collection[str]
+) -> PlanEnvironment:
+    """Return what a project keeps of an environment, for plans that are made without a terminal."""
+    taken = captured(env, host_id=host_id, submitter="", secret=secret, plain=plain, programs={})
+    machine = {
+        name: value for name, value in env.items() if _MACHINE.fullmatch(name) and not _PASSWORD.search(value)
+    }
+    return replace(taken, values={**machine, **taken.values}, recorded=True)

@@ -1,8 +1,10 @@
 """Loops: list, look at, start, stop, pause and resume them."""
 
+from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import APIRouter, Body, Query
+from pydantic import BaseModel, Field
 
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import (
@@ -12,9 +14,21 @@ from loopwright.server.shapes import (
     health_document,
     loop_document,
 )
-from loopwright.services.remote import loops
+from loopwright.services.remote import loops, starting
 
 router = APIRouter(prefix="/api/loops", tags=["loops"])
+
+
+class CreateLoop(BaseModel):
+    """A loop to create."""
+
+    project_id: str
+    source: str = Field(
+        max_length=1000, description="The file or folder with the work, relative to the project."
+    )
+    kind: str | None = Field(default=None, max_length=64, description="Its format; recognised if not given.")
+    name: str | None = Field(default=None, min_length=1, max_length=200)
+    priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
 
 
 @router.get("")
@@ -45,10 +59,29 @@ async def get_health(loop_id: str, home: Home, caller: Reader) -> HealthDocument
     return health_document(await loops.loop_health(home.at, caller, loop_id))
 
 
-@router.post("/{loop_id}/start")
+@router.post("", status_code=HTTPStatus.CREATED)
+async def create_loop(wanted: CreateLoop, home: Home, caller: Operator) -> LoopDocument:
+    """Create a loop over a source of a registered project."""
+    new = starting.NewLoop(
+        project_id=wanted.project_id,
+        source=wanted.source,
+        kind=wanted.kind,
+        name=wanted.name,
+        priority=wanted.priority,
+    )
+    return loop_document(await starting.create_loop(home.at, caller, new))
+
+
+@router.delete("/{loop_id}", status_code=HTTPStatus.NO_CONTENT)
+async def delete_loop(loop_id: str, home: Home, caller: Operator) -> None:
+    """Delete a loop that never had a plan."""
+    await starting.delete_loop(home.at, caller, loop_id)
+
+
+@router.post("/{loop_id}/start", status_code=HTTPStatus.ACCEPTED)
 async def start_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
-    """Start a loop, or continue one that was stopped."""
-    return loop_document(await loops.steer_loop(home.at, caller, loop_id, "start"))
+    """Start a loop: continue its plan, or make a plan of what is open in its source."""
+    return loop_document(await starting.ask_to_start(home.at, caller, loop_id))
 
 
 @router.post("/{loop_id}/stop")

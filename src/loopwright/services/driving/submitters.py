@@ -13,7 +13,7 @@ from loopwright.core.plans.plan_context import programs_of
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import captured
 from loopwright.engine.intake.submit import Submission
-from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.caller import current_folder, environment, recorded_environment
 
 
 @contextmanager
@@ -29,6 +29,9 @@ def with_environment(home: Home, submission: Submission, submitter: str) -> Subm
     policy = submission.policy
     gates = [gate.command for gate in submission.gates]
     acceptance = [one.command for task in submission.work.tasks for one in task.acceptance]
+    programs = _found([*gates, *acceptance, *filter(None, [policy.dependencies, policy.setup])])
+    if (kept := recorded_environment()) is not None:
+        return replace(submission, environment=replace(kept, programs=programs))
     return replace(
         submission,
         environment=captured(
@@ -37,7 +40,7 @@ def with_environment(home: Home, submission: Submission, submitter: str) -> Subm
             submitter=submitter,
             secret=policy.environment,
             plain=policy.environment_plain,
-            programs=_found([*gates, *acceptance, *filter(None, [policy.dependencies, policy.setup])]),
+            programs=programs,
         ),
     )
 

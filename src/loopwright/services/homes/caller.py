@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from loopwright.core.values.environments import PlanEnvironment
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Caller:
     folder: Path
     env: Mapping[str, str]
     name: str | None = None
+    recorded: PlanEnvironment | None = None
 
 
 def unheard(_: object) -> None:
@@ -41,10 +44,22 @@ def caller_name() -> str | None:
     return None if caller is None else caller.name
 
 
+def recorded_environment() -> PlanEnvironment | None:
+    """Return the recorded environment that plans of the caller take; None where a terminal is."""
+    caller = _CALLER.get()
+    return None if caller is None else caller.recorded
+
+
 @contextmanager
-def called_from(folder: Path, env: Mapping[str, str], *, name: str | None = None) -> Iterator[None]:
+def called_from(
+    folder: Path,
+    env: Mapping[str, str],
+    *,
+    name: str | None = None,
+    recorded: PlanEnvironment | None = None,
+) -> Iterator[None]:
     """Let everything that is called inside work with this folder and these variables, for the caller of this name."""
-    before = _CALLER.set(_Caller(folder=folder, env=env, name=name))
+    before = _CALLER.set(_Caller(folder=folder, env=env, name=name, recorded=recorded))
     try:
         yield
     finally:

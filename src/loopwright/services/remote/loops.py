@@ -18,12 +18,11 @@ from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, current_plan, seen_loop, seen_project
 
-Action = Literal["start", "stop", "pause", "resume"]
+Action = Literal["stop", "pause", "resume"]
 _ALREADY: Final[Mapping[str, frozenset[LoopState]]] = {
     "pause": frozenset({LoopState.PAUSED}),
     "stop": frozenset({LoopState.STOPPED}),
     "resume": frozenset({LoopState.RUNNING}),
-    "start": frozenset({LoopState.RUNNING}),
 }
 """The states in which an action has nothing left to do: asking twice is the same as asking once."""
 
@@ -64,6 +63,8 @@ class LoopView:
     source_kind: str
     source_path: str
     status: LoopState
+    starting: bool
+    """A start was asked for, and no plan was made of the source yet."""
     reason: str
     plan_id: str | None
     plan_status: PlanState | None
@@ -148,7 +149,7 @@ async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
 async def steer_loop(
     at: Session, caller: Caller, loop_id: str, action: Action, *, now: bool = False
 ) -> LoopView:
-    """Start, stop, pause or resume a loop; one that is there already stays as it is."""
+    """Stop, pause or resume a loop; one that is there already stays as it is."""
 
     def load(tx: Tx) -> tuple[Loop, Project, Plan | None]:
         loop = seen_loop(tx, caller, loop_id)
@@ -184,6 +185,7 @@ def loop_view(tx: Tx, at: Session, loop: Loop) -> LoopView:
         source_kind=loop.source_kind,
         source_path=loop.source_path,
         status=loop.state,
+        starting=loop.start is not None,
         reason=loop.reason,
         plan_id=loop.plan_id,
         plan_status=plan.status if plan else None,

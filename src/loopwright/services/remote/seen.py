@@ -78,10 +78,18 @@ def current_plan(tx: Tx, loop: Loop) -> Plan:
 @contextmanager
 def acting(at: Session, caller: Caller, project: Project) -> Iterator[None]:
     """Let services act in a project's folder, for this caller, with the project's recorded environment."""
+    with acting_as(at, caller.actor, project):
+        yield
+
+
+@contextmanager
+def acting_as(at: Session, actor: str, project: Project) -> Iterator[None]:
+    """Let services act in a project's folder, for an actor that was allowed to before."""
     values = dict(project.environment.values) if project.environment else {}
     # The home is the daemon's own; nothing else of its environment reaches the project.
     env = {**values, "LOOPWRIGHT_HOME": str(at.home.root)}
     if at.settings.values.database:
         env["LOOPWRIGHT_DATABASE"] = at.settings.values.database
-    with called_from(Path(project.path) / project.subfolder, env, name=caller.actor):
+    where = Path(project.path) / project.subfolder
+    with called_from(where, env, name=actor, recorded=project.environment):
         yield

@@ -14,6 +14,7 @@ from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.views.views import live_workers
 from loopwright.services.control.sending import is_worked_on, send
 from loopwright.services.driving.driver import Drive, Rested, drive
+from loopwright.services.driving.recorded_environments import record_once
 from loopwright.services.driving.submitters import submit_again
 from loopwright.services.driving.writeback import world_of
 from loopwright.services.homes.repository_glance import glance_at
@@ -56,6 +57,7 @@ async def submit(prepared: Prepared) -> Submitted:
     store = at.home.store
     found = await store.transact("submit", lambda tx: intake.submit(tx, new_id, submission))
     plan = found.plan
+    await record_once(at.home, prepared.place, submission.policy)
     if found.created:
         return Submitted(plan=plan, standing=Standing.NEW)
     if await store.read(lambda tx: is_open(tx, plan.id)):

@@ -1,4 +1,4 @@
-"""Add tokens, kept replies and the recorded environment of a project."""
+"""Add tokens, kept replies, recorded environments and starts that were asked for."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -37,6 +37,9 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("tokens", schema=None) as batch_op:
         batch_op.create_index(batch_op.f("ix_tokens_sha256"), ["sha256"], unique=False)
+
+    with op.batch_alter_table("loops", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("start", sa.Text(), autoincrement=False, nullable=True))
 
     with op.batch_alter_table("projects", schema=None) as batch_op:
         batch_op.add_column(sa.Column("environment", sa.Text(), autoincrement=False, nullable=True))

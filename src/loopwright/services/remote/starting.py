@@ -1,0 +1,204 @@
+"""Create loops, and start them: read the source, check it, and submit it as a plan, without a terminal."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Final
+
+from loopwright.adapters.machine.host import new_id
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.values.access import Caller
+from loopwright.core.values.errors import LoopwrightError, NotFound, Refused, UserError
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import ENDED_PLAN, LoopState
+from loopwright.ports import Tx
+from loopwright.services.control import decisions
+from loopwright.services.driving.recorded_environments import needed_environment
+from loopwright.services.homes.session import Session
+from loopwright.services.preflight.run_inputs import read_plan
+from loopwright.services.remote.loops import LoopView, get_loop
+from loopwright.services.remote.seen import acting, acting_as, seen_loop, seen_project
+from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
+from loopwright.services.runs.submission import submit
+
+log = logging.getLogger(__name__)
+
+_TICK_S: Final = 5.0
+_STARTABLE: Final = tuple(LoopState)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewLoop:
+    """A loop to create."""
+
+    project_id: str
+    source: str
+    """The file or folder with the work, relative to the project."""
+    kind: str | None = None
+    """Its format; None to recognise it."""
+    name: str | None = None
+    priority: int | None = None
+
+
+async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
+    """Register a loop over a source that can be read; a source has one loop."""
+    project = await at.home.store.read(lambda tx: seen_project(tx, caller, wanted.project_id))
+    path = _inside(project, wanted.source)
+    with acting(at, caller, project):
+        source, work = await asyncio.to_thread(read_plan, path, wanted.kind)
+
+    def insert(tx: Tx) -> Loop:
+        relative = path.relative_to(project.path).as_posix()
+        known = tx.find(Loop, project_id=project.id, source_path=relative, limit=1)
+        if known:
+            raise Refused(
+                f"{relative} has the loop {known[0].id} already", code="loop_exists", hint="start that one"
+            )
+        now = tx.now()
+        loop = Loop(
+            id=new_id(Kind.LOOP),
+            project_id=project.id,
+            name=wanted.name or f"{project.name}/{path.stem}",
+            source_kind=source.kind,
+            source_path=relative,
+            state=LoopState.IDLE,
+            priority=wanted.priority if wanted.priority is not None else work.priority,
+            created_at=now,
+            updated_at=now,
+        )
+        tx.insert(loop)
+        tx.append(happened("loop_created", caller.actor, loop=loop, source=relative))
+        return loop
+
+    loop = await at.home.store.transact("loop.create", insert)
+    return await get_loop(at, caller, loop.id)
+
+
+async def ask_to_start(
+    at: Session, caller: Caller, loop_id: str, *, flags: Mapping[str, Any] | None = None
+) -> LoopView:
+    """Ask for the start of a loop; one that runs, or is being started, stays as it is."""
+
+    def ask(tx: Tx) -> None:
+        loop = seen_loop(tx, caller, loop_id)
+        if loop.state is LoopState.RUNNING or loop.start is not None:
+            return
+        needed_environment(seen_project(tx, caller, loop.project_id))
+        tx.update(Loop, loop.id, start={"actor": caller.actor, "flags": dict(flags or {})}, reason="")
+        tx.append(happened("loop_starting", caller.actor, loop=loop))
+
+    await at.home.store.transact("loop.start", ask)
+    return await get_loop(at, caller, loop_id)
+
+
+class Starter:
+    """Starts loops as they are asked for; what a killed daemon left is started by the next one."""
+
+    def __init__(self, at: Session) -> None:
+        self._at = at
+        self._going: dict[str, asyncio.Task[None]] = {}
+
+    async def run(self) -> None:
+        """Start loops until this task is cancelled."""
+        try:
+            while True:
+                for loop in await self._at.home.store.read(_asked):
+                    if loop.id not in self._going:
+                        self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
+                self._going = {key: task for key, task in self._going.items() if not task.done()}
+                await self._at.home.store.changed(_TICK_S)
+        finally:
+            for task in self._going.values():
+                task.cancel()
+            await asyncio.gather(*self._going.values(), return_exceptions=True)
+
+    async def _start(self, loop: Loop) -> None:
+        try:
+            await start(self._at, loop)
+        except LoopwrightError as wrong:
+            await self._give_up(loop, wrong.code, str(wrong), getattr(wrong, "hint", None) or "")
+        except Exception as defect:  # the boundary: one loop must not take down the starts of all others
+            log.exception("loop not started", extra={"loop": loop.id})
+            await self._give_up(loop, "defect", f"{type(defect).__name__}: {defect}", "")
+
+    async def _give_up(self, loop: Loop, code: str, why: str, hint: str) -> None:
+        def note(tx: Tx) -> None:
+            row = tx.update(Loop, loop.id, start=None, reason=why)
+            tx.append(happened("loop_not_started", _actor(loop), loop=row, code=code, reason=why, hint=hint))
+
+        await self._at.home.store.transact("loop.not_started", note)
+
+
+async def start(at: Session, loop: Loop) -> None:
+    """Continue the unfinished plan of a loop, or make a plan of what is open in its source."""
+
+    def load(tx: Tx) -> tuple[Loop | None, Project | None, Plan | None]:
+        row = tx.get(Loop, loop.id)
+        plan = tx.get(Plan, row.plan_id) if row is not None and row.plan_id else None
+        return row, tx.get(Project, loop.project_id), plan
+
+    row, project, plan = await at.home.store.read(load)
+    if row is None or project is None or row.start is None:
+        return
+    needed_environment(project)
+    with acting_as(at, _actor(row), project):
+        if row.state is LoopState.RUNNING:
+            pass  # the daemon was killed between the submission and this note
+        elif plan is not None and plan.status not in ENDED_PLAN:
+            await decisions.resume(at, plan.id)
+        else:
+            await _submit(row, project)
+    await at.home.store.transact("loop.started", lambda tx: tx.update(Loop, row.id, start=None))
+
+
+async def _submit(loop: Loop, project: Project) -> None:
+    flags = dict((loop.start or {}).get("flags", {}))
+    request = RunRequest(plan=Path(project.path) / loop.source_path, source=loop.source_kind, flags=flags)
+    prepared = await prepare(request)
+    if isinstance(prepared, NothingToDo):
+        raise Refused(
+            f"{loop.source_path} has no open work: {prepared.done} done, {prepared.skipped} skipped",
+            code="nothing_to_do",
+            hint="add an item to it, then start the loop again",
+        )
+    async with prepared:
+        await submit(prepared)
+
+
+def _asked(tx: Tx) -> list[Loop]:
+    return [one for one in tx.find(Loop, state=_STARTABLE) if one.start is not None]
+
+
+def _actor(loop: Loop) -> str:
+    return str((loop.start or {}).get("actor", "unknown"))
+
+
+async def delete_loop(at: Session, caller: Caller, loop_id: str) -> None:
+    """Delete a loop that has no plan; one that ran keeps its record."""
+
+    def remove(tx: Tx) -> None:
+        loop = seen_loop(tx, caller, loop_id)
+        if loop.plan_id is not None or tx.count(Plan, loop_id=loop.id):
+            raise Refused(
+                f"the loop {loop.name} has plans, and their record is kept",
+                code="loop_has_plans",
+                hint="stop it instead; a stopped loop does nothing",
+            )
+        tx.delete(Loop, loop.id)
+        tx.append(happened("loop_deleted", caller.actor, project_id=loop.project_id, name=loop.name))
+
+    await at.home.store.transact("loop.delete", remove)
+
+
+def _inside(project: Project, source: str) -> Path:
+    """Return the path of a source; one outside of the project does not exist for a caller."""
+    root = (Path(project.path) / project.subfolder).resolve()
+    if not source or PurePosixPath(source).is_absolute() or "\0" in source:
+        raise UserError("a source is a path relative to the project", code="source_path_wrong")
+    path = (root / source).resolve()
+    if not path.is_relative_to(root) or ".git" in path.relative_to(root).parts or not path.exists():
+        raise NotFound(f"the project has no {source}", code="source_not_found")
+    return path

@@ -1,0 +1,94 @@
+"""Loops are created, started and deleted without a terminal."""
+
+import json
+from pathlib import Path
+
+from tests.acceptance.sandbox import task
+from tests.acceptance.server.conftest import Served
+from tests.waiting import eventually
+
+from loopwright.core.rows.model import Loop, Plan, Project
+
+
+def _project(served: Served) -> str:
+    """Run a small plan once, so that the project is registered with its environment."""
+    served.play(
+        {"first": [[{"write": "first", "text": "1\n"}]], "second": [[{"write": "second", "text": "2\n"}]]}
+    )
+    assert served.run(served.plan("first", [task("first", "test -s first")])).code == 0
+    return served.row(Project).id
+
+
+def _in_repository(served: Served, name: str, tasks: list[dict[str, object]]) -> Path:
+    path = served.plan(name, tasks)
+    return path.rename(served.repository / path.name)
+
+
+def test_a_loop_is_created_and_started_with_the_recorded_environment(served: Served) -> None:
+    served.program.env["WORD"] = "swordfish"
+    project = _project(served)
+    _in_repository(served, "second", [task("second", "test -s second")])
+    # The daemon has another environment, and nothing of it reaches the plan.
+    served.program.env["LANG"] = "C.daemon"
+    served.serve()
+    made = served.post("/api/loops", {"project_id": project, "source": "second.yaml"})
+    assert made.status_code == 201, made.text
+    assert (made.json()["status"], made.json()["plan_id"]) == ("idle", None)
+    loop = made.json()["id"]
+    again = served.post("/api/loops", {"project_id": project, "source": "second.yaml"})
+    assert (again.status_code, again.json()["code"]) == (409, "loop_exists")
+    for _ in range(2):
+        assert served.post(f"/api/loops/{loop}/start").status_code == 202
+    eventually(lambda: served.get(f"/api/loops/{loop}")["status"] == "completed", timeout=90)
+    plan = served.row(Plan, loop_id=loop)
+    assert plan.status == "VERIFIED"
+    assert plan.environment is not None
+    assert plan.environment.recorded
+    assert plan.environment.values.get("LANG") != "C.daemon"
+    assert served.get(f"/api/loops/{loop}")["progress"] == {"passed": 1, "total": 1}
+    kept = served.ask("DELETE", f"/api/loops/{loop}")
+    assert (kept.status_code, kept.json()["code"]) == (409, "loop_has_plans")
+
+
+def test_a_source_outside_the_project_or_that_cannot_be_read_makes_no_loop(served: Served) -> None:
+    project = _project(served)
+    (served.repository / "broken.yaml").write_text("title: [\n")
+    (served.place / "outside.yaml").write_text("title: x\n")
+    served.serve()
+    for source, status, code in (
+        ("../outside.yaml", 404, "source_not_found"),
+        ("/etc/passwd", 422, "source_path_wrong"),
+        (".git/config", 404, "source_not_found"),
+        ("nothing.yaml", 404, "source_not_found"),
+        ("broken.yaml", 422, "bad_plan"),
+    ):
+        answer = served.post("/api/loops", {"project_id": project, "source": source})
+        assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    assert json.loads(answer.text)["problems"]
+    assert len(served.rows(Loop)) == 1
+
+
+def test_a_start_that_fails_says_why_on_the_loop(served: Served) -> None:
+    project = _project(served)
+    _in_repository(served, "third", [task("third", "test -s third", agent="nobody")])
+    served.serve()
+    loop = served.post("/api/loops", {"project_id": project, "source": "third.yaml"}).json()["id"]
+    assert served.post(f"/api/loops/{loop}/start").json()["status"] == "starting"
+    eventually(lambda: served.get(f"/api/loops/{loop}")["status"] == "idle", timeout=60)
+    assert "nobody" in served.get(f"/api/loops/{loop}")["reason"]
+    (event,) = served.events("loop_not_started")
+    assert event.payload["code"]
+    assert served.ask("DELETE", f"/api/loops/{loop}").status_code == 204
+    assert served.ask("GET", f"/api/loops/{loop}").status_code == 404
+
+
+def test_a_project_without_a_recorded_environment_starts_nothing(served: Served) -> None:
+    project = _project(served)
+    _in_repository(served, "second", [task("second", "test -s second")])
+    served._read(lambda tx: None)
+    assert served._store is not None
+    served._store.transact_sync("test", lambda tx: tx.update(Project, project, environment=None))
+    served.serve()
+    loop = served.post("/api/loops", {"project_id": project, "source": "second.yaml"}).json()["id"]
+    refused = served.post(f"/api/loops/{loop}/start")
+    assert (refused.status_code, refused.json()["code"]) == (409, "environment_missing")
