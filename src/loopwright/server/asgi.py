@@ -29,7 +29,7 @@ _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
     """Return the application for an open home."""
-    feed = Feed(at.home.store)
+    feed = Feed(at)
     app = describe()
 
     @contextlib.asynccontextmanager
@@ -47,10 +47,10 @@ def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
 
     app.router.lifespan_context = lifespan
     app.state.served = Served(at=at, feed=feed)
-    app.add_middleware(Repeats, store=at.home.store)
+    app.add_middleware(Repeats, at=at)
     app.add_middleware(  # the outermost: nothing happens before it
         Guard,
-        find_caller=lambda token: caller_of(at.home.store, token),
+        find_caller=lambda token: caller_of(at, token),
         hosts=hosts,
         failed=FailedLogins(),
     )

@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import logging
 import os
 import signal
 import socket
@@ -16,14 +15,12 @@ from loopwright import __version__
 from loopwright.core.values.errors import Held, UserError
 from loopwright.services.access.tokens import first_token
 from loopwright.services.daemon.note import DaemonNote, born, remove_note, running, write_note
-from loopwright.services.daemon.working import take_home, work, world_for_all
+from loopwright.services.driving.worker import StandingBy, WorkerNews, work_in
 from loopwright.services.homes.opening import opened
 from loopwright.services.homes.session import Session
 
 if TYPE_CHECKING:
     import uvicorn
-
-log = logging.getLogger(__name__)
 
 PORT: Final = 8377
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
@@ -93,7 +90,7 @@ async def serve(
     with _bound(listening) as listener:
         port = listener.getsockname()[1]
         async with opened(settings) as at:
-            token_file = await first_token(at.home.store, at.home.root)
+            token_file = await first_token(at)
             working = asyncio.create_task(_work(at, stop, slots, tell), name="worker")
             try:
                 # The worker schedules while the HTTP stack, which takes a while, is imported.
@@ -117,15 +114,14 @@ async def serve(
                 stop.set()
                 remove_note(at.home.root)
                 await working
-                at.home.membership.release()
 
 
 async def _work(at: Session, stop: asyncio.Event, slots: int | None, tell: Tell) -> None:
-    def standing_by(pid: int | None) -> None:
-        tell(f"process {pid} works in this home; the daemon takes over as soon as it lets go")
+    def told(news: WorkerNews) -> None:
+        if isinstance(news, StandingBy):
+            tell(f"process {news.pid} works in this home; the daemon takes over as soon as it lets go")
 
-    if await take_home(at, stop, standing_by):
-        await work(world_for_all(at, slots), stop)
+    await work_in(at, slots=slots, stop=stop, tell=told)
 
 
 def _http(at: Session, listening: Listening) -> "uvicorn.Server":

@@ -4,12 +4,12 @@ import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import islice
 from typing import Final
 
 from loopwright.core.rows.events import RecordedEvent
-from loopwright.ports import Store, Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.remote import events
 
 PAGE: Final = 500
 _RECENT: Final = 5_000
@@ -32,8 +32,8 @@ class Batch:
 class Feed:
     """Reads the log once for all streams."""
 
-    def __init__(self, store: Store) -> None:
-        self._store = store
+    def __init__(self, at: Session) -> None:
+        self._at = at
         self._recent: deque[RecordedEvent] = deque(maxlen=_RECENT)
         self._first = 1
         """Every event from this number on is in memory."""
@@ -47,17 +47,17 @@ class Feed:
 
     async def run(self) -> None:
         """Read new events until this task is cancelled."""
-        self._last = await self._store.read(lambda tx: tx.last_event())
+        self._last = await events.last(self._at)
         self._first = self._last + 1
         async with self._more:
             self._more.notify_all()
         while True:
             await self._read()
-            await self._store.changed(_TICK_S)
+            await events.changed(self._at, _TICK_S)
 
     async def _read(self) -> None:
         while True:
-            found = await self._store.read(partial(_page, after=self._last))
+            found = await events.page(self._at, self._last, PAGE)
             if not found:
                 return
             async with self._more:
@@ -73,7 +73,7 @@ class Feed:
             # The log has no gaps, so the place of a number in memory is known.
             found = list(islice(self._recent, n + 1 - self._first, None))
         else:
-            found = await self._store.read(partial(_page, after=n))
+            found = await events.page(self._at, n, PAGE)
         kept: list[RecordedEvent] = []
         last = n
         for event in found:
@@ -104,7 +104,3 @@ class Feed:
                 continue
             if not await self.wait(n, beat_s):
                 yield batch
-
-
-def _page(tx: Tx, after: int) -> list[RecordedEvent]:
-    return tx.events(after=after, limit=PAGE)

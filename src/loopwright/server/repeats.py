@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import LoopwrightError
-from loopwright.ports import Store
 from loopwright.server.problems import of_error, problem
 from loopwright.services.access import replies
+from loopwright.services.homes.session import Session
 
 _HEADER: Final = b"idempotency-key"
 _LONGEST: Final = 200
@@ -20,9 +20,9 @@ _LONGEST: Final = 200
 class Repeats:
     """Middleware behind the guard that keeps the replies to requests with a key."""
 
-    def __init__(self, app: ASGIApp, *, store: Store) -> None:
+    def __init__(self, app: ASGIApp, *, at: Session) -> None:
         self._app = app
-        self._store = store
+        self._at = at
         self._me = uuid4().hex
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -50,7 +50,7 @@ class Repeats:
             body=body,
         )
         try:
-            known = await replies.begin(self._store, request, self._me)
+            known = await replies.begin(self._at, request, self._me)
         except LoopwrightError as refused_by:
             await of_error(refused_by)(scope, receive, send)
             return
@@ -66,7 +66,7 @@ class Repeats:
         await self._app(scope, _replayed(body, receive), sent)
         # Kept before the client has it: a client that got a reply gets the same one again.
         status, text = (sent.status, sent.body.decode()) if not sent.is_secret else _secret()
-        await replies.keep(self._store, request, status, text)
+        await replies.keep(self._at, request, status, text)
         await sent.flush()
 
 

@@ -9,9 +9,9 @@ from typing import Any, Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
-from loopwright.core.rows.documents import plain
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
 from loopwright.core.rows.model import Run
+from loopwright.core.values.documents import plain
 from loopwright.core.values.findings import CheckStatus, Verdict, VerdictStatus
 from loopwright.services.remote.loops import LoopHealth, LoopView
 from loopwright.services.remote.plans import LogPage, PlanRecord, TaskRecord

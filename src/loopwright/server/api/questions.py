@@ -5,7 +5,7 @@ from typing import Any, Literal
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
-from loopwright.core.rows.documents import document
+from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.services.remote import questions
 

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
-from loopwright.core.rows.documents import document
+from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import Logs, logs_document
 from loopwright.services.remote import plans, questions

@@ -7,7 +7,8 @@ from typing import Final
 
 from loopwright.core.rows.access_rows import KeptReply
 from loopwright.core.values.errors import Refused, UserError
-from loopwright.ports import Store, Tx
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
 
 KEPT_FOR: Final = timedelta(days=1)
 _PRUNED: Final = 20
@@ -29,7 +30,7 @@ class Request:
         return sha256("\n".join((self.token_id, self.key, self.method, self.path)).encode()).hexdigest()
 
 
-async def begin(store: Store, request: Request, server: str) -> KeptReply | None:
+async def begin(at: Session, request: Request, server: str) -> KeptReply | None:
     """Note that a request is carried out; return the kept reply if it was before.
 
     Raise if the same key came with another body, or if the first request has no reply yet.
@@ -60,12 +61,14 @@ async def begin(store: Store, request: Request, server: str) -> KeptReply | None
             hint="look at what is there, then repeat the request with a new Idempotency-Key",
         )
 
-    return await store.transact("reply.begin", note)
+    return await at.home.store.transact("reply.begin", note)
 
 
-async def keep(store: Store, request: Request, status: int, body: str) -> None:
+async def keep(at: Session, request: Request, status: int, body: str) -> None:
     """Keep the reply to a request."""
-    await store.transact("reply.keep", lambda tx: tx.update(KeptReply, request.id, status=status, body=body))
+    await at.home.store.transact(
+        "reply.keep", lambda tx: tx.update(KeptReply, request.id, status=status, body=body)
+    )
 
 
 def _prune(tx: Tx) -> None:

@@ -15,7 +15,8 @@ from loopwright.core.rows.model import Project
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import Kind
-from loopwright.ports import Store, Tx
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
 
 PREFIX: Final = "lw_"
 """Every token begins with this, so that secret scanners can find one."""
@@ -36,7 +37,7 @@ class NewToken:
 
 
 async def create_token(
-    store: Store, name: str, *, scope: Scope = Scope.READ, projects: Collection[str] = ()
+    at: Session, name: str, *, scope: Scope = Scope.READ, projects: Collection[str] = ()
 ) -> NewToken:
     """Make a token for some projects, or for all of them."""
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
@@ -68,15 +69,15 @@ async def create_token(
         tx.insert(token)
         return token
 
-    return NewToken(row=await store.transact("token.create", insert), text=text)
+    return NewToken(row=await at.home.store.transact("token.create", insert), text=text)
 
 
-async def list_tokens(store: Store) -> tuple[Token, ...]:
+async def list_tokens(at: Session) -> tuple[Token, ...]:
     """Return all tokens, the newest first; revoked ones too."""
-    return tuple(await store.read(lambda tx: tx.find(Token, order_by=("-created_at",))))
+    return tuple(await at.home.store.read(lambda tx: tx.find(Token, order_by=("-created_at",))))
 
 
-async def revoke_token(store: Store, token_id: str) -> Token:
+async def revoke_token(at: Session, token_id: str) -> Token:
     """Revoke a token; revoking it twice is the same as once."""
 
     def revoke(tx: Tx) -> Token:
@@ -85,13 +86,13 @@ async def revoke_token(store: Store, token_id: str) -> Token:
             raise NotFound(f"there is no token {token_id}", code="token_not_found")
         return token if token.revoked_at else tx.update(Token, token.id, revoked_at=tx.now())
 
-    return await store.transact("token.revoke", revoke)
+    return await at.home.store.transact("token.revoke", revoke)
 
 
-async def caller_of(store: Store, text: str) -> Caller | None:
+async def caller_of(at: Session, text: str) -> Caller | None:
     """Return the caller that a token stands for; None if it is unknown or revoked."""
     wanted = _hash(text)
-    found = await store.read(lambda tx: tx.find(Token, sha256=wanted, revoked_at=None, limit=1))
+    found = await at.home.store.read(lambda tx: tx.find(Token, sha256=wanted, revoked_at=None, limit=1))
     # The look-up is by hash; the comparison takes the same time wherever two hashes differ.
     token = next((one for one in found if hmac.compare_digest(one.sha256, wanted)), None)
     if token is None:
@@ -100,15 +101,15 @@ async def caller_of(store: Store, text: str) -> Caller | None:
     return Caller(token_id=token.id, name=token.name, scope=token.scope, projects=projects)
 
 
-async def first_token(store: Store, home: Path) -> Path:
+async def first_token(at: Session) -> Path:
     """Make the owner's token if the home has none, and return the file that holds it."""
-    file = home / FILE
-    known = await store.read(lambda tx: tx.find(Token, name=FIRST, revoked_at=None, limit=1))
+    file = at.home.root / FILE
+    known = await at.home.store.read(lambda tx: tx.find(Token, name=FIRST, revoked_at=None, limit=1))
     if known and file.is_file() and hmac.compare_digest(_hash(file.read_text().strip()), known[0].sha256):
         return file
     for old in known:
-        await revoke_token(store, old.id)
-    made = await create_token(store, FIRST, scope=Scope.ADMIN)
+        await revoke_token(at, old.id)
+    made = await create_token(at, FIRST, scope=Scope.ADMIN)
     written = file.with_name(f".{FILE}.{os.getpid()}")
     written.unlink(missing_ok=True)
     descriptor = os.open(written, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)

@@ -8,11 +8,10 @@ from pathlib import Path
 
 from loopwright.adapters.home.membership import ALL
 from loopwright.app import Home, make_worker, make_world
-from loopwright.config.resolve import Settings
 from loopwright.engine.views.views import goes_on
-from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import called_as, look_settings
 from loopwright.services.homes.opening import opened
+from loopwright.services.homes.session import Session
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,19 +48,30 @@ async def work(
         stop: Set it to return. Running agents continue, and the next worker takes them over.
         tell: Gets what this process begins to do.
     """
-    settings = look_settings()
-    async with opened(settings) as at:
-        try:
-            if await _joined(at.home, stop, tell):
-                await _run(at.home, settings, slots, until_idle=until_idle, stop=stop, tell=tell)
-        finally:
-            at.home.membership.release()
+    async with opened(look_settings()) as at:
+        await work_in(at, slots=slots, until_idle=until_idle, stop=stop, tell=tell)
+
+
+async def work_in(
+    at: Session,
+    *,
+    slots: int | None = None,
+    until_idle: bool = False,
+    stop: asyncio.Event,
+    tell: Callable[[WorkerNews], None],
+) -> None:
+    """Do what `work` does, in a home that is open already."""
+    try:
+        if await _joined(at.home, stop, tell):
+            await _run(at, slots, until_idle=until_idle, stop=stop, tell=tell)
+    finally:
+        at.home.membership.release()
 
 
 async def _joined(home: Home, stop: asyncio.Event, tell: Callable[[WorkerNews], None]) -> bool:
     """Wait until this process may work in the home; return False if it was stopped before that."""
     told = False
-    # While it stands by, the process that holds the home does all of the work for it.
+    # A process that drives one plan sees this, lets go of the home, and only follows its plan.
     home.membership.attend(ALL)
     while not home.membership.acquire({"pid": os.getpid(), "command": called_as(), "serves": ALL}):
         if not told:
@@ -74,15 +84,15 @@ async def _joined(home: Home, stop: asyncio.Event, tell: Callable[[WorkerNews], 
 
 
 async def _run(
-    home: Home,
-    settings: Settings,
+    at: Session,
     slots: int | None,
     *,
     until_idle: bool,
     stop: asyncio.Event,
     tell: Callable[[WorkerNews], None],
 ) -> None:
-    world = make_world(home, settings, environment(), slots=slots or settings.values.parallel)
+    home = at.home
+    world = make_world(home, at.settings, at.env, slots=slots or at.settings.values.parallel)
     tell(Working(home=home.root, slots=world.me.slots, pid=os.getpid()))
 
     async def finished() -> bool:
