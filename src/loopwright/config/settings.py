@@ -137,6 +137,11 @@ class Values:
     allow_unverified: bool = setting(
         SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
     )
+    autonomy: Literal["manual", "supervised", "auto"] = setting(
+        choice("manual", "supervised", "auto"),
+        "auto",
+        "What a plan waits for: manual, your dispatch and your verify; supervised, your dispatch; auto, nothing.",
+    )
     on_task_error: Literal["hold", "fail"] = setting(
         choice("hold", "fail"),
         "hold",

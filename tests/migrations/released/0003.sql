@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537','b101371ac25d0ae59636afb4880fff03ac6914411ee903d866431c1276c3bec0');
+INSERT INTO "chains" VALUES('plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','6bf3f7b327445a6a8b19ab7c8d2a003612d31a18025593b451b0358b0b2f529d');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_efd0a208-740b-433a-bcfd-dd17ed71f76d',NULL,NULL,'plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T11:24:59.759837Z','test','normal','{}','','921abebdf8f78e03cabe16d0048ef3e2209bcce9762b304c10a3471a391b89c1');
-INSERT INTO "events" VALUES(2,'evt_5c173ba2-81b1-4661-994e-2838906100f3',NULL,NULL,'plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T11:24:59.759837Z','test','normal','{}','921abebdf8f78e03cabe16d0048ef3e2209bcce9762b304c10a3471a391b89c1','213ecb460dc484bd0a784605f958aa6ecc92a28b67bcda89ae9f51e276e9a765');
-INSERT INTO "events" VALUES(3,'evt_64f81764-cb94-4a58-b8fa-ae2fd8eabb8b',NULL,NULL,'plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T11:24:59.759837Z','test','normal','{}','213ecb460dc484bd0a784605f958aa6ecc92a28b67bcda89ae9f51e276e9a765','b101371ac25d0ae59636afb4880fff03ac6914411ee903d866431c1276c3bec0');
+INSERT INTO "events" VALUES(1,'evt_48fb10ec-14a7-4b03-93ef-2558e36c3e88',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','','f9f4cbbe7bfd68638d9bf79e86375ae244c692609ede6fe01645a4574591552f');
+INSERT INTO "events" VALUES(2,'evt_4a87dbc6-f09b-41a3-969c-82aa654ed36d',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','f9f4cbbe7bfd68638d9bf79e86375ae244c692609ede6fe01645a4574591552f','64edf153b19581b2d80ce3e5d3c802704b12792ffcd4ccc50e5b3285acf4d17f');
+INSERT INTO "events" VALUES(3,'evt_eb0459a4-56a5-4206-91a7-49a8ed82030b',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','64edf153b19581b2d80ce3e5d3c802704b12792ffcd4ccc50e5b3285acf4d17f','6bf3f7b327445a6a8b19ab7c8d2a003612d31a18025593b451b0358b0b2f529d');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -184,13 +184,13 @@ CREATE TABLE loops (
     priority BIGINT NOT NULL,
     reason TEXT NOT NULL,
     resume_at VARCHAR(27),
-    start TEXT,
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
+    start TEXT,
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_4de116be-40d0-47d2-b749-cef6b0d4cc9f','proj_d068fcef-927a-4660-9252-144e871ea048','plan.md','markdown','4f97a97e-1f18-490d-aeb0-e77e1bcf0698.md','IDLE',NULL,5,'',NULL,NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
+INSERT INTO "loops" VALUES('loop_c943871f-6f51-4274-a418-b97b23c67060','proj_5baea736-68be-4a54-96ee-2970a3da31fc','plan.md','markdown','6c5ad74b-a186-4c8b-9ffc-3257f6642032.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -229,11 +229,12 @@ CREATE TABLE plans (
     executed_at VARCHAR(27),
     completed_at VARCHAR(27),
     verified_at VARCHAR(27),
+    verify_asked_at VARCHAR(27),
     CONSTRAINT pk_plans PRIMARY KEY (id),
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537','proj_d068fcef-927a-4660-9252-144e871ea048','loop_4de116be-40d0-47d2-b749-cef6b0d4cc9f','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','proj_5baea736-68be-4a54-96ee-2970a3da31fc','loop_c943871f-6f51-4274-a418-b97b23c67060','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -242,11 +243,11 @@ CREATE TABLE projects (
     spent_on TEXT NOT NULL,
     spent_micros BIGINT NOT NULL,
     unknown_costs BIGINT NOT NULL,
-    environment TEXT,
     created_at VARCHAR(27) NOT NULL,
+    environment TEXT,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_d068fcef-927a-4660-9252-144e871ea048','demo','/somewhere','','',0,0,NULL,'2031-05-06T07:08:09.123456Z');
+INSERT INTO "projects" VALUES('proj_5baea736-68be-4a54-96ee-2970a3da31fc','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -404,7 +405,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_a471ef7d-17cf-423f-b0f0-2e82ab687f8e','plan_0e6799d6-dfc9-42f0-9f23-cbf81d57d537','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "tasks" VALUES('ptask_cf923e2c-f761-4813-a5ea-75d58dd43a32','plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE tokens (
     id TEXT NOT NULL,
     name TEXT NOT NULL,

@@ -179,9 +179,9 @@ CREATE TABLE loops (
     priority BIGINT NOT NULL,
     reason TEXT NOT NULL,
     resume_at VARCHAR(27),
-    start TEXT,
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
+    start TEXT,
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
@@ -223,6 +223,7 @@ CREATE TABLE plans (
     executed_at VARCHAR(27),
     completed_at VARCHAR(27),
     verified_at VARCHAR(27),
+    verify_asked_at VARCHAR(27),
     CONSTRAINT pk_plans PRIMARY KEY (id),
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
@@ -235,8 +236,8 @@ CREATE TABLE projects (
     spent_on TEXT NOT NULL,
     spent_micros BIGINT NOT NULL,
     unknown_costs BIGINT NOT NULL,
-    environment TEXT,
     created_at VARCHAR(27) NOT NULL,
+    environment TEXT,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
 CREATE TABLE questions (

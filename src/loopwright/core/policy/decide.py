@@ -16,6 +16,7 @@ from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.policy.rounds import Last, Stop, following, is_late
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
 from loopwright.core.rows.waiting_rows import Envelope
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState, PlanState
 
@@ -380,6 +381,9 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
                 return [NextRound(plan_id=plan.id)], []
             then = Stop.TIME
         stopped = then
+    if plan.policy.autonomy == "manual" and plan.verify_asked_at is None:
+        reason = f"every task is settled; it waits for `{to_type('verify', short_id(plan.id))}`"
+        return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     green = front.last_round is not None and front.last_round.green
     return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []
 

@@ -101,9 +101,9 @@ class Project:
     """The day, by UTC, that the next two are about."""
     spent_micros: int = 0
     unknown_costs: int = 0
+    created_at: datetime
     environment: PlanEnvironment | None = None
     """What plans take that are made without a terminal: over HTTP, by a tool or on a page."""
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,10 +121,10 @@ class Loop:
     reason: str = ""
     resume_at: datetime | None = None
     """When it goes on by itself, while it is paused; None: when a person says so."""
-    start: Mapping[str, Any] | None = None
-    """A start that was asked for without a terminal, until a plan is made of the source: `actor` and `flags`."""
     created_at: datetime
     updated_at: datetime
+    start: Mapping[str, Any] | None = None
+    """A start that was asked for without a terminal, until a plan is made of the source: `actor` and `flags`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,6 +181,8 @@ class Plan:
     executed_at: datetime | None = None
     completed_at: datetime | None = None
     verified_at: datetime | None = None
+    verify_asked_at: datetime | None = None
+    """When a person asked for the verification, where the plan waits for that; None before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

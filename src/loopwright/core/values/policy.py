@@ -134,6 +134,8 @@ class Policy:
     fix_cycles: int = 3
     """How often what the complete gate, or a look at the whole, finds becomes a task that mends it."""
     allow_unverified: bool = False
+    autonomy: str = "auto"
+    """What waits for a person: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
     on_task_error: str = "hold"
     finish: str = "leave"
     """What becomes of the plan's branch once it is verified: one of `core.policy.finishing.WAYS`."""

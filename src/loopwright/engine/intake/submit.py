@@ -45,6 +45,8 @@ class Submission:
     """What is known about the plan; None if only the plan itself is looked at, when it is submitted."""
     new: bool = False
     """Start over even if the same plan was already done."""
+    rests: bool = False
+    """Whether the plan rests as a draft until a person dispatches it."""
     opened: tuple[str, ...] = ()
     """Items that are open again although the last plan told the source that they are done."""
     environment: PlanEnvironment | None = None
@@ -111,7 +113,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
         give_up(tx, current, asked.actor, "another plan was made of it")
     plan = _plan(tx, ids, project, loop, asked)
     loop = tx.update(Loop, loop.id, plan_id=plan.id, updated_at=tx.now())
-    if loop.state is not LoopState.RUNNING:
+    if loop.state is not LoopState.RUNNING and not asked.rests:
         loop = move_loop(tx, loop, LoopState.RUNNING, "loop_started", asked.actor)
     return Submitted(loop=loop, plan=plan, created=True)
 

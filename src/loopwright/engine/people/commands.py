@@ -437,10 +437,46 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     for one in questions.of_plan(tx, plan.id):
         tx.update(Question, one.id, key="")  # whoever asks for another verification decides again
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
+    changes["verify_asked_at"] = tx.now()
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return "gate:all will run once more"
+
+
+def _dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Let a draft run."""
+    plan, loop = _current(tx, command)
+    if plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
+        raise Refused(
+            f"the plan is {plan.status.value}: only a draft can be dispatched", code="plan_not_a_draft"
+        )
+    despite = str(command.arguments.get("despite") or "")
+    if not plan.evaluation.get("passed") and not plan.evaluation.get("despite"):
+        if not despite:
+            raise Refused(
+                "the evaluation of this plan speaks against running it",
+                code="plan_not_evaluated",
+                hint="edit the plan, or dispatch it with a reason",
+            )
+        plan = tx.update(Plan, plan.id, evaluation={**plan.evaluation, "despite": despite})
+        tx.append(happened("plan_forced", command.actor, plan=plan, reason=despite))
+    if command.arguments.get("parallel") is False:
+        tx.update(Plan, plan.id, policy=replace(plan.policy, parallel=1))
+    move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    return "dispatched"
+
+
+def _verify(tx: Tx, ids: Ids, command: Command) -> str:
+    """Run gate:all of a plan that waits for a person to ask for that."""
+    plan, loop = _current(tx, command)
+    waits = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
+    if not waits or plan.policy.autonomy != "manual":
+        return _reverify(tx, ids, command)
+    tx.update(Plan, plan.id, verify_asked_at=tx.now())
+    if loop.state is not LoopState.RUNNING:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    return "gate:all will run"
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
@@ -525,6 +561,8 @@ VERBS: Final[Mapping[str, Apply]] = {
     "cancel": _cancel,
     "retry": _retry,
     "reverify": _reverify,
+    "dispatch": _dispatch,
+    "verify": _verify,
     "answer": _answered,
     "open": quotas.reopen,
     "accept": finishes.accept,

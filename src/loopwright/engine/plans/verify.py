@@ -250,7 +250,8 @@ class VerifyLeg:
 
 def role_now(plan: Plan) -> Role:
     """Say what the complete gate runs as: an evaluation while something may still be mended, else the verification."""
-    return Role.EVALUATION if plan.fix_cycles < plan.policy.fix_cycles else Role.VERIFY
+    may_fix = plan.fix_cycles < plan.policy.fix_cycles and plan.policy.autonomy != "manual"
+    return Role.EVALUATION if may_fix else Role.VERIFY
 
 
 def is_to_be_mended(plan: Plan, verdict: Verdict) -> bool:

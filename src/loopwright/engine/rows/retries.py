@@ -56,7 +56,7 @@ def _told(task: Task, verdict: Verdict) -> str:
 def reopen_plan(tx: Tx, plan_id: str, actor: str) -> None:
     """Let an ended plan, and its loop, go on because a person gave it more to do."""
     plan = need(tx.get(Plan, plan_id), "the plan")
-    changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None}
+    changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None, "verify_asked_at": None}
     if plan.status is PlanState.FAILED:
         move_plan(
             tx, plan, PlanState.RUNNING, "plan_reopened", actor, verdict=None, verified_at=None, **changes

@@ -106,6 +106,19 @@ async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY)
     return await _decide(at, "reverify", plan, {}, told=told, continues=True)
 
 
+async def dispatch(
+    at: Session, plan: str | None = None, *, parallel: bool = True, despite: str = "", told: Told = NOBODY
+) -> Decision:
+    """Let a draft run; `despite` is the reason to run one that its evaluation speaks against."""
+    arguments = {"parallel": parallel, "despite": despite}
+    return await _decide(at, "dispatch", plan, arguments, told=told, continues=True)
+
+
+async def verify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+    """Run the complete gate of a plan that waits for that, or of a failed plan again."""
+    return await _decide(at, "verify", plan, {}, told=told, continues=True)
+
+
 async def reject(
     at: Session,
     task: str,

@@ -1,4 +1,4 @@
-"""Add tokens, kept replies, recorded environments and starts that were asked for."""
+"""Add tokens, kept replies, recorded environments, drafts and starts that were asked for."""
 
 import sqlalchemy as sa
 from alembic import op
@@ -40,6 +40,9 @@ def upgrade() -> None:
 
     with op.batch_alter_table("loops", schema=None) as batch_op:
         batch_op.add_column(sa.Column("start", sa.Text(), autoincrement=False, nullable=True))
+
+    with op.batch_alter_table("plans", schema=None) as batch_op:
+        batch_op.add_column(sa.Column("verify_asked_at", MOMENT, autoincrement=False, nullable=True))
 
     with op.batch_alter_table("projects", schema=None) as batch_op:
         batch_op.add_column(sa.Column("environment", sa.Text(), autoincrement=False, nullable=True))
