@@ -14,7 +14,7 @@ from starlette.responses import Response
 from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
-from loopwright.server.api import events, health, loops, plans, projects, questions, runs, tokens
+from loopwright.server.api import events, health, inspection, loops, plans, projects, questions, runs, tokens
 from loopwright.server.context import Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import FailedLogins, Guard
@@ -71,7 +71,7 @@ def describe() -> FastAPI:
             "5XX": {"model": Problem, "description": "The server failed."},
         },
     )
-    for part in (health, projects, loops, plans, runs, questions, events, tokens):
+    for part in (health, projects, loops, plans, runs, questions, events, inspection, tokens):
         app.include_router(part.router)
     app.add_exception_handler(LoopwrightError, _of_error)
     app.add_exception_handler(problems.HttpProblem, _of_http)

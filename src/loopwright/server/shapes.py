@@ -10,9 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
-from loopwright.core.rows.model import Run
+from loopwright.core.rows.model import Plan, Run
 from loopwright.core.values.documents import plain
 from loopwright.core.values.findings import CheckStatus, Verdict, VerdictStatus
+from loopwright.core.values.states import PlanState
 from loopwright.services.remote.loops import LoopHealth, LoopView
 from loopwright.services.remote.plans import LogPage, PlanRecord, TaskRecord
 from loopwright.services.remote.projects import ProjectView
@@ -298,7 +299,7 @@ def plan_document(record: PlanRecord) -> PlanDocument:
         reason=plan.reason,
         tasks=[_task(one, ids) for one in record.tasks],
         verify_run_id=plan.verify_run_id,
-        gate_result=gate_result(plan.verdict),
+        gate_result=gate_result(plan),
         branch=plan.branch,
         base_sha=plan.base_sha,
         result_sha=plan.result_sha,
@@ -329,8 +330,13 @@ def _task(record: TaskRecord, ids: dict[str, str]) -> PlanTask:
     )
 
 
-def gate_result(verdict: Verdict | None) -> GateResult | None:
-    """Return what the complete gate said, command by command."""
+def gate_result(plan: Plan) -> GateResult | None:
+    """Return what the complete gate said, command by command; of a planner, that it gave no plan."""
+    verdict = plan.verdict
+    if plan.policy.answer is not None and plan.status is PlanState.FAILED:
+        return GateResult(
+            passed=False, checks=[GateCheck(name="plan_generation", passed=False, message=plan.reason)]
+        )
     if verdict is None:
         return None
     checks = [

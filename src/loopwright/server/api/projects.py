@@ -1,12 +1,20 @@
 """Projects, and the plans of each."""
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query
+from pydantic import Field
 
-from loopwright.server.context import Home, Reader
-from loopwright.server.shapes import PlanPage, ProjectDocument, plan_document, project_document
-from loopwright.services.remote import plans, projects
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.shapes import (
+    Camel,
+    PlanDocument,
+    PlanPage,
+    ProjectDocument,
+    plan_document,
+    project_document,
+)
+from loopwright.services.remote import planning, plans, projects
 
 router = APIRouter(prefix="/api/projects", tags=["projects"])
 
@@ -21,6 +29,24 @@ async def list_projects(home: Home, caller: Reader) -> list[ProjectDocument]:
 async def get_project(project_id: str, home: Home, caller: Reader) -> ProjectDocument:
     """Return a project."""
     return project_document(await projects.get_project(home.at, caller, project_id))
+
+
+class MakePlan(Camel):
+    """What to make a plan of."""
+
+    packet_id: str | None = None
+    goal: str = Field(default="", max_length=20_000)
+    model: str | None = Field(default=None, max_length=200)
+    autonomy: Literal["manual", "supervised", "auto"] = "manual"
+
+
+@router.post("/{project_id}/plan")
+async def make_plan(project_id: str, wanted: MakePlan, home: Home, caller: Operator) -> PlanDocument:
+    """Let an agent decompose a packet or a goal into a plan, which rests as a draft."""
+    wish = planning.PlanWish(
+        packet_id=wanted.packet_id, goal=wanted.goal, model=wanted.model, autonomy=wanted.autonomy
+    )
+    return plan_document(await planning.make_plan(home.at, caller, project_id, wish))
 
 
 @router.get("/{project_id}/plans")

@@ -78,6 +78,8 @@ class RunRequest:
     """Start over a plan that was already done or cancelled."""
     check_base: bool | None = None
     """Whether to run the gates on the base commit first; None for what the settings say."""
+    rests: bool = False
+    """Whether the plan rests as a draft until a person dispatches it."""
 
 
 class Importance(StrEnum):
@@ -294,5 +296,6 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         books=books,
         follows=source.has_status or work.rounds,
         new=request.new,
+        rests=request.rests,
     )
     return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)

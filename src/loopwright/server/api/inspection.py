@@ -1,0 +1,61 @@
+"""Inspection packets."""
+
+from typing import Any
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+from pydantic.alias_generators import to_camel
+from starlette.responses import PlainTextResponse
+
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.services.remote import packets
+
+router = APIRouter(prefix="/api/inspection", tags=["inspection"])
+
+_AS_THEY_ARE = frozenset({"events", "texts"})
+"""Parts whose names are data."""
+
+
+class Inspect(BaseModel):
+    """What to look at in a project."""
+
+    goal: str = Field(min_length=1, max_length=20_000)
+
+
+@router.post("/run/{run_id}")
+async def inspect_run(run_id: str, home: Home, caller: Operator) -> dict[str, Any]:
+    """Make a packet of a run."""
+    return _camel(await packets.inspect_run(home.at, caller, run_id))
+
+
+@router.post("/project/{project_id}")
+async def inspect_project(project_id: str, wanted: Inspect, home: Home, caller: Operator) -> dict[str, Any]:
+    """Make a packet of a project and a goal."""
+    return _camel(await packets.inspect_project(home.at, caller, project_id, wanted.goal))
+
+
+@router.get("")
+async def list_packets(home: Home, caller: Reader, project: str | None = None) -> list[dict[str, Any]]:
+    """List the packets, the newest first."""
+    return [_camel(one) for one in await packets.list_packets(home.at, caller, project)]
+
+
+@router.get("/{packet_id}")
+async def get_packet(packet_id: str, home: Home, caller: Reader) -> dict[str, Any]:
+    """Return a packet."""
+    return _camel(await packets.get_packet(home.at, caller, packet_id))
+
+
+@router.get("/{packet_id}/markdown", response_class=PlainTextResponse)
+async def get_markdown(packet_id: str, home: Home, caller: Reader) -> PlainTextResponse:
+    """Return a packet as Markdown."""
+    text = await packets.packet_markdown(home.at, caller, packet_id)
+    return PlainTextResponse(text, media_type="text/markdown")
+
+
+def _camel(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_camel(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    return {to_camel(name): one if name in _AS_THEY_ARE else _camel(one) for name, one in value.items()}

@@ -1,0 +1,84 @@
+"""Inspect, plan, dispatch, verify: each step waits for the next request."""
+
+import re
+
+import pytest
+from tests.acceptance.control.greeting import PLAN, VAIN, block
+from tests.acceptance.sandbox import task
+from tests.acceptance.server.conftest import Served
+from tests.waiting import eventually
+
+from loopwright.core.rows.model import Loop, Plan, Project, Role, Run
+
+_UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
+
+
+def _project(served: Served) -> str:
+    """Run a small plan once, so that there is a run to inspect and a recorded environment."""
+    served.play({"first": [[{"write": "first", "text": "1\n"}]]})
+    assert served.run(served.plan("first", [task("first", "test -s first")])).code == 0
+    return served.row(Project).id
+
+
+@pytest.mark.capability("C018")
+@pytest.mark.capability("C101")
+def test_a_packet_becomes_a_plan_that_waits_for_its_dispatch_and_its_verification(served: Served) -> None:
+    project = _project(served)
+    (run,) = served.rows(Run, role=Role.IMPLEMENTER)
+    served.play(
+        {"plan": [[{"claim": block(PLAN)}]], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]}
+    )
+    served.serve()
+    packet = served.post(f"/api/inspection/run/{run.id}").json()
+    assert packet["packetId"].startswith("pkt_")
+    assert packet["runId"] == run.id
+    assert [one["packetId"] for one in served.get("/api/inspection")] == [packet["packetId"]]
+    assert served.get(f"/api/inspection/{packet['packetId']}") == packet
+    answer = served.post(f"/api/projects/{project}/plan", {"packetId": packet["packetId"]})
+    assert answer.status_code == 200, answer.text
+    draft = answer.json()
+    assert draft["status"] == "DRAFT"
+    assert re.fullmatch(f"plan_{_UUID}", draft["planId"])
+    assert [one["status"] for one in draft["tasks"]] == ["CREATED"]
+    assert re.fullmatch(f"ptask_{_UUID}", draft["tasks"][0]["taskId"])
+    assert draft["executedAt"] is None
+    early = served.post(f"/api/plans/{draft['planId']}/verify")
+    assert early.status_code == 409, early.text
+    dispatched = served.post(f"/api/plans/{draft['planId']}/dispatch", {"parallel": False})
+    assert dispatched.status_code == 200, dispatched.text
+    assert dispatched.json()["status"] == "RUNNING"
+    (given,) = dispatched.json()["runs"]
+    assert given["taskId"] == draft["tasks"][0]["taskId"]
+    assert given["runId"] is not None
+    twice = served.post(f"/api/plans/{draft['planId']}/dispatch")
+    assert (twice.status_code, twice.json()["code"]) == (409, "plan_not_a_draft")
+    path = f"/api/plans/{draft['planId']}"
+    eventually(lambda: served.get(path)["completedAt"], timeout=90)
+    eventually(lambda: served.row(Loop, plan_id=draft["planId"]).state == "PAUSED", timeout=60)
+    waiting = served.get(path)
+    assert (waiting["status"], waiting["verifyRunId"], waiting["verifiedAt"]) == ("RUNNING", None, None)
+    verified = served.post(f"{path}/verify")
+    assert verified.status_code == 200, verified.text
+    assert verified.json()["status"] == "VERIFIED"
+    assert verified.json()["gateResult"]["passed"] is True
+    assert verified.json()["verifyRunId"] == served.get(path)["verifyRunId"]
+    told = [one["type"] for one in served.get("/api/events", plan=draft["planId"])["events"]]
+    for name in ("plan_created", "plan_dispatched", "plan_completed", "plan_verified"):
+        assert told.count(name) == 1, name
+    assert served.get(f"/api/projects/{project}/plans")["plans"][0]["planId"] == draft["planId"]
+
+
+@pytest.mark.capability("C019")
+def test_a_plan_that_could_not_be_generated_is_failed_and_says_so(served: Served) -> None:
+    project = _project(served)
+    served.play({"plan": [[{"claim": block(VAIN)}]] * 3})
+    served.serve()
+    answer = served.post(f"/api/projects/{project}/plan", {"goal": "Greet people in French"})
+    assert answer.status_code == 200, answer.text
+    failed = answer.json()
+    assert failed["status"] == "FAILED"
+    (check,) = failed["gateResult"]["checks"]
+    assert (check["name"], check["passed"]) == ("plan_generation", False)
+    assert check["message"]
+    assert served.get(f"/api/plans/{failed['planId']}")["gateResult"] == failed["gateResult"]
+    assert served.rows(Plan)[-1].status == "FAILED"
