@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import pytest
 from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
@@ -92,3 +93,45 @@ def test_a_project_without_a_recorded_environment_starts_nothing(served: Served)
     loop = served.post("/api/loops", {"project_id": project, "source": "second.yaml"}).json()["id"]
     refused = served.post(f"/api/loops/{loop}/start")
     assert (refused.status_code, refused.json()["code"]) == (409, "environment_missing")
+
+
+@pytest.mark.capability("C099")
+def test_tasks_are_reset_skipped_injected_and_put_in_another_order(served: Served) -> None:
+    gate = served.gate("agent")
+    served.play(
+        {
+            "bad": [[{"claim": "done"}], [{"write": "bad", "text": "1\n"}]],
+            "slow": [[gate.step, {"write": "slow", "text": "1\n"}]],
+            "never": [[{"claim": "done"}]],
+            "more": [[{"write": "more", "text": "1\n"}]],
+        }
+    )
+    keys = ("bad", "slow", "never")
+    tasks = [task(key, f"test -s {key}", max_attempts=1) for key in keys]
+    served.serve("--slots", "3")
+    plan = served.plan("three", tasks)
+    assert served.run(plan, "--detach", "--max-attempts", "1", "--parallel", "3").code == 0
+    loop = served.row(Loop).id
+    eventually(lambda: {served.task("bad").status, served.task("never").status} == {"ERROR"}, timeout=90)
+    assert served.post(f"/api/loops/{loop}/tests/bad/reset").status_code == 200
+    eventually(lambda: served.task("bad").status == "COMPLETE", timeout=90)
+    assert [one.n for one in served.attempts("bad")] == [1, 2], "the history is kept"
+    assert served.task("bad").attempts <= 1
+    refused = served.post(f"/api/loops/{loop}/tests/slow/reset")
+    assert (refused.status_code, refused.json()["code"]) == (409, "task_not_resettable")
+    assert served.post(f"/api/loops/{loop}/tasks/never/skip").status_code == 200
+    assert served.task("never").status == "CANCELLED"
+    path = f"/api/plans/{served.row(Plan).id}/tasks"
+    made = served.post(path, {"key": "more", "title": "One more", "acceptance": ["test -s more"]})
+    assert made.status_code == 201, made.text
+    operator = served.post("/api/tokens", {"name": "operator", "scope": "operate"}).json()["token"]
+    with served.client(operator) as client:
+        commands = client.post(path, json={"key": "x", "title": "X", "acceptance": ["rm -rf /"]})
+        assert (commands.status_code, commands.json()["code"]) == (409, "commands_need_admin")
+    assert served.ask("PATCH", f"/api/loops/{loop}", json={"priority": 1}).json()["priority"] == 1
+    assert served.ask("PATCH", f"{path}/slow", json={"priority": 3}).status_code == 200
+    assert served.task("slow").priority == 3
+    gate.let_go()
+    eventually(lambda: served.task("more").status == "COMPLETE", timeout=90)
+    actors = {event.actor for event in served.events("task_reset", "task_injected", "priority_set")}
+    assert actors == {"token:owner"}

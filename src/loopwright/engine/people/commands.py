@@ -37,7 +37,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.money import quotas, spending
-from loopwright.engine.people import discoveries, handover
+from loopwright.engine.people import discoveries, handover, steering
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.moves import (
     begin_verify,
@@ -278,7 +278,7 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
         command.actor,
         about=about,
         outcome=Outcome.CANCELLED,
-        reason="cancelled by a person",
+        reason=str(command.arguments.get("reason") or "cancelled by a person"),
         verify_fence=plan.verify_fence + 1,
     )
     if loop.plan_id == plan.id and loop.state in (LoopState.RUNNING, LoopState.PAUSED):
@@ -410,6 +410,28 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=about, attempt_id=attempt.id)
     reopen_plan(tx, plan.id, command.actor)
     return f"attempt {attempt.n} is queued"
+
+
+def _reset(tx: Tx, ids: Ids, command: Command) -> str:
+    """Let a task start over: pending, with no attempt used up. What was tried before stays in the record."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
+    if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+        _retry(tx, ids, replace(command, arguments={}))
+    elif task.status not in (TaskState.QUEUED, TaskState.CREATED):
+        raise Refused(
+            f"the task {task.key} is {task.status.value}",
+            code="task_not_resettable",
+            hint=f"`{to_type('rollback', task.key)}` takes back what it landed"
+            if task.status is TaskState.COMPLETE
+            else f"`{to_type('cancel', task.key)}` first",
+        )
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    most = plan.policy.max_attempts
+    task = tx.update(Task, task.id, attempts=0, max_attempts=most, updated_at=tx.now())
+    tx.append(happened("task_reset", command.actor, plan=plan, task=task))
+    return "it is pending, with no attempt used up"
 
 
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
@@ -560,6 +582,10 @@ VERBS: Final[Mapping[str, Apply]] = {
     "stop": _stop,
     "cancel": _cancel,
     "retry": _retry,
+    "reset": _reset,
+    "inject": steering.inject,
+    "set_priority": steering.set_priority,
+    "set_agent": steering.set_agent,
     "reverify": _reverify,
     "dispatch": _dispatch,
     "verify": _verify,

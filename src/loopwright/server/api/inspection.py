@@ -1,5 +1,6 @@
 """Inspection packets."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from fastapi import APIRouter
@@ -53,9 +54,11 @@ async def get_markdown(packet_id: str, home: Home, caller: Reader) -> PlainTextR
     return PlainTextResponse(text, media_type="text/markdown")
 
 
-def _camel(value: Any) -> Any:
+def _camel(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {to_camel(name): one if name in _AS_THEY_ARE else _part(one) for name, one in value.items()}
+
+
+def _part(value: Any) -> Any:
     if isinstance(value, list | tuple):
-        return [_camel(one) for one in value]
-    if not isinstance(value, dict):
-        return value
-    return {to_camel(name): one if name in _AS_THEY_ARE else _camel(one) for name, one in value.items()}
+        return [_part(one) for one in value]
+    return _camel(value) if isinstance(value, Mapping) else value

@@ -6,15 +6,20 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
 
+from loopwright.server.api.plans import InjectTask
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import (
     HealthDocument,
     LoopDocument,
     LoopPage,
+    PlanDocument,
+    RunDocument,
     health_document,
     loop_document,
+    plan_document,
+    run_document,
 )
-from loopwright.services.remote import loops, starting
+from loopwright.services.remote import loops, plans, starting
 
 router = APIRouter(prefix="/api/loops", tags=["loops"])
 
@@ -29,6 +34,12 @@ class CreateLoop(BaseModel):
     kind: str | None = Field(default=None, max_length=64, description="Its format; recognised if not given.")
     name: str | None = Field(default=None, min_length=1, max_length=200)
     priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
+
+
+class ChangeLoop(BaseModel):
+    """What to change in a loop."""
+
+    priority: int = Field(ge=1, le=10, description="1 is the most urgent.")
 
 
 @router.get("")
@@ -102,3 +113,42 @@ async def pause_loop(
 async def resume_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
     """Continue a paused loop."""
     return loop_document(await loops.steer_loop(home.at, caller, loop_id, "resume"))
+
+
+@router.patch("/{loop_id}")
+async def change_loop(loop_id: str, wanted: ChangeLoop, home: Home, caller: Operator) -> LoopDocument:
+    """Change the priority of a loop."""
+    return loop_document(await loops.prioritise(home.at, caller, loop_id, wanted.priority))
+
+
+@router.post("/{loop_id}/tests", status_code=HTTPStatus.CREATED)
+@router.post("/{loop_id}/tasks", status_code=HTTPStatus.CREATED)
+async def inject(loop_id: str, wanted: InjectTask, home: Home, caller: Operator) -> PlanDocument:
+    """Add a task to the plan that a loop drives."""
+    plan = await loops.driven_plan(home.at, caller, loop_id)
+    return plan_document(await plans.inject_task(home.at, caller, plan, wanted.item()))
+
+
+@router.post("/{loop_id}/tests/{task}/reset")
+@router.post("/{loop_id}/tasks/{task}/reset")
+async def reset(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDocument:
+    """Let a task start over with no attempt used up; its history is kept."""
+    plan = await loops.driven_plan(home.at, caller, loop_id)
+    await plans.decide_task(home.at, caller, plan, task, "reset")
+    return plan_document(await plans.get_plan(home.at, caller, plan))
+
+
+@router.post("/{loop_id}/tests/{task}/skip")
+@router.post("/{loop_id}/tasks/{task}/skip")
+async def skip(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDocument:
+    """Give a task up."""
+    plan = await loops.driven_plan(home.at, caller, loop_id)
+    await plans.decide_task(home.at, caller, plan, task, "skip")
+    return plan_document(await plans.get_plan(home.at, caller, plan))
+
+
+@router.get("/{loop_id}/transcripts")
+async def list_transcripts(loop_id: str, home: Home, caller: Reader) -> list[RunDocument]:
+    """List the runs of the plan that a loop drives; `/api/runs/{id}/logs` has what each printed."""
+    plan = await loops.driven_plan(home.at, caller, loop_id)
+    return [run_document(one) for one in await plans.plan_runs(home.at, caller, plan)]

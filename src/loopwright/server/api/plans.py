@@ -1,7 +1,8 @@
 """Plans and their tasks: look at them, and decide about them."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from http import HTTPStatus
+from typing import Annotated
 
 from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
@@ -16,6 +17,7 @@ from loopwright.server.shapes import (
     plan_document,
     run_document,
 )
+from loopwright.services.control.decisions import Decision
 from loopwright.services.remote import planning, plans
 
 router = APIRouter(prefix="/api/plans", tags=["plans"])
@@ -35,6 +37,46 @@ class Retry(BaseModel):
     note: str | None = Field(default=None, max_length=20_000, description="What the agent should know.")
     agent: str | None = Field(default=None, max_length=64)
     model: str | None = Field(default=None, max_length=200)
+
+
+class Skip(BaseModel):
+    """Why a task is given up."""
+
+    reason: str = Field(default="", max_length=2000)
+
+
+class ChangeTask(BaseModel):
+    """What to change in a task."""
+
+    priority: int | None = Field(default=None, ge=0, le=100, description="Lower goes first.")
+    agent: str | None = Field(default=None, max_length=64)
+    model: str | None = Field(default=None, max_length=200)
+
+
+class InjectTask(BaseModel):
+    """A task to add."""
+
+    key: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
+    title: str = Field(min_length=1, max_length=500)
+    description: str = Field(default="", max_length=20_000)
+    criteria: list[str] = Field(default_factory=list, max_length=100)
+    acceptance: list[str] = Field(
+        default_factory=list,
+        max_length=100,
+        description="Commands that must pass; they need the scope `admin`.",
+    )
+    priority: int = Field(default=50, ge=0, le=100)
+
+    def item(self) -> plans.NewTask:
+        """Return it as a value."""
+        return plans.NewTask(
+            key=self.key,
+            title=self.title,
+            description=self.description,
+            criteria=tuple(self.criteria),
+            acceptance=tuple(self.acceptance),
+            priority=self.priority,
+        )
 
 
 @router.get("/{plan_id}")
@@ -112,17 +154,36 @@ async def verify(plan_id: str, home: Home, caller: Operator) -> VerifiedPlan:
     )
 
 
-@router.post("/{plan_id}/{action}")
-async def decide(
-    plan_id: str,
-    action: Literal["pause", "resume", "stop", "cancel", "reverify"],
-    home: Home,
-    caller: Operator,
-    now: Annotated[bool, Body(embed=True)] = False,
+@router.post("/{plan_id}/pause")
+async def pause(
+    plan_id: str, home: Home, caller: Operator, now: Annotated[bool, Body(embed=True)] = False
 ) -> Result:
-    """Pause, resume, stop or cancel a plan, or verify it again."""
-    decided = await plans.decide_plan(home.at, caller, plan_id, action, now=now)
-    return Result(command=decided.command.id, result=decided.command.result, notes=list(decided.notes))
+    """Start nothing new in a plan; with `now`, interrupt its agents too."""
+    return _result(await plans.decide_plan(home.at, caller, plan_id, "pause", now=now))
+
+
+@router.post("/{plan_id}/resume")
+async def resume(plan_id: str, home: Home, caller: Operator) -> Result:
+    """Continue a paused or stopped plan."""
+    return _result(await plans.decide_plan(home.at, caller, plan_id, "resume"))
+
+
+@router.post("/{plan_id}/stop")
+async def stop(plan_id: str, home: Home, caller: Operator) -> Result:
+    """Stop a plan: interrupt its agents and keep their work."""
+    return _result(await plans.decide_plan(home.at, caller, plan_id, "stop"))
+
+
+@router.post("/{plan_id}/cancel")
+async def cancel(plan_id: str, home: Home, caller: Operator) -> Result:
+    """Give a plan up for good; what landed stays on its branch."""
+    return _result(await plans.decide_plan(home.at, caller, plan_id, "cancel"))
+
+
+@router.post("/{plan_id}/reverify")
+async def reverify(plan_id: str, home: Home, caller: Operator) -> Result:
+    """Run the complete gate of a failed plan again."""
+    return _result(await plans.decide_plan(home.at, caller, plan_id, "reverify"))
 
 
 @router.post("/{plan_id}/tasks/{task}/retry")
@@ -132,11 +193,39 @@ async def retry(plan_id: str, task: str, home: Home, caller: Operator, how: Retr
     decided = await plans.decide_task(
         home.at, caller, plan_id, task, "retry", note=how.note, agent=how.agent, model=how.model
     )
-    return Result(command=decided.command.id, result=decided.command.result, notes=list(decided.notes))
+    return _result(decided)
 
 
-@router.post("/{plan_id}/tasks/{task}/cancel")
-async def cancel(plan_id: str, task: str, home: Home, caller: Operator) -> Result:
+@router.patch("/{plan_id}/tasks/{task}")
+async def change(plan_id: str, task: str, wanted: ChangeTask, home: Home, caller: Operator) -> PlanDocument:
+    """Change the priority of a task, or the agent and the model of its next attempt."""
+    record = await plans.change_task(
+        home.at, caller, plan_id, task, priority=wanted.priority, agent=wanted.agent, model=wanted.model
+    )
+    return plan_document(record)
+
+
+@router.post("/{plan_id}/tasks", status_code=HTTPStatus.CREATED)
+async def inject(plan_id: str, wanted: InjectTask, home: Home, caller: Operator) -> PlanDocument:
+    """Add a task to a plan that is under way."""
+    return plan_document(await plans.inject_task(home.at, caller, plan_id, wanted.item()))
+
+
+@router.post("/{plan_id}/tasks/{task}/reset")
+async def reset(plan_id: str, task: str, home: Home, caller: Operator) -> Result:
+    """Let a task start over with no attempt used up; its history is kept."""
+    decided = await plans.decide_task(home.at, caller, plan_id, task, "reset")
+    return _result(decided)
+
+
+@router.post("/{plan_id}/tasks/{task}/skip")
+async def skip(plan_id: str, task: str, home: Home, caller: Operator, why: Skip | None = None) -> Result:
     """Give a task up."""
-    decided = await plans.decide_task(home.at, caller, plan_id, task, "cancel")
+    decided = await plans.decide_task(
+        home.at, caller, plan_id, task, "skip", note=why.reason if why else None
+    )
+    return _result(decided)
+
+
+def _result(decided: Decision) -> Result:
     return Result(command=decided.command.id, result=decided.command.result, notes=list(decided.notes))

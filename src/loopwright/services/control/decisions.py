@@ -56,9 +56,9 @@ async def stop(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> 
     return await _decide(at, "stop", plan, {}, told=told)
 
 
-async def cancel(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+async def cancel(at: Session, target: str, *, reason: str = "", told: Told = NOBODY) -> Decision:
     """Give a task or a plan up for good; what landed stays."""
-    return await _decide(at, "cancel", target, {}, told=told)
+    return await _decide(at, "cancel", target, {"reason": reason} if reason else {}, told=told)
 
 
 async def to_cancel(at: Session, target: str) -> Plan | Task:
@@ -99,6 +99,37 @@ async def retry(
         check_agent(agent, model, at.settings)
     arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
     return await _decide(at, "retry", task, arguments, told=told, continues=True)
+
+
+async def reset(at: Session, task: str, *, told: Told = NOBODY) -> Decision:
+    """Let a task start over: pending, with no attempt used up; its history is kept."""
+    return await _decide(at, "reset", task, {}, told=told, continues=True)
+
+
+async def inject(at: Session, plan: str, item: Mapping[str, Any], *, told: Told = NOBODY) -> Decision:
+    """Add a task to a plan that is under way: `key`, `title`, and optional parts of a task."""
+    return await _decide(at, "inject", plan, item, told=told, continues=True)
+
+
+async def set_task_priority(at: Session, task: str, priority: int, *, told: Told = NOBODY) -> Decision:
+    """Change which task of a plan goes first; lower is earlier."""
+    return await _decide(at, "set_priority", task, {"priority": priority}, told=told)
+
+
+async def set_loop_priority(at: Session, loop_id: str, priority: int) -> Command:
+    """Change which loop goes first; lower is earlier."""
+    return await send(at, "set_priority", loop_id, {"priority": priority})
+
+
+async def set_agent(
+    at: Session, task: str, *, agent: str | None = None, model: str | None = None, told: Told = NOBODY
+) -> Decision:
+    """Give a task to another agent or model from its next attempt on."""
+    if agent is not None:
+        from loopwright.services.preflight.checks import check_agent
+
+        check_agent(agent, model, at.settings)
+    return await _decide(at, "set_agent", task, {"agent": agent, "model": model}, told=told)
 
 
 async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:

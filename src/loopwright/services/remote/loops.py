@@ -164,6 +164,23 @@ async def steer_loop(
     return await get_loop(at, caller, loop_id)
 
 
+async def prioritise(at: Session, caller: Caller, loop_id: str, priority: int) -> LoopView:
+    """Change which loop goes first; lower is earlier."""
+
+    def load(tx: Tx) -> Project:
+        return seen_project(tx, caller, seen_loop(tx, caller, loop_id).project_id)
+
+    project = await at.home.store.read(load)
+    with acting(at, caller, project):
+        await decisions.set_loop_priority(at, loop_id, priority)
+    return await get_loop(at, caller, loop_id)
+
+
+async def driven_plan(at: Session, caller: Caller, loop_id: str) -> str:
+    """Return the id of the plan that a loop drives, or drove last."""
+    return await at.home.store.read(lambda tx: current_plan(tx, seen_loop(tx, caller, loop_id)).id)
+
+
 async def _decide(at: Session, action: Action, plan: Plan, *, now: bool) -> Decision:
     if action == "pause":
         return await decisions.pause(at, plan.id, now=now)

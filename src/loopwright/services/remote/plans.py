@@ -6,7 +6,9 @@ from typing import Any, Literal
 
 from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.core.rows.model import Attempt, Plan, Project, Run, Task
-from loopwright.core.values.access import Caller
+from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.documents import document
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.states import PlanState, RunState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
@@ -16,7 +18,7 @@ from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, seen_plan, seen_project, seen_run, seen_task
 
-TaskAction = Literal["retry", "cancel"]
+TaskAction = Literal["retry", "reset", "skip"]
 PlanAction = Literal["pause", "resume", "stop", "cancel", "reverify"]
 
 
@@ -34,6 +36,19 @@ class PlanRecord:
 
     plan: Plan
     tasks: tuple[TaskRecord, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask:
+    """A task to add to a plan."""
+
+    key: str
+    title: str
+    description: str = ""
+    criteria: tuple[str, ...] = ()
+    acceptance: tuple[str, ...] = ()
+    """Commands that must pass."""
+    priority: int = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +147,7 @@ async def decide_task(
     agent: str | None = None,
     model: str | None = None,
 ) -> Decision:
-    """Give a task another attempt, or give it up."""
+    """Give a task another attempt, let it start over, or give it up."""
 
     def load(tx: Tx) -> tuple[Task, Project]:
         plan, project = _with_project(tx, caller, plan_id)
@@ -140,9 +155,50 @@ async def decide_task(
 
     row, project = await at.home.store.read(load)
     with acting(at, caller, project):
-        if action == "cancel":
-            return await decisions.cancel(at, row.id)
+        if action == "skip":
+            return await decisions.cancel(at, row.id, reason=note or "skipped by a person")
+        if action == "reset":
+            return await decisions.reset(at, row.id)
         return await decisions.retry(at, row.id, note=note, agent=agent, model=model)
+
+
+async def change_task(
+    at: Session,
+    caller: Caller,
+    plan_id: str,
+    task: str,
+    *,
+    priority: int | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+) -> PlanRecord:
+    """Change the priority of a task, or the agent and the model of its next attempt."""
+
+    def load(tx: Tx) -> tuple[Task, Project]:
+        plan, project = _with_project(tx, caller, plan_id)
+        return seen_task(tx, caller, plan, task), project
+
+    row, project = await at.home.store.read(load)
+    with acting(at, caller, project):
+        if priority is not None:
+            await decisions.set_task_priority(at, row.id, priority)
+        if agent is not None or model is not None:
+            await decisions.set_agent(at, row.id, agent=agent, model=model)
+    return await get_plan(at, caller, plan_id)
+
+
+async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) -> PlanRecord:
+    """Add a task to a plan that is under way."""
+    if item.acceptance and not caller.may(Scope.ADMIN):
+        raise Refused(
+            "a task with commands needs a token with the scope `admin`",
+            code="commands_need_admin",
+            hint="describe the criteria in words, or use an admin token",
+        )
+    plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
+    with acting(at, caller, project):
+        await decisions.inject(at, plan.id, document(item))
+    return await get_plan(at, caller, plan_id)
 
 
 def _with_project(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:

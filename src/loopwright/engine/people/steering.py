@@ -1,0 +1,94 @@
+"""What a person changes in work that is under way: priorities, agents, and one more task."""
+
+from typing import Any
+
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Command, Loop, Plan, Task
+from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK
+from loopwright.engine.rows.added_tasks import add_task
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
+from loopwright.ports import Ids, PlannedTask, Tx
+
+INJECTED = "injected"
+"""The origin of a task that a person added to a plan."""
+
+
+def set_priority(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Change which loop, or which task of a plan, goes first."""
+    priority = int(command.arguments["priority"])
+    loop, task = tx.get(Loop, command.target), tx.get(Task, command.target)
+    if loop is not None:
+        before = loop.priority
+        loop = tx.update(Loop, loop.id, priority=priority, updated_at=tx.now())
+        tx.append(happened("priority_set", command.actor, loop=loop, before=before, now=priority))
+    elif task is not None:
+        plan = _open_plan(tx, task)
+        before = task.priority
+        task = tx.update(Task, task.id, priority=priority, updated_at=tx.now())
+        tx.append(happened("priority_set", command.actor, plan=plan, task=task, before=before, now=priority))
+    else:
+        raise NotFound(f"there is no loop or task {command.target}", code="target_not_found")
+    return f"the priority is {priority} now"
+
+
+def set_agent(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Give a task to another agent or model from its next attempt on."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
+    plan = _open_plan(tx, task)
+    changes = {name: command.arguments[name] for name in ("agent", "model") if command.arguments.get(name)}
+    task = tx.update(Task, task.id, updated_at=tx.now(), **changes)
+    tx.append(happened("agent_set", command.actor, plan=plan, task=task, **changes))
+    return "its next attempt uses " + ", ".join(f"{name} {value}" for name, value in changes.items())
+
+
+def inject(tx: Tx, ids: Ids, command: Command) -> str:
+    """Add a task to a plan that is under way."""
+    plan = tx.get(Plan, command.target)
+    if plan is None:
+        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    refuse_superseded(plan, loop)
+    if plan.status in ENDED_PLAN:
+        raise Refused(
+            f"the plan is {plan.status.value}",
+            code="plan_ended",
+            hint="add the task to its source and start it",
+        )
+    wanted: dict[str, Any] = dict(command.arguments)
+    key = str(wanted["key"])
+    tasks = tx.find(Task, plan_id=plan.id)
+    if any(task.key == key for task in tasks):
+        raise Refused(f"the plan has a task {key} already", code="task_exists", hint="choose another key")
+    position = max((task.position for task in tasks), default=0) + 1
+    item = PlannedTask(
+        key=key,
+        title=str(wanted["title"]),
+        description=str(wanted.get("description") or ""),
+        criteria=tuple(wanted.get("criteria") or ()),
+        acceptance=tuple(
+            GateCommand(name=f"{key} {n}", command=one)
+            for n, one in enumerate(wanted.get("acceptance") or (), 1)
+        ),
+        priority=int(wanted.get("priority") or 50),
+    )
+    task = add_task(tx, ids, plan, item, position=position, origin=INJECTED)
+    tx.append(happened("task_injected", command.actor, plan=plan, task=task, key=key, title=task.title))
+    reopen_plan(tx, plan.id, command.actor)
+    return f"the task {key} was added to the plan"
+
+
+def _open_plan(tx: Tx, task: Task) -> Plan:
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
+    if task.status in SETTLED_TASK:
+        raise Refused(
+            f"the task {task.key} is {task.status.value}: nothing starts in it by itself",
+            code="task_settled",
+            hint="retry or reset it first",
+        )
+    return plan
