@@ -14,7 +14,19 @@ from starlette.responses import Response
 from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
-from loopwright.server.api import events, health, inspection, loops, plans, projects, questions, runs, tokens
+from loopwright.server.api import (
+    events,
+    figures,
+    health,
+    inspection,
+    loops,
+    plans,
+    projects,
+    questions,
+    results,
+    runs,
+    tokens,
+)
 from loopwright.server.context import Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import FailedLogins, Guard
@@ -24,6 +36,19 @@ from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.starting import Starter
 
+_PARTS = (
+    health,
+    projects,
+    loops,
+    plans,
+    results,
+    runs,
+    questions,
+    events,
+    inspection,
+    figures,
+    tokens,
+)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 
@@ -71,7 +96,7 @@ def describe() -> FastAPI:
             "5XX": {"model": Problem, "description": "The server failed."},
         },
     )
-    for part in (health, projects, loops, plans, runs, questions, events, inspection, tokens):
+    for part in _PARTS:
         app.include_router(part.router)
     app.add_exception_handler(LoopwrightError, _of_error)
     app.add_exception_handler(problems.HttpProblem, _of_http)

@@ -82,3 +82,26 @@ def test_a_plan_that_could_not_be_generated_is_failed_and_says_so(served: Served
     assert check["message"]
     assert served.get(f"/api/plans/{failed['planId']}")["gateResult"] == failed["gateResult"]
     assert served.rows(Plan)[-1].status == "FAILED"
+
+
+def test_results_settings_quota_and_metrics_can_be_read(served: Served) -> None:
+    project = _project(served)
+    plan = served.row(Plan).id
+    served.serve()
+    receipt = served.get(f"/api/plans/{plan}/receipt")
+    assert receipt["plan"]["id"] == plan
+    with served.client() as client:
+        changed = client.get(f"/api/plans/{plan}/diff", params={"task": "first"})
+        figures = client.get("/metrics").text
+    assert "+++ b/first" in changed.text
+    assert 'loopwright_plans{state="verified"} 1' in figures
+    detail = served.get(f"/api/plans/{plan}/tasks/first")
+    assert [one["state"] for one in detail["attempts"]] == ["LANDED"]
+    found = {one["key"]: one for one in served.get(f"/api/projects/{project}/settings")}
+    assert found["agent"]["value"] == "scripted"
+    assert served.get("/api/quota")
+    rejected = served.post(f"/api/plans/{plan}/tasks/first/reject", {})
+    assert (rejected.status_code, rejected.json()["code"]) == (422, "note_missing")
+    back = served.post(f"/api/plans/{plan}/tasks/first/rollback")
+    assert back.status_code == 200, back.text
+    assert served.task("first").status != "COMPLETE"

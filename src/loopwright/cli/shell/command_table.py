@@ -24,6 +24,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "down": (f"{_START}.daemon:down", "End the daemon; agents continue."),
         "restart": (f"{_START}.daemon:restart", "End the daemon and start it again."),
         "serve": (f"{_START}.daemon:serve", "Run the daemon in this terminal."),
+        "service": (f"{_START}.daemon:service", "Let the system start the daemon at every login."),
     },
     "Watch": {
         "status": (f"{_WATCH}.status:status", "Show what is going on, or one plan or task in detail."),
@@ -56,6 +57,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "doctor": (f"{_MAINTAIN}.doctor:doctor", "Check this machine: git, agents, disk, database."),
         "config": (f"{_MAINTAIN}.config:app", "Show or check every setting, with its origin."),
         "clean": (f"{_MAINTAIN}.clean:clean", "Delete what ended plans left behind."),
+        "tokens": (f"{_MAINTAIN}.tokens:app", "List, make or revoke tokens for the daemon's API."),
         "projects": (f"{_MAINTAIN}.projects:app", "List the projects of this home, or import plans."),
         "completion": (f"{_MAINTAIN}.completion:completion", "Print the completion script for your shell."),
         "help": (f"{_MAINTAIN}.helping:help_", "Show what a command does, as --help does."),

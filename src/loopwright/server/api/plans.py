@@ -159,31 +159,31 @@ async def pause(
     plan_id: str, home: Home, caller: Operator, now: Annotated[bool, Body(embed=True)] = False
 ) -> Result:
     """Start nothing new in a plan; with `now`, interrupt its agents too."""
-    return _result(await plans.decide_plan(home.at, caller, plan_id, "pause", now=now))
+    return result_of(await plans.decide_plan(home.at, caller, plan_id, "pause", now=now))
 
 
 @router.post("/{plan_id}/resume")
 async def resume(plan_id: str, home: Home, caller: Operator) -> Result:
     """Continue a paused or stopped plan."""
-    return _result(await plans.decide_plan(home.at, caller, plan_id, "resume"))
+    return result_of(await plans.decide_plan(home.at, caller, plan_id, "resume"))
 
 
 @router.post("/{plan_id}/stop")
 async def stop(plan_id: str, home: Home, caller: Operator) -> Result:
     """Stop a plan: interrupt its agents and keep their work."""
-    return _result(await plans.decide_plan(home.at, caller, plan_id, "stop"))
+    return result_of(await plans.decide_plan(home.at, caller, plan_id, "stop"))
 
 
 @router.post("/{plan_id}/cancel")
 async def cancel(plan_id: str, home: Home, caller: Operator) -> Result:
     """Give a plan up for good; what landed stays on its branch."""
-    return _result(await plans.decide_plan(home.at, caller, plan_id, "cancel"))
+    return result_of(await plans.decide_plan(home.at, caller, plan_id, "cancel"))
 
 
 @router.post("/{plan_id}/reverify")
 async def reverify(plan_id: str, home: Home, caller: Operator) -> Result:
     """Run the complete gate of a failed plan again."""
-    return _result(await plans.decide_plan(home.at, caller, plan_id, "reverify"))
+    return result_of(await plans.decide_plan(home.at, caller, plan_id, "reverify"))
 
 
 @router.post("/{plan_id}/tasks/{task}/retry")
@@ -193,7 +193,7 @@ async def retry(plan_id: str, task: str, home: Home, caller: Operator, how: Retr
     decided = await plans.decide_task(
         home.at, caller, plan_id, task, "retry", note=how.note, agent=how.agent, model=how.model
     )
-    return _result(decided)
+    return result_of(decided)
 
 
 @router.patch("/{plan_id}/tasks/{task}")
@@ -215,7 +215,7 @@ async def inject(plan_id: str, wanted: InjectTask, home: Home, caller: Operator)
 async def reset(plan_id: str, task: str, home: Home, caller: Operator) -> Result:
     """Let a task start over with no attempt used up; its history is kept."""
     decided = await plans.decide_task(home.at, caller, plan_id, task, "reset")
-    return _result(decided)
+    return result_of(decided)
 
 
 @router.post("/{plan_id}/tasks/{task}/skip")
@@ -224,8 +224,9 @@ async def skip(plan_id: str, task: str, home: Home, caller: Operator, why: Skip 
     decided = await plans.decide_task(
         home.at, caller, plan_id, task, "skip", note=why.reason if why else None
     )
-    return _result(decided)
+    return result_of(decided)
 
 
-def _result(decided: Decision) -> Result:
+def result_of(decided: Decision) -> Result:
+    """Return what a decision came to as a document."""
     return Result(command=decided.command.id, result=decided.command.result, notes=list(decided.notes))

@@ -18,6 +18,17 @@ from loopwright.core.values.ids import Kind
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 
+__all__ = [
+    "FILE",
+    "NewToken",
+    "Token",
+    "caller_of",
+    "create_token",
+    "first_token",
+    "list_tokens",
+    "revoke_token",
+]
+
 PREFIX: Final = "lw_"
 """Every token begins with this, so that secret scanners can find one."""
 FIRST: Final = "owner"

@@ -10,11 +10,14 @@ from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.app import Home, make_world, open_home
 from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Plan, Project
+from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Held
 from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
 from loopwright.ports import Tx
+from loopwright.services.driving.recorded_environments import record_environment
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import called_as, look_settings
+from loopwright.services.homes.opening import opened
 from loopwright.services.homes.read_only_home import glancing
 from loopwright.services.homes.repository_glance import glance_at, needed_place
 from loopwright.services.runs.unknown_work import note_move
@@ -37,6 +40,25 @@ def list_projects() -> tuple[ProjectPlans, ...]:
 
     with glancing() as look:
         return look.store.read_sync(load)
+
+
+async def add_here() -> Project:
+    """Register this repository, and record the environment of this terminal for it."""
+    settings, place = look_settings(), needed_place()
+    async with opened(settings) as at:
+        return await record_environment(at.home, place, settings.policy())
+
+
+async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
+    """Return the recorded environment of this project; with `record`, record this terminal first."""
+    if record:
+        return (await add_here()).environment
+    place = needed_place()
+    with glancing() as look:
+        found = look.store.read_sync(
+            lambda tx: tx.find(Project, path=str(place.root), subfolder=place.subfolder, limit=1)
+        )
+    return found[0].environment if found else None
 
 
 async def import_here() -> Rebuilt:

@@ -44,6 +44,48 @@ def projects(*, json: bool = False) -> int:
     return ExitCode.VERIFIED
 
 
+@app.command
+def env(*, record: bool = False, json: bool = False) -> int:
+    """Show the recorded environment of this project: what plans take that are made without a terminal.
+
+    Parameters
+    ----------
+    record
+        Record the environment of this terminal.
+    json
+        Print it as JSON.
+    """
+    found = asyncio.run(service.environment_here(record=record))
+    if json:
+        print_json({"environment": found})
+        return ExitCode.VERIFIED
+    if found is None:
+        console().print("nothing is recorded yet: `loopwright projects env --record` records this terminal")
+        return ExitCode.VERIFIED
+    for line in columns(sorted(found.values.items()), indent=""):
+        console().print(escape(line), soft_wrap=True)
+    for name in found.secrets:
+        console().print(escape(f"{name}  (secret: only its name is recorded)"))
+    return ExitCode.VERIFIED
+
+
+@app.command
+def add(*, json: bool = False) -> int:
+    """Register this repository in the home, with the environment of this terminal.
+
+    Parameters
+    ----------
+    json
+        Print the project as JSON.
+    """
+    project = asyncio.run(service.add_here())
+    if json:
+        print_json({"project": project})
+    else:
+        console().print(escape(f"{project.name} is registered as {project.id}"))
+    return ExitCode.VERIFIED
+
+
 @app.command(name="import")
 def import_(*, json: bool = False) -> int:
     """Take up the plans of this repository that the home does not know, from .loopwright/ and the plan branches.

@@ -2,19 +2,20 @@
 
 import asyncio
 import json as jsonlib
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
-from cyclopts import Parameter
+from cyclopts import App, Parameter
 from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console
 from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import FILE as TOKEN_FILE
-from loopwright.services.daemon import background
+from loopwright.services.daemon import background, unit
 from loopwright.services.daemon.note import DaemonNote, running
 from loopwright.services.homes.context import settings_for
 
@@ -170,4 +171,26 @@ def _started(arguments: Sequence[str], *, as_json: bool) -> int:
     out.print(
         escape(f'try: curl -H "Authorization: Bearer $(cat {token})" {note.url}/api/loops'), soft_wrap=True
     )
+    return ExitCode.VERIFIED
+
+
+service = App(name="service", help="Let the system start the daemon at every login.", help_format="plaintext")
+
+
+@service.command
+def install(*, port: int = _PORT, slots: int | None = None) -> int:
+    """Write a systemd user unit (Linux) or a launchd agent (macOS), and say how to start it.
+
+    Parameters
+    ----------
+    port
+        The port to listen on.
+    slots
+        How many tasks run at once (default: the setting `parallel`).
+    """
+    arguments = ["--port", str(port), *(["--slots", str(slots)] if slots is not None else [])]
+    made = unit.unit_for(sys.platform, os.environ, settings_for().home, arguments)
+    unit.install(made)
+    console().print(escape(f"wrote {made.path}"), soft_wrap=True)
+    console().print(escape(f"start it with: {made.start}"), soft_wrap=True)
     return ExitCode.VERIFIED

@@ -1,0 +1,65 @@
+"""Settings, quota, and metrics for Prometheus."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from fastapi import APIRouter
+from starlette.responses import PlainTextResponse
+
+from loopwright.core.values.documents import document
+from loopwright.server.context import Admin, Home, Reader
+from loopwright.services.remote import figures
+from loopwright.services.remote.figures import Counts
+
+router = APIRouter(tags=["figures"])
+
+
+@router.get("/api/projects/{project_id}/settings")
+async def get_settings(project_id: str, home: Home, caller: Reader) -> list[dict[str, Any]]:
+    """Return every setting in force in a project, with its origin."""
+    return [dict(one) for one in await figures.project_settings(home.at, caller, project_id)]
+
+
+@router.get("/api/quota")
+async def get_quota(home: Home, caller: Reader) -> list[dict[str, Any]]:
+    """Return the accounts that agents draw from, and when closed ones open again."""
+    return [document(one) for one in await figures.quota(home.at, caller)]
+
+
+@router.get("/metrics", response_class=PlainTextResponse)
+async def metrics(home: Home, caller: Admin) -> PlainTextResponse:  # noqa: ARG001 - the scope is checked
+    """Return counters and gauges in the text format of Prometheus."""
+    text = "\n".join(_lines(await figures.counts(home.at))) + "\n"
+    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+
+
+def _lines(counts: Counts) -> Iterator[str]:
+    yield from _gauge(
+        "loopwright_loops", "Loops by state.", {one.value: n for one, n in counts.loops.items()}
+    )
+    yield from _gauge(
+        "loopwright_plans", "Plans by status.", {one.value: n for one, n in counts.plans.items()}
+    )
+    for name, text, value in (
+        ("loopwright_attempts_live", "Attempts that have not ended.", counts.live_attempts),
+        ("loopwright_agents_running", "Agent processes that run.", counts.running_agents),
+        ("loopwright_questions_open", "Questions that wait for an answer.", counts.open_questions),
+        ("loopwright_workers", "Workers with a valid lease.", counts.workers),
+    ):
+        yield from (f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value}")
+    for name, text, value in (
+        ("loopwright_events_total", "Events recorded.", counts.last_event),
+        (
+            "loopwright_spent_micros_today",
+            "Cost of today's runs in millionths of a dollar.",
+            counts.spent_micros,
+        ),
+    ):
+        yield from (f"# HELP {name} {text}", f"# TYPE {name} counter", f"{name} {value}")
+
+
+def _gauge(name: str, text: str, by_state: dict[str, int]) -> Iterator[str]:
+    yield f"# HELP {name} {text}"
+    yield f"# TYPE {name} gauge"
+    for state, count in by_state.items():
+        yield f'{name}{{state="{state.lower()}"}} {count}'

@@ -1,0 +1,67 @@
+"""Settings, gates, quota and figures, as a caller may see them."""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Worker
+from loopwright.core.rows.waiting_rows import Envelope, Question
+from loopwright.core.values.access import Caller
+from loopwright.core.values.documents import document
+from loopwright.core.values.errors import NotFound
+from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, QuestionState, RunState
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.remote.seen import acting, seen_project
+from loopwright.services.settings.settings import show_settings
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """How much is going on in a home."""
+
+    loops: Mapping[LoopState, int]
+    plans: Mapping[PlanState, int]
+    live_attempts: int
+    running_agents: int
+    open_questions: int
+    workers: int
+    spent_micros: int
+    last_event: int
+
+
+async def project_settings(at: Session, caller: Caller, project_id: str) -> tuple[Mapping[str, Any], ...]:
+    """Return every setting in force in a project, with its value, its origin and what it means."""
+    project = await at.home.store.read(lambda tx: seen_project(tx, caller, project_id))
+    with acting(at, caller, project):
+        shown = await asyncio.to_thread(show_settings)
+    return tuple(document(one) for one in shown.settings)
+
+
+async def quota(at: Session, caller: Caller) -> tuple[Envelope, ...]:
+    """Return the accounts that agents draw from, with their windows and when they open again.
+
+    They belong to the whole home, so they do not exist for a caller that sees some projects only.
+    """
+    if not caller.sees(None):
+        raise NotFound("this token sees no accounts", code="account_unknown_here")
+    return tuple(await at.home.store.read(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id"))))
+
+
+async def counts(at: Session) -> Counts:
+    """Count what is going on in the whole home."""
+
+    def load(tx: Tx) -> Counts:
+        return Counts(
+            loops={state: tx.count(Loop, state=state) for state in LoopState},
+            plans={state: tx.count(Plan, status=state) for state in PlanState},
+            live_attempts=tx.count(Attempt, state=LIVE_ATTEMPT),
+            running_agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES),
+            open_questions=tx.count(Question, state=QuestionState.OPEN),
+            workers=sum(one.lease_until > tx.now() for one in tx.find(Worker)),
+            spent_micros=sum(one.spent_micros for one in tx.find(Project)),
+            last_event=tx.last_event(),
+        )
+
+    return await at.home.store.read(load)

@@ -1,0 +1,128 @@
+"""What a plan came to: receipts, diffs and task details, and what a person decides about landed work."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from loopwright.core.rows.model import Plan, Project, Task
+from loopwright.core.values.access import Caller
+from loopwright.core.values.documents import document
+from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.views.views import TaskDetail, task_detail
+from loopwright.ports import Tx
+from loopwright.services.control import decisions, finishing, handover
+from loopwright.services.control.decisions import Decision
+from loopwright.services.homes.session import Session
+from loopwright.services.receipts import receipts
+from loopwright.services.remote.seen import acting, seen_plan, seen_project, seen_task
+from loopwright.services.views.changes import span_of, write_diff
+
+LARGEST_DIFF: Final = 8 << 20
+
+
+async def receipt(at: Session, caller: Caller, plan_id: str) -> Mapping[str, Any]:
+    """Return the receipt of a plan as it is now."""
+    plan, project = await at.home.store.read(lambda tx: _plan(tx, caller, plan_id))
+    with acting(at, caller, project):
+        shown = await receipts.show(plan.id)
+    return shown.receipt if isinstance(shown.receipt, Mapping) else document(shown.receipt)
+
+
+async def diff(at: Session, caller: Caller, plan_id: str, task: str | None = None) -> tuple[str, bool]:
+    """Return what a plan or a task changed as a unified diff, and whether it was cut."""
+
+    def load(tx: Tx) -> tuple[str, Project]:
+        plan, project = _plan(tx, caller, plan_id)
+        return (plan.id if task is None else seen_task(tx, caller, plan, task).id), project
+
+    target, project = await at.home.store.read(load)
+    pieces: list[bytes] = []
+    size = 0
+
+    def take(piece: bytes) -> None:
+        nonlocal size
+        if size < LARGEST_DIFF:
+            pieces.append(piece[: LARGEST_DIFF - size])
+        size += len(piece)
+
+    with acting(at, caller, project):
+        span = await asyncio.to_thread(span_of, target, tell=lambda _: None)
+        await write_diff(span, take)
+    return b"".join(pieces).decode(errors="replace"), size > LARGEST_DIFF
+
+
+async def get_task(at: Session, caller: Caller, plan_id: str, task: str) -> TaskDetail:
+    """Return everything about a task: its attempts, checks, reviews and questions."""
+
+    def load(tx: Tx) -> TaskDetail:
+        plan, _ = _plan(tx, caller, plan_id)
+        return task_detail(tx, seen_task(tx, caller, plan, task).id, HomePaths(root=at.home.root))
+
+    return await at.home.store.read(load)
+
+
+async def accept(
+    at: Session, caller: Caller, plan_id: str, *, tasks: Sequence[str] = (), finish: str | None = None
+) -> finishing.Accepted:
+    """Merge the work of a plan, or of some of its tasks, in the way that the settings or `finish` say."""
+    plan, project = await at.home.store.read(lambda tx: _plan(tx, caller, plan_id))
+    with acting(at, caller, project):
+        return await finishing.accept(at, plan.id, tasks=tasks, finish=finish)
+
+
+async def reject(
+    at: Session,
+    caller: Caller,
+    plan_id: str,
+    task: str,
+    *,
+    note: str | None = None,
+    comments: Sequence[tuple[str, str]] = (),
+) -> Decision:
+    """Send a task's work back with a note and with comments on lines."""
+    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        return await decisions.reject(at, row.id, note=note, comments=comments)
+
+
+async def rollback(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:
+    """Take a landed task out of the plan's branch, with everything that builds on it."""
+    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        return await decisions.rollback(at, row.id)
+
+
+async def reviewed(at: Session, caller: Caller, plan_id: str, task: str | None = None) -> Decision:
+    """Confirm that a person has looked at what landed."""
+
+    def load(tx: Tx) -> tuple[str, Project]:
+        plan, project = _plan(tx, caller, plan_id)
+        return (plan.id if task is None else seen_task(tx, caller, plan, task).id), project
+
+    target, project = await at.home.store.read(load)
+    with acting(at, caller, project):
+        return await decisions.reviewed(at, target)
+
+
+async def take_over(at: Session, caller: Caller, plan_id: str, task: str) -> handover.TakenOver:
+    """Take a task from its agent, and make a checkout with the last work on it beside the project."""
+    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        return await handover.take_over(at, row.id)
+
+
+async def hand_back(at: Session, caller: Caller, plan_id: str, task: str) -> handover.HandedBack:
+    """Send the committed work on a task that was taken over through the same checks as an agent's work."""
+    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        return await handover.hand_back(at, row.id)
+
+
+def _plan(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:
+    plan = seen_plan(tx, caller, plan_id)
+    return plan, seen_project(tx, caller, plan.project_id)
+
+
+def _task(tx: Tx, caller: Caller, plan_id: str, task: str) -> tuple[Task, Project]:
+    plan, project = _plan(tx, caller, plan_id)
+    return seen_task(tx, caller, plan, task), project
