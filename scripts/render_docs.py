@@ -25,6 +25,7 @@ from loopwright.core.values.error_codes import CODES
 from loopwright.core.values.failures import RULES, Level, Rule
 from loopwright.core.values.states import MACHINES
 from loopwright.core.values.templates import ROLES
+from loopwright.server.asgi import describe
 from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,6 +38,7 @@ _PROMISED = (
 )
 TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
+HTTP_BEGIN, HTTP_END = "<!-- endpoints: begin -->", "<!-- endpoints: end -->"
 
 ABOUT: Mapping[str, str] = {
     "loop": "A loop drives one work source of one project.",
@@ -435,6 +437,23 @@ def sqlite_tables() -> str:
     return "\n".join(lines) + "\n"
 
 
+def openapi_document() -> str:
+    """Return the OpenAPI document of the HTTP interface."""
+    return json.dumps(describe().openapi(), indent=1, ensure_ascii=False) + "\n"
+
+
+def http_page() -> str:
+    """Return the page with every endpoint of the HTTP interface."""
+    path = ROOT / "docs/reference/http-api.md"
+    text = path.read_text(encoding="utf-8")
+    rows = ["| request | what it does |", "| --- | --- |"]
+    for place, methods in describe().openapi()["paths"].items():
+        for method, about in methods.items():
+            told = " ".join(about.get("description", about.get("summary", "")).split())
+            rows.append(f"| `{method.upper()} {place}` | {told} |")
+    return between(text, HTTP_BEGIN, HTTP_END, "\n".join(rows))
+
+
 PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/states.md": states_page,
     "docs/reference/failures.md": failures_page,
@@ -449,6 +468,8 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/prompts.md": prompts_page,
     "docs/reference/simulation.md": simulation_page,
     "src/loopwright/adapters/store/tables.sql": sqlite_tables,
+    "docs/reference/openapi.json": openapi_document,
+    "docs/reference/http-api.md": http_page,
 }
 
 

@@ -46,7 +46,10 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "rollback": (f"{_DECIDE}.reject:rollback", "Take landed work back out of the plan branch."),
         "reviewed": (f"{_DECIDE}.handover:reviewed", "Confirm that you have looked at landed work."),
         "discovered": (f"{_DECIDE}.discovered:app", "List extra work that agents found, or decide on it."),
-        "reverify": (f"{_DECIDE}.control:reverify", "Run the complete gate of a failed plan again."),
+        "reverify": (
+            f"{_DECIDE}.control:reverify",
+            "Run the complete gate of a plan that waits for it, or again.",
+        ),
     },
     "Inspect": {
         "receipt": (f"{_INSPECT}.receipts:app", "Show, verify, replay or export the record of a plan."),

@@ -382,7 +382,7 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
             then = Stop.TIME
         stopped = then
     if plan.policy.autonomy == "manual" and plan.verify_asked_at is None:
-        reason = f"every task is settled; it waits for `{to_type('verify', short_id(plan.id))}`"
+        reason = f"every task is settled; it waits for `{to_type('reverify', short_id(plan.id))}`"
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     green = front.last_round is not None and front.last_round.green
     return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []

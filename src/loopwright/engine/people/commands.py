@@ -435,8 +435,14 @@ def _reset(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Run gate:all again: only ever because a person asked."""
+    """Run gate:all of a plan that waits for that, or of a failed one again: only ever because a person asked."""
     plan, loop = _current(tx, command)
+    settled = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
+    if settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None:
+        tx.update(Plan, plan.id, verify_asked_at=tx.now())
+        if loop.state is not LoopState.RUNNING:
+            move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+        return "gate:all will run"
     if given_up := left_out(tx, plan, loop):
         return _verify_without(tx, plan, loop, given_up, command.actor)
     if plan.status is PlanState.VERIFIED:
@@ -487,18 +493,6 @@ def _dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
         tx.update(Plan, plan.id, policy=replace(plan.policy, parallel=1))
     move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return "dispatched"
-
-
-def _verify(tx: Tx, ids: Ids, command: Command) -> str:
-    """Run gate:all of a plan that waits for a person to ask for that."""
-    plan, loop = _current(tx, command)
-    waits = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
-    if not waits or plan.policy.autonomy != "manual":
-        return _reverify(tx, ids, command)
-    tx.update(Plan, plan.id, verify_asked_at=tx.now())
-    if loop.state is not LoopState.RUNNING:
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-    return "gate:all will run"
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
@@ -588,7 +582,6 @@ VERBS: Final[Mapping[str, Apply]] = {
     "set_agent": steering.set_agent,
     "reverify": _reverify,
     "dispatch": _dispatch,
-    "verify": _verify,
     "answer": _answered,
     "open": quotas.reopen,
     "accept": finishes.accept,

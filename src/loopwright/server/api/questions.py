@@ -1,5 +1,6 @@
 """Questions that wait for a person."""
 
+from http import HTTPStatus
 from typing import Any, Literal
 
 from fastapi import APIRouter
@@ -7,6 +8,7 @@ from pydantic import BaseModel, Field
 
 from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.problems import HttpProblem
 from loopwright.services.remote import questions
 
 router = APIRouter(prefix="/api", tags=["questions"])
@@ -29,6 +31,14 @@ class Taken(BaseModel):
     result: str
 
 
+def check_answer(text: str) -> None:
+    """Refuse an empty answer."""
+    if not text.strip():
+        raise HttpProblem(
+            HTTPStatus.BAD_REQUEST, "answer_empty", "the answer is empty", hint="say what the agent should do"
+        )
+
+
 @router.get("/needs-response")
 async def needs_response(home: Home, caller: Reader) -> list[dict[str, Any]]:
     """List the questions that wait for an answer, the oldest first."""
@@ -38,6 +48,7 @@ async def needs_response(home: Home, caller: Reader) -> list[dict[str, Any]]:
 @router.post("/questions/{question_id}/answer")
 async def answer(question_id: str, said: Answer, home: Home, caller: Operator) -> Taken:
     """Answer a question."""
+    check_answer(said.answer)
     taken = await questions.answer_question(
         home.at, caller, question_id, said.answer, scope=said.scope, other=said.other
     )

@@ -6,6 +6,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, Field
 
 from loopwright.core.values.documents import document
+from loopwright.server.api.questions import check_answer
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import Logs, logs_document
 from loopwright.services.remote import plans, questions
@@ -47,5 +48,6 @@ async def get_logs(
 @router.post("/{run_id}/respond")
 async def respond(run_id: str, answer: Respond, home: Home, caller: Operator) -> Responded:
     """Answer the question that a run asked."""
+    check_answer(answer.response)
     taken = await questions.respond(home.at, caller, run_id, answer.response)
     return Responded(plan_id=taken.plan_id, result=taken.command.result)

@@ -133,7 +133,7 @@ async def set_agent(
 
 
 async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
-    """Run the complete gate of a failed plan again, or of one that only cancelled tasks hold up."""
+    """Run the complete gate of a plan that waits for that, of a failed one again, or without cancelled tasks."""
     return await _decide(at, "reverify", plan, {}, told=told, continues=True)
 
 
@@ -143,11 +143,6 @@ async def dispatch(
     """Let a draft run; `despite` is the reason to run one that its evaluation speaks against."""
     arguments = {"parallel": parallel, "despite": despite}
     return await _decide(at, "dispatch", plan, arguments, told=told, continues=True)
-
-
-async def verify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
-    """Run the complete gate of a plan that waits for that, or of a failed plan again."""
-    return await _decide(at, "verify", plan, {}, told=told, continues=True)
 
 
 async def reject(

@@ -95,7 +95,7 @@ async def verify_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
     """Run the complete gate of a plan, and return the plan once it is judged."""
     plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
     with acting(at, caller, project):
-        await decisions.verify(at, plan.id)
+        await decisions.reverify(at, plan.id)
     while True:
         record = await get_plan(at, caller, plan_id)
         if record.plan.status in ENDED_PLAN or await _loop_state(at, plan) is not LoopState.RUNNING:

@@ -2,7 +2,7 @@
 
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import Refused, UserError
+from loopwright.core.values.errors import Refused
 from loopwright.core.values.states import QuestionState
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
@@ -25,8 +25,6 @@ async def answer_question(
     at: Session, caller: Caller, question_id: str, text: str, *, scope: Scope = "run", other: bool = False
 ) -> Answered:
     """Answer a question."""
-    if not text.strip():
-        raise UserError("the answer is empty", code="answer_empty", hint="say what the agent should do")
     question = await at.home.store.read(lambda tx: seen_question(tx, caller, question_id))
     project = await at.home.store.read(lambda tx: seen_project(tx, caller, question.project_id))
     with acting(at, caller, project):

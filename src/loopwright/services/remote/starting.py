@@ -8,12 +8,11 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
 from loopwright.adapters.machine.host import new_id
-from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import LoopwrightError, NotFound, Refused, UserError
-from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import ENDED_PLAN, LoopState
+from loopwright.engine.intake import loops
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import needed_environment
@@ -27,7 +26,6 @@ from loopwright.services.runs.submission import submit
 log = logging.getLogger(__name__)
 
 _TICK_S: Final = 5.0
-_STARTABLE: Final = tuple(LoopState)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,28 +48,19 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
     with acting(at, caller, project):
         source, work = await asyncio.to_thread(read_plan, path, wanted.kind)
 
+    relative = path.relative_to(project.path).as_posix()
+
     def insert(tx: Tx) -> Loop:
-        relative = path.relative_to(project.path).as_posix()
-        known = tx.find(Loop, project_id=project.id, source_path=relative, limit=1)
-        if known:
-            raise Refused(
-                f"{relative} has the loop {known[0].id} already", code="loop_exists", hint="start that one"
-            )
-        now = tx.now()
-        loop = Loop(
-            id=new_id(Kind.LOOP),
-            project_id=project.id,
+        return loops.register_loop(
+            tx,
+            new_id,
+            project,
+            caller.actor,
             name=wanted.name or f"{project.name}/{path.stem}",
-            source_kind=source.kind,
-            source_path=relative,
-            state=LoopState.IDLE,
+            kind=source.kind,
+            source=relative,
             priority=wanted.priority if wanted.priority is not None else work.priority,
-            created_at=now,
-            updated_at=now,
         )
-        tx.insert(loop)
-        tx.append(happened("loop_created", caller.actor, loop=loop, source=relative))
-        return loop
 
     loop = await at.home.store.transact("loop.create", insert)
     return await get_loop(at, caller, loop.id)
@@ -84,11 +73,8 @@ async def ask_to_start(
 
     def ask(tx: Tx) -> None:
         loop = seen_loop(tx, caller, loop_id)
-        if loop.state is LoopState.RUNNING or loop.start is not None:
-            return
         needed_environment(seen_project(tx, caller, loop.project_id))
-        tx.update(Loop, loop.id, start={"actor": caller.actor, "flags": dict(flags or {})}, reason="")
-        tx.append(happened("loop_starting", caller.actor, loop=loop))
+        loops.ask_to_start(tx, loop, caller.actor, flags or {})
 
     await at.home.store.transact("loop.start", ask)
     return await get_loop(at, caller, loop_id)
@@ -105,7 +91,7 @@ class Starter:
         """Start loops until this task is cancelled."""
         try:
             while True:
-                for loop in await self._at.home.store.read(_asked):
+                for loop in await self._at.home.store.read(loops.asked_starts):
                     if loop.id not in self._going:
                         self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
                 self._going = {key: task for key, task in self._going.items() if not task.done()}
@@ -125,11 +111,10 @@ class Starter:
             await self._give_up(loop, "defect", f"{type(defect).__name__}: {defect}", "")
 
     async def _give_up(self, loop: Loop, code: str, why: str, hint: str) -> None:
-        def note(tx: Tx) -> None:
-            row = tx.update(Loop, loop.id, start=None, reason=why)
-            tx.append(happened("loop_not_started", _actor(loop), loop=row, code=code, reason=why, hint=hint))
-
-        await self._at.home.store.transact("loop.not_started", note)
+        await self._at.home.store.transact(
+            "loop.not_started",
+            lambda tx: loops.note_not_started(tx, loop, code=code, reason=why, hint=hint),
+        )
 
 
 async def start(at: Session, loop: Loop) -> None:
@@ -144,14 +129,14 @@ async def start(at: Session, loop: Loop) -> None:
     if row is None or project is None or row.start is None:
         return
     needed_environment(project)
-    with acting_as(at, _actor(row), project):
+    with acting_as(at, loops.starter_of(row), project):
         if row.state is LoopState.RUNNING:
             pass  # the daemon was killed between the submission and this note
         elif plan is not None and plan.status not in ENDED_PLAN:
             await decisions.resume(at, plan.id)
         else:
             await _submit(row, project)
-    await at.home.store.transact("loop.started", lambda tx: tx.update(Loop, row.id, start=None))
+    await at.home.store.transact("loop.started", lambda tx: loops.note_started(tx, row))
 
 
 async def _submit(loop: Loop, project: Project) -> None:
@@ -168,27 +153,11 @@ async def _submit(loop: Loop, project: Project) -> None:
         await submit(prepared)
 
 
-def _asked(tx: Tx) -> list[Loop]:
-    return [one for one in tx.find(Loop, state=_STARTABLE) if one.start is not None]
-
-
-def _actor(loop: Loop) -> str:
-    return str((loop.start or {}).get("actor", "unknown"))
-
-
 async def delete_loop(at: Session, caller: Caller, loop_id: str) -> None:
     """Delete a loop that has no plan; one that ran keeps its record."""
 
     def remove(tx: Tx) -> None:
-        loop = seen_loop(tx, caller, loop_id)
-        if loop.plan_id is not None or tx.count(Plan, loop_id=loop.id):
-            raise Refused(
-                f"the loop {loop.name} has plans, and their record is kept",
-                code="loop_has_plans",
-                hint="stop it instead; a stopped loop does nothing",
-            )
-        tx.delete(Loop, loop.id)
-        tx.append(happened("loop_deleted", caller.actor, project_id=loop.project_id, name=loop.name))
+        loops.delete_loop(tx, seen_loop(tx, caller, loop_id), caller.actor)
 
     await at.home.store.transact("loop.delete", remove)
 

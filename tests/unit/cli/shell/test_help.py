@@ -17,7 +17,9 @@ PARTS = {
     "stats quota": ("open", "show"),
     "discovered": ("accept", "dismiss"),
     "receipt": ("show", "verify", "replay", "export"),
-    "projects": ("import",),
+    "projects": ("add", "env", "import"),
+    "service": ("install",),
+    "tokens": ("create", "revoke"),
     "config": ("show", "check", "schema"),
 }
 EVERY = [*COMMANDS, *(f"{name} {part}" for name, parts in PARTS.items() for part in parts)]
