@@ -437,8 +437,7 @@ def _reset(tx: Tx, ids: Ids, command: Command) -> str:
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     """Run gate:all of a plan that waits for that, or of a failed one again: only ever because a person asked."""
     plan, loop = _current(tx, command)
-    settled = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
-    if settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None:
+    if steering.waits_for_verify(plan):
         tx.update(Plan, plan.id, verify_asked_at=tx.now())
         if loop.state is not LoopState.RUNNING:
             move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)

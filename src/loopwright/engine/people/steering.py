@@ -6,9 +6,9 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, Loop, Plan, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK
+from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState
 from loopwright.engine.rows.added_tasks import add_task
-from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.moves import move_loop, need
 from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.ports import Ids, PlannedTask, Tx
 
@@ -76,10 +76,19 @@ def inject(tx: Tx, ids: Ids, command: Command) -> str:
         ),
         priority=int(wanted.get("priority") or 50),
     )
+    waited = waits_for_verify(plan)
     task = add_task(tx, ids, plan, item, position=position, origin=INJECTED)
     tx.append(happened("task_injected", command.actor, plan=plan, task=task, key=key, title=task.title))
     reopen_plan(tx, plan.id, command.actor)
+    if waited and loop.state is LoopState.PAUSED:
+        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return f"the task {key} was added to the plan"
+
+
+def waits_for_verify(plan: Plan) -> bool:
+    """Return whether all that is left of a plan is a verification that a person has to ask for."""
+    settled = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
+    return settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None
 
 
 def _open_plan(tx: Tx, task: Task) -> Plan:

@@ -1,0 +1,102 @@
+"""Drive 20 loops over 5 projects with HTTP alone: `python twenty_loops.py URL TOKEN`.
+
+Plan 1 of each project gets one more task, plan 2 has a question that is answered, plan 3 has a task that is reset,
+plan 4 is paused and resumed. Every plan waits for its verification, and ends with a receipt.
+"""
+
+import json
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from typing import Any
+
+PLANS = 4
+_PATIENCE_S = 600
+
+
+class Api:
+    """The daemon."""
+
+    def __init__(self, url: str, token: str) -> None:
+        """Talk to the daemon at an address."""
+        self._url = url.rstrip("/")
+        self._token = token
+
+    def __call__(self, method: str, path: str, body: Any = None) -> Any:
+        """Send a request and return the document of its reply."""
+        request = urllib.request.Request(
+            self._url + path,
+            data=None if body is None and method == "GET" else json.dumps(body or {}).encode(),
+            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
+            method=method,
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=_PATIENCE_S) as reply:
+                return json.loads(reply.read() or b"null")
+        except urllib.error.HTTPError as refused:
+            raise SystemExit(f"{method} {path}: {refused.code} {refused.read().decode()}") from refused
+
+
+def until(ready: Callable[[], Any], what: str) -> Any:
+    """Return the first result that is not empty."""
+    end = time.monotonic() + _PATIENCE_S
+    while time.monotonic() < end:
+        if found := ready():
+            return found
+        time.sleep(0.2)
+    raise SystemExit(f"waited too long for {what}")
+
+
+def main(url: str, token: str) -> None:
+    """Create, steer and verify the loops, and print what their receipts say."""
+    api = Api(url, token)
+    loops: list[tuple[int, str]] = []
+    for project in api("GET", "/api/projects"):
+        for number in range(1, PLANS + 1):
+            wanted = {"project_id": project["projectId"], "source": f"plan-{number}.json"}
+            loops.append((number, api("POST", "/api/loops", wanted)["id"]))
+    for _, loop in loops:
+        api("POST", f"/api/loops/{loop}/start")
+    plans = {
+        loop: until(lambda loop=loop: api("GET", f"/api/loops/{loop}")["plan_id"], "a plan")
+        for _, loop in loops
+    }
+    for number, loop in loops:
+        _steer(api, number, loop, plans[loop])
+    for _, loop in loops:
+        plan = plans[loop]
+        until(lambda plan=plan: api("GET", f"/api/plans/{plan}")["completedAt"], f"the tasks of {plan}")
+        until(lambda loop=loop: api("GET", f"/api/loops/{loop}")["status"] == "paused", f"the rest of {plan}")
+        verified = api("POST", f"/api/plans/{plan}/verify")
+        assert verified["gateResult"]["passed"], verified
+    outcomes = [api("GET", f"/api/plans/{plan}/receipt")["plan"]["outcome"] for plan in plans.values()]
+    print(f"{len(outcomes)} receipts: {', '.join(sorted(set(outcomes)))}")
+
+
+def _steer(api: Api, number: int, loop: str, plan: str) -> None:
+    if number == 1:
+        item = {"key": "more-1", "title": "Write more-1", "acceptance": ["test -s more-1"]}
+        api("POST", f"/api/loops/{loop}/tasks", item)
+    elif number == 2:
+
+        def asked() -> list[str]:
+            return [one["id"] for one in api("GET", "/api/needs-response") if one["plan_id"] == plan]
+
+        (question,) = until(asked, "a question")
+        api("POST", f"/api/questions/{question}/answer", {"answer": "retry"})
+    elif number == 3:
+
+        def failed() -> bool:
+            return any(one["status"] == "ERROR" for one in api("GET", f"/api/plans/{plan}")["tasks"])
+
+        until(failed, "a failed task")
+        api("POST", f"/api/loops/{loop}/tests/second-3/reset")
+    else:
+        api("POST", f"/api/loops/{loop}/pause")
+        api("POST", f"/api/loops/{loop}/resume")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
