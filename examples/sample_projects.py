@@ -19,8 +19,14 @@ def main(folder: Path) -> None:
         script = folder / f"script-{number}.json"
         script.write_text(json.dumps(_script()))
         (project / "loopwright.toml").write_text(
-            f'agent = "scripted"\nautonomy = "manual"\nmax_attempts = 1\n\n[[gates]]\nname = "whole"\nrun = "test -s README.md"\n\n'
-            f"[agents.scripted]\nscript = {json.dumps(str(script))}\n"
+            f"""agent = "scripted"
+autonomy = "manual"
+max_attempts = 1
+gates = ["test -s README.md"]
+
+[agents.scripted]
+script = {json.dumps(str(script))}
+"""
         )
         (project / "README.md").write_text("# Sample\n")
         (project / ".gitignore").write_text(".loopwright/\n")

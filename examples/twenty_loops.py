@@ -4,13 +4,12 @@ Plan 1 of each project gets one more task, plan 2 has a question that is answere
 plan 4 is paused and resumed. Every plan waits for its verification, and ends with a receipt.
 """
 
-import json
 import sys
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable
 from typing import Any
+
+import httpx
 
 PLANS = 4
 _PATIENCE_S = 600
@@ -21,22 +20,15 @@ class Api:
 
     def __init__(self, url: str, token: str) -> None:
         """Talk to the daemon at an address."""
-        self._url = url.rstrip("/")
-        self._token = token
+        headers = {"Authorization": f"Bearer {token}"}
+        self._client = httpx.Client(base_url=url, headers=headers, timeout=_PATIENCE_S)
 
     def __call__(self, method: str, path: str, body: Any = None) -> Any:
         """Send a request and return the document of its reply."""
-        request = urllib.request.Request(
-            self._url + path,
-            data=None if body is None and method == "GET" else json.dumps(body or {}).encode(),
-            headers={"Authorization": f"Bearer {self._token}", "Content-Type": "application/json"},
-            method=method,
-        )
-        try:
-            with urllib.request.urlopen(request, timeout=_PATIENCE_S) as reply:
-                return json.loads(reply.read() or b"null")
-        except urllib.error.HTTPError as refused:
-            raise SystemExit(f"{method} {path}: {refused.code} {refused.read().decode()}") from refused
+        reply = self._client.request(method, path, json=body)
+        if reply.is_error:
+            raise SystemExit(f"{method} {path}: {reply.status_code} {reply.text}")
+        return reply.json()
 
 
 def until(ready: Callable[[], Any], what: str) -> Any:
