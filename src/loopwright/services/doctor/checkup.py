@@ -69,6 +69,7 @@ def probe(
     settings_file: Path | None = None,
 ) -> Finding:
     """Let an agent make one short turn with your login, as a run would; it costs what one answer costs."""
+    # Only a probe starts an agent, which takes long to load.
     from loopwright.services.doctor.agent_probe import probe as one_turn
 
     settings = look_settings(settings_file)
