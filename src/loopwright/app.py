@@ -169,6 +169,7 @@ def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
 
 
 def _forge_of(settings: Settings, env_of: Environments, plan: Plan, address: str) -> Forge:
+    # Its library takes long to load, and only a pull request needs it.
     from loopwright.adapters.forge.choosing import TOKENS
 
     return forge(settings, env_of.lent(plan, TOKENS), address)
@@ -258,6 +259,7 @@ def repositories(home: Home) -> Callable[[Project], GitRepository]:
 
 def _engine(home: Home) -> Engine:
     if home.membership.exclusive:
+        # A shared home needs the other one.
         from loopwright.adapters.dispatch.local import LocalEngine
 
         return LocalEngine(on_error=_report)

@@ -93,6 +93,7 @@ def _installed(what: str) -> "Mapping[str, EntryPoint]":
 @cache
 def _offered(path: tuple[str, ...]) -> "Mapping[str, Mapping[str, EntryPoint]]":  # noqa: ARG001 - what is found depends on it
     """Read what every installed package offers, which takes longer than most commands do, once only."""
+    # Most commands need no third-party adapter.
     from importlib.metadata import entry_points
 
     found = entry_points()

@@ -41,6 +41,7 @@ class Loaded:
         try:
             status = self._main(argv[-1])
         except BaseException:  # noqa: BLE001 - told where the program itself would tell it
+            # Only a failure needs it, and every run pays for what is loaded.
             import traceback
 
             traceback.print_exc()
@@ -54,6 +55,7 @@ def load(path: str) -> Loaded | None:
     """Load a program; None where it has to be started as usual."""
     if sys.platform != "linux":
         return None
+    # Other platforms do without it.
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("loaded", path)

@@ -77,6 +77,7 @@ def _serve(connection: int, start: Callable[[str, bytes], int]) -> NoReturn:
         directory, _, spec = everything_on_stdin().partition(END)
         status = start(os.fsdecode(directory), spec)
     except BaseException:  # noqa: BLE001 - told to whoever asked, as the interpreter would
+        # Only a failure needs it, and every run pays for what is loaded.
         import traceback
 
         traceback.print_exc()

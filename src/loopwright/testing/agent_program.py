@@ -148,6 +148,7 @@ class Performance:
 
     def shell(self, command: str, **variables: str) -> None:
         """Run a command as a tool call."""
+        # Most scripts start no program, and every run pays for what is loaded.
         import subprocess
 
         emit("tool_start", name="shell", input=command)
@@ -162,6 +163,7 @@ class Performance:
 
     def do_spawn(self, step: Step) -> None:
         """Leave a child behind in a session of its own, where no signal to our group reaches it."""
+        # Most scripts start no program, and every run pays for what is loaded.
         import subprocess
 
         quiet = subprocess.DEVNULL

@@ -41,6 +41,7 @@ _COMPILED: Final[dict[Any, Any]] = {}
 @cache
 def _dialect() -> "Dialect":
     """Return the one that all engines share, because statements are compiled for one and no other."""
+    # It takes long to load, and a command that only looks does without it.
     from sqlalchemy import create_engine
 
     model = create_engine("sqlite://")
@@ -49,6 +50,7 @@ def _dialect() -> "Dialect":
 
 
 def _engine(connect: Callable[[], Any]) -> "Engine":
+    # It takes long to load, and a command that only looks does without it.
     from sqlalchemy import Engine, QueuePool, make_url
 
     pool = QueuePool(connect, pool_size=5, max_overflow=5)

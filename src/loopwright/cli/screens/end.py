@@ -5,6 +5,7 @@ import shlex
 
 from rich.markup import escape
 
+from loopwright.cli.screens.gaps import print_gaps
 from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.shell.exits import ExitCode
@@ -50,8 +51,6 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
         if has_gaps(view):
-            from loopwright.cli.screens.gaps import print_gaps
-
             print_gaps(out, view.path, view.id)
     print_finishes(view)
     # What a person asked for and was refused leaves the result where it was.

@@ -5,6 +5,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.screens.layout import RowsWithNotes
+from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, paragraph
@@ -322,8 +323,6 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "", live: 
             )
         )
     if view.questions:
-        from loopwright.cli.screens.question import picture
-
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright answer", style="dim"))

@@ -86,6 +86,7 @@ class CommandLine(App):
         console: Annotated[Any, Parameter(parse=False)] = None,
     ) -> None:
         """Print the help of a command."""
+        # Only help needs it.
         from rich.console import Console
 
         from loopwright.cli.shell.help_pages import HelpPages, optional_arguments

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
@@ -77,6 +78,4 @@ def warn(*texts: str, stderr: bool = False) -> None:
 
 
 def _escaped(text: str) -> str:
-    from rich.markup import escape
-
     return escape(text)

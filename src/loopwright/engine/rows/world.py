@@ -124,6 +124,7 @@ def _nothing_underway() -> "Underway":
 
 
 def _gate_turns() -> "GateTurns":
+    # As above: it loads asyncio.
     from loopwright.engine.memory.gate_turns import GateTurns
 
     return GateTurns()

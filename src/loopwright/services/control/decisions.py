@@ -94,6 +94,7 @@ async def retry(
 ) -> Decision:
     """Give a failed or cancelled task another attempt; `allow` names judging files that it may change."""
     if agent is not None:
+        # It loads every agent adapter, and most decisions need none.
         from loopwright.services.preflight.checks import check_agent
 
         check_agent(agent, model, at.settings)
@@ -174,6 +175,7 @@ async def check_another_attempt(
     at: Session, task: Task, *, agent: str | None = None, model: str | None = None
 ) -> tuple[str, ...]:
     """Refuse another attempt whose agent `run` would refuse; of a new agent, return what nothing keeps it from."""
+    # It loads every agent adapter, and most decisions need none.
     from loopwright.services.preflight.checks import keeping
 
     plan = await at.home.store.read(lambda tx: plan_of(tx, task))
@@ -185,6 +187,7 @@ async def check_another_attempt(
 
 async def refuse_changed_checks(at: Session, task: Task) -> None:
     """Refuse another attempt at a task whose checks its source has changed."""
+    # It loads every source, and most decisions need none.
     from loopwright.services.preflight.source_changes import refuse_older_checks
 
     await refuse_older_checks(at.home.store, task)

@@ -21,6 +21,7 @@ def forge(settings: Settings) -> list[Finding]:
     place, wanted = here(), settings.values.forge
     if settings.values.finish != PULL_REQUEST or place is None:
         return []
+    # Its library takes long to load, and a project without a remote does without it.
     from loopwright.adapters.forge.choosing import choose
 
     try:

@@ -70,6 +70,7 @@ def disk(settings: Settings) -> list[Finding]:
 
 def database(settings: Settings) -> list[Finding]:
     """Open the database as it is, and look at what the rows say is left over."""
+    # A home that is not there yet needs no database.
     from loopwright.adapters.store.sql import SqlStore
     from loopwright.adapters.store.upgrade import HISTORY
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
+from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.app import secrets_of
@@ -155,8 +156,6 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
 
 def _install(name: str) -> str:
     """Say how to get an agent's program; empty when that is not known."""
-    from loopwright.adapters.agents.acp.profiles import PROFILES
-
     profile = PROFILES.get(name)
     if profile is None or not profile.install:
         return _INSTALL.get(name, "")
@@ -212,8 +211,6 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
 
 def _pinned(name: str, tested: tuple[str, str] | None) -> str:
     """Say how to get the newest version that was tried; empty where npm does not have it."""
-    from loopwright.adapters.agents.acp.profiles import PROFILES
-
     profile = PROFILES.get(name)
     install = profile.install if profile else _BY_NPM.get(name, "")
     if tested is None or not install.startswith(_NPM):

@@ -73,6 +73,7 @@ def settings_for(
 
 def called_as() -> str:
     """Return how this program was called, for a note beside a lock; a goal in it may hold anything."""
+    # Only a process that holds the home writes such a note.
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
 
@@ -191,6 +192,7 @@ def uncommitted_settings(file: str) -> str:
 
 def _text_at_head(place: Place) -> str | None:
     """Return the project file of HEAD; None where there is none, or no commit, or no git."""
+    # Outside of a repository nothing is started.
     import subprocess
 
     from loopwright.adapters.git.plumbing.environment import config_flags, user_env
@@ -210,6 +212,7 @@ def _text_at_head(place: Place) -> str | None:
 
 def open_existing(settings: Settings) -> "Home":
     """Open a home that must be there already."""
+    # Settings alone do without the parts of a worker.
     from loopwright.app import open_home
 
     file = settings.home / "loopwright.db"
@@ -229,6 +232,7 @@ def open_existing(settings: Settings) -> "Home":
 
 def actor() -> str:
     """Name the person who gives a command, for the record."""
+    # Only a decision names its actor.
     import getpass
 
     try:

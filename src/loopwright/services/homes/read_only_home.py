@@ -140,6 +140,7 @@ def _present_home() -> tuple[Path, str | None]:
 
 
 def _store(root: Path, database: str | None) -> "SqlStore":
+    # SQLAlchemy takes long to load, and a glance at SQLite does without it.
     from loopwright.adapters.store.sql import SqlStore
 
     return SqlStore.open(database or root / DATABASE, create=False)
@@ -161,6 +162,7 @@ def whereabouts(env: Mapping[str, str], platform: str) -> tuple[Path, str | None
     """
     said = _plain(env)
     if said is None:
+        # Loading every setting takes longer than the rest of a quick look.
         from loopwright.services.homes.context import look_settings
 
         settings = look_settings()

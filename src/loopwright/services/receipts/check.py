@@ -20,6 +20,7 @@ from loopwright.services.receipts.files import EVIDENCE, frozen_beside, script_b
 
 async def present_receipt(plan: str | None) -> dict[str, Any]:
     """Return the receipt of a plan as the rows give it now."""
+    # To verify a receipt needs no worker.
     from loopwright.app import make_world
     from loopwright.engine.branch.receipt import plan_receipt
 

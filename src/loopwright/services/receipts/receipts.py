@@ -146,6 +146,7 @@ def prepare_replay(
     receipt: str | None = None, *, tasks: Sequence[str] = (), repository: Path | None = None
 ) -> Replay:
     """Read which gates of a receipt can run again: those of the result, or those of the named tasks."""
+    # To show or verify a receipt runs no gates.
     from loopwright.services.receipts.replay import judged_trees, not_run
 
     file, where = _located(receipt, repository)
@@ -165,6 +166,7 @@ def prepare_replay(
 
 def run_replay(prepared: Replay) -> Iterator[Replayed]:
     """Run the gates again in a clean workspace, and yield each verdict beside the recorded one."""
+    # To show or verify a receipt runs no gates.
     from loopwright.services.receipts.replay import differences, replay
 
     for one, verdict, denial in replay(

@@ -89,6 +89,7 @@ async def followed(
     tell: Callable[[str], None] = unheard,
 ) -> AsyncIterator[Output]:
     """Yield what is printed, run after run as they come, until the target is finished."""
+    # Only following waits for processes.
     from loopwright.adapters.processes.keepers import ProcessKeepers
 
     with looking() as look:

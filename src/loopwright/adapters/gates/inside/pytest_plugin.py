@@ -146,6 +146,7 @@ class Canary(pytest.Item):
 
 def canaries(session: Any, name: str, fails: bool) -> Iterator[Any]:
     """Yield a test of our own kind, and one of the kind that test functions are: that kind may be patched alone."""
+    # Private to pytest: a version without it loses the canary, not the run.
     from _pytest.fixtures import FuncFixtureInfo
 
     own = Canary.from_parent(session, name=name)
@@ -240,6 +241,7 @@ class Witness:
     def outcome(self, session: Any, kind: str, fails: bool) -> str:
         """Return how a canary ended; a hook that cannot bear it is told as such."""
         try:
+            # Private to pytest, as above.
             from _pytest.runner import runtestprotocol
 
             ends = []

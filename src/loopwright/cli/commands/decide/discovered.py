@@ -106,6 +106,7 @@ async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
 
 
 async def _dismiss(work: str, *, as_json: bool) -> int:
+    # As in `_accept`.
     from loopwright.services.homes.session import session
 
     async with session() as at:

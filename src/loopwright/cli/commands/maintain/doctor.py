@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from loopwright.cli.commands.maintain.restoring import restore as put_back
 from loopwright.cli.screens.findings import report
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
@@ -41,8 +42,6 @@ def doctor(
         Print one JSON document.
     """
     if restore is not None:
-        from loopwright.cli.commands.maintain.restoring import restore as put_back
-
         return put_back(restore, as_json=json)
     probed = {"--agent": agent, "--account": account, "--model": model}
     given = [flag for flag, value in probed.items() if value is not None]

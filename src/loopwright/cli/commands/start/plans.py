@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cyclopts import App
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from loopwright.cli.foreground import code_of, showing
 from loopwright.cli.screens.clock import Clock
 from loopwright.cli.screens.unusable_answers import print_wrong
 from loopwright.cli.shell.command_table import COMMANDS
@@ -28,10 +29,8 @@ from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
 from loopwright.services.plans.evaluator import Judgement, in_words
 from loopwright.services.plans.goals import check_goal, is_goal
+from loopwright.services.plans.planning import GoalRequest, Planned, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
-
-if TYPE_CHECKING:
-    from loopwright.services.plans.planning import GoalRequest, Planned
 
 app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
 app.command(
@@ -77,8 +76,6 @@ def make(
     json
         Print one JSON document.
     """
-    from loopwright.services.plans.planning import GoalRequest
-
     check_goal(goal, ["plan check", "plan coverage", *COMMANDS])
     if not json and not is_goal(goal):
         console().print(f"taken as a goal in one word: {escape(goal.strip())}")
@@ -112,8 +109,6 @@ def made(
 
     `notes` says whether what is odd about it is told here; else whoever runs it tells that.
     """
-    from loopwright.services.plans.planning import GoalRequest
-
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = _planned(GoalRequest(goal=goal, flags=flags, own=False), quiet=quiet)
     if planned.path is None:
@@ -125,20 +120,15 @@ def made(
     return planned.path
 
 
-def _planned(request: "GoalRequest", *, quiet: bool) -> "Planned":
+def _planned(request: GoalRequest, *, quiet: bool) -> Planned:
     """Have a plan made, and show the planner at work."""
-    from loopwright.cli.foreground import showing
-    from loopwright.services.plans.planning import plan_goal
-
     return asyncio.run(
         plan_goal(request, tell=_unheard if quiet else console().print, drive=showing(quiet=quiet))
     )
 
 
-def _code(planned: "Planned") -> ExitCode:
+def _code(planned: Planned) -> ExitCode:
     """Return what the exit code says about a plan that was made, or could not be."""
-    from loopwright.cli.foreground import code_of
-
     if planned.is_objected_to:
         return ExitCode.NOT_VERIFIED
     if planned.path is not None or planned.rested is None:
@@ -150,7 +140,7 @@ def _unheard(_: str) -> None:
     """Print nothing."""
 
 
-def _why(planned: "Planned") -> str:
+def _why(planned: Planned) -> str:
     return to_type("status", planned.task)
 
 

@@ -137,6 +137,7 @@ def _for_goal(
     goal: str, *, agent: str | None, model: str | None, costs: CostFlags, yes: bool, as_json: bool
 ) -> Path:
     """Have a plan made for a goal, and return where it lies once a person has agreed to it."""
+    # Only a goal needs a planner.
     from loopwright.cli.commands.start.plans import made
 
     if not yes and (as_json or not sys.stdin.isatty()):
@@ -185,6 +186,7 @@ async def _prepared(request: RunRequest, *, as_json: bool) -> Prepared | Nothing
         sys.stdout.flush()
         match sys.stdin.readline().strip().lower():
             case "i" | "import":
+                # Only an answer at the terminal asks for it.
                 from loopwright.services.projects.projects import import_here
 
                 console().print(escape((await import_here()).in_words()))

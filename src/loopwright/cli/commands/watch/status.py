@@ -161,6 +161,7 @@ def print_plan(out: Console, seen: Seen, row: Plan | None = None) -> None:
     out.print(screen(view))
     print_finishes(view)
     if row is not None:
+        # Only a named plan has details.
         from loopwright.cli.screens.plan_details import print_details
 
         print_details(out, row, view)
@@ -169,6 +170,7 @@ def print_plan(out: Console, seen: Seen, row: Plan | None = None) -> None:
     if view.stopped:
         out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
     if has_gaps(view):
+        # Reading receipts takes long to load, and few plans have gaps.
         from loopwright.cli.screens.gaps import print_gaps
 
         print_gaps(out, view.path, view.id)
