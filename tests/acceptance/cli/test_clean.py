@@ -27,7 +27,7 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     sandbox.git(*merge.split(), "-q")
     shown = sandbox("clean", "--dry-run").out
     assert "  delete  its branch and 1 attempt: in trunk\n" in shown
-    assert "  keep    1 attempt: in no branch of yours\n" in shown
+    assert "  keep    1 attempt: in none of your branches\n" in shown
     assert "refs/" not in shown, "a plan can have hundreds of them"
     unasked = sandbox("clean")
     assert unasked.code == 2

@@ -47,13 +47,13 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     if view.stopped:
         out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
     receipt = receipt_file(view)
-    # Of a plan that goes on there is none: what lies there is an older one, or not ours.
+    # A plan that continues has no receipt: a file there is older, or not from Loopwright.
     if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
         if has_gaps(view):
             print_gaps(out, view.path, view.id)
     print_finishes(view)
-    # What a person asked for and was refused leaves the result where it was.
+    # An end that a user asked for and that was refused moves nothing.
     if any(one.is_automatic or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
     known = known_about(view)

@@ -22,7 +22,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "worker": (f"{_START}.worker:worker", "Run plans of every project until you stop it."),
     },
     "Watch": {
-        "status": (f"{_WATCH}.status:status", "Show what is going on, or one plan or task in detail."),
+        "status": (f"{_WATCH}.status:status", "Show what happens now, or one plan or task in detail."),
         "watch": (f"{_WATCH}.watch:watch", "Follow a plan live."),
         "logs": (f"{_WATCH}.logs:logs", "Show what an agent or a check printed."),
         "diff": (f"{_WATCH}.diff:diff", "Show what a plan or a task changed."),

@@ -29,7 +29,7 @@ class CostFlags:
     max_cost_per_day: Annotated[
         str | None,
         _flag(
-            "The same for all plans of this repository on one day, by UTC; the next day it goes on by itself."
+            "The same for all plans of this repository on one day, by UTC; it continues by itself the next day."
         ),
     ] = None
 

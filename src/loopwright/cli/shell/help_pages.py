@@ -28,7 +28,7 @@ def optional_arguments(command: App) -> str:
 
 
 class HelpPages(DefaultFormatter):
-    """Renders help, where a line of a docstring is no line of a screen."""
+    """Renders help, and wraps docstrings for the screen."""
 
     def __init__(self, optional: str) -> None:
         super().__init__()

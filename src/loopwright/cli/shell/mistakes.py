@@ -14,7 +14,7 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, duration
 
 _SHOWN = 8
-_MEND = "mend what is named; `loopwright plan check FILE` looks again"
+_FIX = "fix what is named; `loopwright plan check FILE` checks it again"
 _SCHEMAS: Mapping[str, str] = {
     "spec": "plan",
     "yaml": "plan",
@@ -28,7 +28,7 @@ _FILES: Mapping[str, Mapping[str, str]] = {
     "plan_md": {"metadata.json": "track"},
     "test_state": {"config.json": "test_state_config"},
 }
-"""Files among those of a source that have a schema of their own."""
+"""Files of a source that have their own schema."""
 
 
 def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:
@@ -65,7 +65,7 @@ def _mend(known: BadPlan) -> str:
     schemas = dict.fromkeys(filter(None, (own.get(name, usual) for name in named)))
     commands = " and ".join(f"`{to_type('config', 'schema', one)}`" for one in schemas)
     verb = "print" if len(schemas) > 1 else "prints"
-    return f"{_MEND}, and {commands} {verb} what may stand in it" if commands else _MEND
+    return f"{_FIX}, and {commands} {verb} what may stand in it" if commands else _FIX
 
 
 def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: str, as_json: bool) -> int:
@@ -75,7 +75,7 @@ def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: st
 
 
 def _unclear(known: Ambiguous, arguments: Sequence[str], *, as_json: bool) -> int:
-    """Say what a name could mean, with the very command that means the likeliest of it."""
+    """Print what a name could mean, with the command for the likeliest of them."""
     rows = [
         (one.handle, one.state.lower(), f"{duration(one.changed_s)} ago", one.title)
         for one in known.choices[:_SHOWN]

@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from loopwright.config.groups import ROUND_FLAGS
 
-_GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop goes on, and what stops it.", sort_key=8)
+_GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop continues, and what stops it.", sort_key=8)
 
 
 def _flag(text: str) -> Any:
@@ -17,7 +17,7 @@ def _flag(text: str) -> Any:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RoundFlags:
-    """How a loop over a prompt goes on; each flag is a setting of the group `rounds`."""
+    """When a loop over a prompt continues; each flag is a setting of the group `rounds`."""
 
     max_rounds: Annotated[int | None, _flag("How many rounds there may be (default 10).")] = None
     sleep: Annotated[str | None, _flag("How long to sleep after a round, such as 30s (default 10s).")] = None

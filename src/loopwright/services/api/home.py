@@ -63,7 +63,7 @@ class Projects(Noun):
         return await self._caller.call(projects.import_here)
 
     async def leftovers(self, plan: str | None = None, *, unproven: bool = False) -> tuple[Leftovers, ...]:
-        """Return the branches and pins of ended plans that a branch of yours is proven to have."""
+        """Return the branches and pins of ended plans that one of your branches is proven to have."""
         return await self._caller.act(cleaning.leftovers, plan, unproven=unproven)
 
     async def delete(self, found: Sequence[Leftovers]) -> int:

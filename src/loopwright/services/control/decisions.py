@@ -39,24 +39,24 @@ Told = Callable[[Decision], None]
 """Called as soon as a decision is carried out, before agents that have to stop were ended."""
 
 
-def _nobody(decision: Decision) -> None:
-    """Tell nobody."""
+def _unheard(decision: Decision) -> None:
+    """Ignore the decision."""
 
 
-NOBODY: Final[Told] = _nobody
+UNHEARD: Final[Told] = _unheard
 
 
-async def pause(at: Session, plan: str | None = None, *, now: bool = False, told: Told = NOBODY) -> Decision:
+async def pause(at: Session, plan: str | None = None, *, now: bool = False, told: Told = UNHEARD) -> Decision:
     """Start nothing more in a plan; running agents finish, or are interrupted with `now`."""
     return await _decide(at, "pause", plan, {"now": now}, told=told)
 
 
-async def stop(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+async def stop(at: Session, plan: str | None = None, *, told: Told = UNHEARD) -> Decision:
     """Stop a plan: running agents are interrupted, and their work is kept."""
     return await _decide(at, "stop", plan, {}, told=told)
 
 
-async def cancel(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+async def cancel(at: Session, target: str, *, told: Told = UNHEARD) -> Decision:
     """Give a task or a plan up for good; what landed stays."""
     return await _decide(at, "cancel", target, {}, told=told)
 
@@ -72,7 +72,7 @@ async def resume(
     *,
     limits: Mapping[str, Any] | None = None,
     no_wait: bool = False,
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Let a paused or stopped plan continue; `limits` are new values of cost settings."""
     policy = settings_for(flags=limits).policy() if limits else None
@@ -90,7 +90,7 @@ async def retry(
     agent: str | None = None,
     model: str | None = None,
     allow: Sequence[str] = (),
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Give a failed or cancelled task another attempt; `allow` names judging files that it may change."""
     if agent is not None:
@@ -102,7 +102,7 @@ async def retry(
     return await _decide(at, "retry", task, arguments, told=told, continues=True)
 
 
-async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+async def reverify(at: Session, plan: str | None = None, *, told: Told = UNHEARD) -> Decision:
     """Run the complete gate of a failed plan again, or of one that only cancelled tasks hold up."""
     return await _decide(at, "reverify", plan, {}, told=told, continues=True)
 
@@ -113,7 +113,7 @@ async def reject(
     *,
     note: str | None = None,
     comments: Sequence[tuple[str, str]] = (),
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Send a task's work back: another attempt starts with the note and the comments, FILE:LINE and a text each."""
     parsed = [parse_comment(place, text) for place, text in comments]
@@ -127,7 +127,7 @@ async def reject(
     return await _decide(at, "reject", task, arguments, told=told, continues=True)
 
 
-async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = NOBODY) -> Decision:
+async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = UNHEARD) -> Decision:
     """Take a landed task out of the plan's branch, with everything that builds on it."""
     return await _decide(at, "rollback", target, _until(to), told=told)
 
@@ -156,12 +156,12 @@ async def to_roll_back(at: Session, target: str, *, to: str | None = None) -> tu
     return tuple(task.key for task in undoes(asked, landings))
 
 
-async def reviewed(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+async def reviewed(at: Session, target: str, *, told: Told = UNHEARD) -> Decision:
     """Record that you have looked at what a task, or every task of a plan, landed."""
     return await _decide(at, "reviewed", target, {}, told=told)
 
 
-async def give_back(at: Session, task: str, *, told: Told = NOBODY) -> Decision:
+async def give_back(at: Session, task: str, *, told: Told = UNHEARD) -> Decision:
     """Give a task that you took over back to the agents, without your work."""
     return await _decide(at, "hand_back", task, {"drop": True}, told=told)
 

@@ -43,7 +43,7 @@ class DiscoveryDecision:
     """Its record; `result` says what it came to."""
     plan_id: str
     is_own_plan: bool
-    """Whether it became a plan of its own, which has to be run."""
+    """Whether it became a new plan, which you have to run."""
     needs_worker: bool
     """Whether its plan can continue and no process works on it."""
 
@@ -61,7 +61,7 @@ def list_discovered(plan: str | None = None, *, everything: bool = False) -> tup
 
 
 async def accept(at: "Session", work: str, *, way: str | None = None) -> DiscoveryDecision:
-    """Have it done: in its plan, or in a plan of its own; `way` is `current`, `new`, or as the agent advised."""
+    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent advised."""
     # To list discovered work needs no open home.
     from loopwright.services.control.sending import is_worked_on
 
@@ -99,7 +99,7 @@ async def _send(at: "Session", verb: str, found: DiscoveryView, arguments: Mappi
 
 
 async def as_own_plan(at: "Session", found: DiscoveryView) -> "Command":
-    """Accept it as a plan of its own. Write the files first: a decision that names none would be lost work."""
+    """Accept it as a new plan. Write the files first: a decision without files would lose the work."""
     name, files = _own_plan(found)
     targets = {Path(found.path) / file: text for file, text in files.items()}
     made = [folder for folder in {path.parent for path in targets} if not folder.exists()]
@@ -161,7 +161,7 @@ def plan_text(found: DiscoveryView) -> str:
     """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
     title = json.dumps(found.title, ensure_ascii=False)
     lines = [
-        f"# Come upon in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",
+        f"# Found in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",
         f"title: {title}",
         "tasks:",
         f"  - id: {key_for(found.title, set())}",

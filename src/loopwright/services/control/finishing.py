@@ -97,7 +97,7 @@ async def check_finish(settings: Settings, repository: GitRepository, start: Bas
     on_remote = values.finish == PULL_REQUEST and start.ref.startswith(f"{values.forge.remote}/")
     if branch is None and not on_remote:
         raise Refused(
-            f"finish is {values.finish}, but the plan would start from {start.ref}, which is no branch",
+            f"finish is {values.finish}, but the plan would start from {start.ref}, which is not a branch",
             code="base_not_a_branch",
             hint="check a branch out, give one with --base, or set finish to leave",
         )

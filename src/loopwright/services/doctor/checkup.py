@@ -45,7 +45,7 @@ def checkup(settings_file: Path | None = None) -> tuple[Finding, ...]:
         settings = look_settings(settings_file)
     except BadConfig as bad:
         text = "; ".join(str(bad).splitlines())
-        fix = bad.hint or "mend the named setting"
+        fix = bad.hint or "fix the named setting"
         return (*findings, Finding(name="settings", status=Status.FAIL, text=text, fix=fix))
     named = sorted({origin for key, origin in settings.origins.items()}, key=str)
     text = f"good; set by {', '.join(named)}" if named else "good; all are defaults"

@@ -140,7 +140,7 @@ def _worker(settings: Settings) -> Finding:
 
 
 def _leftovers(settings: Settings, live: list[Attempt] | None) -> list[Finding]:
-    """Count folders in the home that belong to nothing that is still going on."""
+    """Count folders in the home that belong to nothing that still runs."""
     names = {attempt.id for attempt in live or ()}
     kept = [path for path in _folders(settings.home / "workspaces") if path.name not in names]
     trials = _folders(settings.home / TRIALS)

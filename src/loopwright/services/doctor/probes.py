@@ -135,7 +135,7 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
         except BadConfig as bad:
             keys = [f"agents.{agent.name}.{option}" for option in bad.options]
             places = [f"{settings.origins[key]}: {key}" for key in keys if key in settings.origins]
-            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "mend the option"
+            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "fix the option"
     return None
 
 
@@ -180,14 +180,14 @@ def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
 
 def _found(program: str, *, in_shell: bool) -> str | None:
     """Return where a program is; what only the shell or the workspace knows counts as found."""
-    expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is no path yet
+    expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is not a path yet
     found = shutil.which(expanded, path=environment().get("PATH"))
     if found is not None or os.path.isabs(expanded):  # noqa: PTH117 - as above
         return found
     if "/" in program or (in_shell and _SHELL.search(program)):
         # Relative to a workspace that is not there yet, or no plain name at all.
         return program
-    # The shell knows words of its own, such as `cd` and `exec`.
+    # The shell has built-in commands, such as `cd` and `exec`.
     asked = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", program)
     return program if in_shell and ask(asked, env=environment())[0] else None
 

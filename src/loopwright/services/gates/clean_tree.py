@@ -73,7 +73,7 @@ class CleanTree:
         cache = HomePaths(root=settings.home).cache()
         self._sandbox = chosen_sandbox(settings, environment(), refuse=True).sandbox
         if self._sandbox.level is not Containment.NONE:
-            # What runs share is theirs alone; here nobody has run anything yet.
+            # Runs share a cache; a clean tree has none yet.
             cache = scratch / "cache"
             cache.mkdir(mode=0o700)
         self._shared = Shared(
@@ -174,5 +174,5 @@ async def clean_tree(
             tree.close()
     finally:
         await asyncio.to_thread(delete, scratch)
-        with suppress(OSError):  # another trial is going on beside this one
+        with suppress(OSError):  # another trial runs at the same time
             scratch.parent.rmdir()

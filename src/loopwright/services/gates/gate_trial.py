@@ -43,7 +43,7 @@ class Tried:
         return found
 
     def why_not(self, gate: ProposedGate) -> str:
-        """Say why a gate could not be run; empty when it was, or when nobody tried."""
+        """Return why a gate could not be run; empty if it was, or if it was not tried."""
         if gate.missing:
             return f"not installed here: {', '.join(gate.missing)}"
         if self.setup is not None and not self.setup.passed:

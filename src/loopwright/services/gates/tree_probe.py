@@ -113,7 +113,7 @@ async def check_tree(
 async def probe_beside_base(repository: GitRepository, sha: str, place: Place, settings: Settings) -> None:
     """Note which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
 
-    Only for a project without a setup of its own, which would run twice, and where gates may run side by side.
+    Only for a project without its own setup, which would run twice, and where gates may run side by side.
     """
     policy = settings.policy()
     if policy.parallel_gates > 1 and policy.dependencies is None and setup_command(policy) is None:

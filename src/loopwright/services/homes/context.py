@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from loopwright.ports import PlannedWork
 
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
-"""Variables of ours that are no settings."""
+"""Variables of Loopwright that are not settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A project: a repository, or a folder in it that has a loopwright.toml of its own."""
+    """A project: a repository, or a folder in it that has its own loopwright.toml."""
 
     root: Path
     subfolder: str
@@ -96,8 +96,8 @@ def standing() -> Place | None:
 def here(plan: Path | None = None) -> Place | None:
     """Return the project around the current folder, without asking git, or the one that a plan lies in.
 
-    A plan is of one project, wherever it is called from; one that lies in no folder of this repository is of the
-    project that the user stands in.
+    A plan belongs to one project, wherever it is called from. One outside of this repository belongs to the project
+    around the current folder.
     """
     folder = current_folder()
     root = repository_around(folder)
@@ -112,7 +112,7 @@ def here(plan: Path | None = None) -> Place | None:
         return mine
     if mine.subfolder and not file.is_relative_to(root / mine.subfolder):
         raise Refused(
-            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a project of its own",
+            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a separate project",
             code="other_project",
             hint=f"run it from the top of the repository, or put it into {mine.subfolder} if it is for that",
         )

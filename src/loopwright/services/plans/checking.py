@@ -63,7 +63,7 @@ class RunOnBase(Enum):
 
     NOTHING = 0
     GATES = 1
-    """The project's own: nobody may have read what only the plan has."""
+    """Only the project's own: you may not have read the commands of the plan yet."""
     ALL = 2
 
 

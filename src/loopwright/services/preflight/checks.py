@@ -32,8 +32,8 @@ _OF_PLAN: Final = "plan "
 
 
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
-    """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
-    # What is stored with the plan are the options of all agents, whoever works on it.
+    """Check every agent of a plan; raise `BadConfig` if the options of one are wrong."""
+    # The plan stores the options of all agents.
     for name in settings.policy().agents:
         if secret := secret_option(name, settings):
             problem, hint = secret
@@ -60,7 +60,7 @@ def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]
 def check_plan(settings: Settings, work: PlannedWork) -> None:
     """Refuse settings about agents that a plan says or uses and that are wrong: all at once, each with its place.
 
-    What is wrong in the settings of other agents is no affair of the plan: `config check` says it.
+    Wrong settings of other agents do not matter to the plan: `config check` reports them.
     """
     if problems := plan_problems(settings, work):
         raise BadConfig("\n".join(problems), code="settings_wrong", hint=_known_agents())
@@ -327,7 +327,7 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_sandbox(settings: Settings) -> None:
-    """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
+    """Refuse to start without the sandbox that the settings name, or with a network that they forbid."""
     wanted = settings.values.sandbox
     if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
         chosen_sandbox(settings, environment(), refuse=True)

@@ -54,7 +54,7 @@ def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
         else:
             told.append(
                 f"{asked.source_path} changed; {task.key} has failed, and `{to_type('retry', task.key)}` "
-                "tries it by what stands there now"
+                "tries it as it is written now"
             )
     return tuple(told)
 

@@ -55,7 +55,7 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
         return facts
     if receipt["events"]["head"] not in facts.events.current:
         return replace(
-            facts, unchecked=(*facts.unchecked, "the home's rows: the plan has gone on since the receipt")
+            facts, unchecked=(*facts.unchecked, "the home's rows: the plan continued after the receipt")
         )
     rows = await present_receipt(receipt["plan"]["id"])
     # As it would be written down: JSON knows no tuples.

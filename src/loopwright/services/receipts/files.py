@@ -20,7 +20,7 @@ _LARGEST: Final = 256 * 1024 * 1024
 
 
 def read_receipt(path: Path) -> Any:
-    """Return the JSON in a file that somebody gave us."""
+    """Return the JSON in a file that the user named."""
     hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
     try:
         with path.open("rb") as file:

@@ -1,6 +1,6 @@
 """Trees that were judged and landed nowhere, built again from what a receipt says and its repository has.
 
-The hash of each stands in the receipt, so nothing has to be believed: what is built again is that tree, or it is not.
+The receipt has the hash of each, so a tree that is built again is proven to be the same, or not.
 """
 
 import tempfile

@@ -1,7 +1,7 @@
 """`receipt replay`: the recorded gates once more, on the recorded trees, in a clean workspace.
 
-They are judged as they were then: test runners are watched from inside, what was there before the work is no fault of
-its, and what may have failed by chance is run again.
+They are judged as they were then: test runners are watched from inside, failures from before the work do not count, and
+what may have failed by chance is run again.
 """
 
 import asyncio
@@ -383,7 +383,7 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
 
 
 def _green_then(recorded: Mapping[str, Any]) -> frozenset[str]:
-    """Return the commands that passed on this very tree, as the receipt has it."""
+    """Return the commands that passed on this tree, according to the receipt."""
     commands = recorded["commands"] if recorded["status"] == VerdictStatus.PASSED.value else ()
     return frozenset(one["command"] for one in commands if not one["flaky"])
 

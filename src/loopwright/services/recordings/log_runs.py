@@ -97,7 +97,7 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
 
 
 def _became(task: Task, attempts: list[Attempt]) -> str:
-    """Say how a task stands; of an attempt that is not its last, what became of that."""
+    """Return the state of a task, or how an earlier attempt ended."""
     last = attempts[-1] if attempts else None
     if last is not None and last.id != task.attempt_id:
         why = f" ({last.failure.value.replace('_', ' ')})" if last.failure else ""
@@ -143,7 +143,7 @@ def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Att
 def _more(
     tx: Tx, row: Plan | Task | Run, plan_id: str, attempts: list[Attempt], runs: list[Run], wish: Wish
 ) -> bool:
-    """Say whether output may come that is not there yet."""
+    """Return whether output may come that is not there yet."""
     if any(run.state not in PROCESS_OVER and run.started_at is not None for run in runs):
         return True
     if isinstance(row, Run):

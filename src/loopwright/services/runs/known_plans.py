@@ -85,7 +85,7 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
 def for_finished(
     flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False, left: int | None = None
 ) -> str:
-    """Say of a plan that is over how to run it once more, with the flags that were given.
+    """Return how to run a plan that ended once more, with the given flags.
 
     `left` is how many items the source has open where others are done or skipped: those are not done again.
     """

@@ -60,7 +60,7 @@ from loopwright.services.runs.unknown_work import UnknownWork, note_move, unknow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A plan that somebody wants to run."""
+    """A plan to run."""
 
     plan: Path
     """The file or folder that has the work."""
@@ -140,7 +140,7 @@ class _Checked:
 
 
 def _unheard(_: Importance, __: str) -> None:
-    """Tell nobody."""
+    """Ignore what is told."""
 
 
 async def prepare(
@@ -241,7 +241,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place, request.settings_file)
         settings = settings_for(
-            # Whether the base is checked is no part of a plan, so it is never compared with one that continues.
+            # The check of the base does not belong to a plan, so it is never compared with one that continues.
             flags={**request.flags, "check_base": request.check_base},
             plan=work,
             plan_name=path.name,

@@ -90,10 +90,10 @@ async def test_what_waits_for_a_cancelled_task_is_named_with_the_way_on() -> Non
     ways = ["loopwright cancel c", "loopwright cancel d", f"loopwright cancel {short_id(home.plan().id)}"]
     assert _plan_commands(home) == ["loopwright retry b", *ways]
     text, commands = _task_commands(home, Names(handle="b", stuck=("c", "d")))
-    assert "c and 1 more wait for it in vain: retry it; or cancel them too, then reverify" in text
+    assert "c and 1 more wait for it and cannot start: retry it; or cancel them too, then reverify" in text
     assert commands[:4] == ["loopwright retry b --note '…'", *ways]
     assert (
-        "c waits for it in vain: retry it; or cancel c too, then reverify"
+        "c waits for it and cannot start: retry it; or cancel c too, then reverify"
         in _task_commands(home, Names(handle="b", stuck=("c",)))[0]
     )
 

@@ -54,7 +54,7 @@ def test_a_schema_is_named_only_for_a_form_that_has_one(capsys: pytest.CaptureFi
         bad.kind = kind
         assert (
             _told(capsys, bad, "run", "w")[-1]
-            == "to do: mend what is named; `loopwright plan check FILE` looks again"
+            == "to do: fix what is named; `loopwright plan check FILE` checks it again"
         )
 
 

@@ -175,7 +175,7 @@ def _words(outcome: str) -> str:
 
 @app.command(name="export")
 def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> int:
-    """Put a receipt into a new folder for somebody else, with a script that checks it and the outputs of the gates.
+    """Put a receipt into a new folder to hand on, with a script that checks it and the outputs of the gates.
 
     `sh FOLDER/receipt.sh REPOSITORY` needs git and sha256sum, and nothing of Loopwright.
 

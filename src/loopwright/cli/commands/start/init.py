@@ -160,7 +160,7 @@ def _print_next(report: Proposal, out: Console, *, sample: bool) -> None:
     steps = [f"commit it: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
     if report.is_unchecked:
         name = report.left_out[0]
-        steps.insert(0, f"take the # away from a gate: mend {name} first, or let the plan make it pass")
+        steps.insert(0, f"remove the # from a gate: fix {name} first, or let the plan make it pass")
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
     steps += work_steps(report.file.parent, sample=sample)

@@ -1,4 +1,4 @@
-"""`plan`: have one written for a goal, and everything that can be known about one before any money is spent."""
+"""`plan`: write a plan for a goal, or check a plan before it costs anything."""
 
 import asyncio
 import os
@@ -32,7 +32,7 @@ from loopwright.services.plans.goals import check_goal, is_goal
 from loopwright.services.plans.planning import GoalRequest, Planned, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
 
-app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
+app = App(name="plan", help="Write a plan for a goal, or check a plan.", help_format="plaintext")
 app.command(
     "loopwright.cli.commands.inspect.coverage:coverage",
     name="coverage",
@@ -72,7 +72,7 @@ def make(
     packet
         A packet of `loopwright inspect` to plan from, by its id: of a run that went wrong, for example.
     force
-        Plan anew, and replace the file that is there.
+        Plan again, and replace the file that is there.
     json
         Print one JSON document.
     """
@@ -107,7 +107,7 @@ def made(
 ) -> Path:
     """Have a plan written for a goal and show it, or raise why there is none.
 
-    `notes` says whether what is odd about it is told here; else whoever runs it tells that.
+    `notes` prints the notes about it here; otherwise `run` prints them.
     """
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = _planned(GoalRequest(goal=goal, flags=flags, own=False), quiet=quiet)
@@ -145,7 +145,7 @@ def _why(planned: Planned) -> str:
 
 
 def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:
-    # What an agent wrote and nobody has read is not run.
+    # The commands that an agent wrote are not run before you have read them.
     report = _examined(path, run=RunOnBase.GATES)
     report = report if notes else replace(report, notes=())
     _print(report, console())

@@ -1,4 +1,4 @@
-"""`run`: the command that does a plan."""
+"""`run`: run agents on a plan."""
 
 import asyncio
 import os
@@ -64,7 +64,7 @@ def run(
     rounds: RoundFlags = NO_ROUND_FLAGS,
     json: bool = False,
 ) -> int:
-    """Do a plan: run agents over its tasks until the project's own checks pass.
+    """Run agents on the tasks of a plan until the project's own checks pass.
 
     Parameters
     ----------
@@ -89,9 +89,9 @@ def run(
     finish
         What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
     qa_mode
-        What a look at the whole (a QA item) goes through: full or lite.
+        What a QA review covers: full or lite.
     despite
-        Your reason to run a plan that its evaluation refuses; it stands in the receipt.
+        Your reason to run a plan that its evaluation refuses; the receipt records it.
     new
         Start over a plan that was already done or cancelled.
     no_check_base

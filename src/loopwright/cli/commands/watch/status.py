@@ -1,4 +1,4 @@
-"""`status`: what is going on, or everything about one plan, task or run. It only looks."""
+"""`status`: what happens now, or everything about one plan, task or run. It changes nothing."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +26,7 @@ from loopwright.services.views.targets import look_up, look_up_obvious
 def status(
     target: str | None = None, /, *, all: bool = False, exit_code: bool = False, json: bool = False
 ) -> int:
-    """Show what is going on here, or everything about one plan, task or run.
+    """Show what happens here, or everything about one plan, task or run.
 
     Parameters
     ----------
@@ -123,7 +123,7 @@ def _workers_line(found: Overview) -> str:
         + f" ({one.command})" * bool(one.command)
         for one in found.workers
     ]
-    # One that is there and finds nothing to do, because everything is paused or over, does not work.
+    # A worker that finds nothing to do, because everything is paused or has ended, stands by.
     word = "[green]working[/]" if found.busy else "[dim]standing by[/]"
     return f"{word}: {escape(', '.join(names))}  {home}"
 

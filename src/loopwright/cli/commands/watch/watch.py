@@ -1,4 +1,4 @@
-"""`watch`: follow a plan live, as a picture or as lines of JSON. It only looks."""
+"""`watch`: follow a plan live, as a picture or as lines of JSON. It changes nothing."""
 
 import asyncio
 import json as jsonlib
@@ -41,7 +41,7 @@ async def _live(it: Followed) -> int:
             if not seen.worked and not told:
                 display.say(
                     f"[yellow]no worker is running[/]: `loopwright resume {short_id(it.plan_id)}` in another "
-                    "terminal goes on"
+                    "terminal continues the plan"
                 )
             told = not seen.worked
             # Woken up by news, by a key, or by the clock: the picture shows running seconds.
