@@ -13,7 +13,7 @@ from loopwright.core.values.findings import Verdict, Witnessed
 
 pytestmark = [pytest.mark.runners, pytest.mark.timeout(600)]
 FOLDER = Path(__file__).resolve().parents[3] / ".runners"
-CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
+CANARY = "the test runner cannot be believed: a canary test that has to fail passed"
 MIXED = """
 test('good', () => { expect(1).toBe(1) });
 describe('sums', () => {

@@ -48,7 +48,7 @@ class Cases(unittest.TestCase):
     def test_parts(self):
         with self.subTest(1): self.fail()
 """
-CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
+CANARY = "the test runner cannot be believed: a canary test that has to fail passed"
 
 
 def see(

@@ -48,7 +48,7 @@ def survey(tree: Tree) -> Ecosystem | None:
             ProposedGate(
                 purpose=purpose,
                 name=purpose,
-                # Many runners wait for a key or for changes unless they are told that nobody is there.
+                # Many runners wait for a key or for changes unless they know that there is no terminal.
                 command=f"CI=true {run}",
                 why=f'package.json has the script "{script}"',
                 programs=("node", manager) if manager != "bun" else ("bun",),

@@ -118,7 +118,7 @@ class CommandGate:
             limits=Limits(
                 hard=sum(_runs(request, command) * (command.timeout_s + each) for command in request.commands)
                 + _GRACE_S,
-                # Each command has its own limit, and a long silent build is no sign of death.
+                # Each command has its own limit, and a long silent build is not a sign of death.
                 idle=None,
                 done_grace=None,
                 output=max(Limits().output, (kept + 64 * 1024) * count),

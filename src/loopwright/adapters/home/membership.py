@@ -42,7 +42,7 @@ class LockedMembership:
         return True
 
     def holder(self) -> Mapping[str, Any] | None:
-        """Return the note of the live holder, None when nobody holds the lock."""
+        """Return the note of the live holder, None if no process holds the lock."""
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -111,7 +111,7 @@ class LeasedMembership:
         return True
 
     def holder(self) -> Mapping[str, Any] | None:
-        """Name nobody: no single process holds such a home."""
+        """Return None: no single process holds such a home."""
         return None
 
     def release(self) -> None:

@@ -47,7 +47,7 @@ def plan_events(tx: Tx, plan_id: str) -> EventFacts | None:
 
 
 def check_shape(receipt: Any) -> None:
-    """Refuse what is no receipt: nothing of a file from outside reaches git, a path or a shell before this."""
+    """Refuse what is not a receipt: nothing of a file from outside reaches git, a path or a shell before this."""
     problems = shape_problems(receipt)
     if problems:
         raise UserError(
@@ -233,12 +233,12 @@ def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
             at += piece.stat().st_size
         return data
     if part == "files":
-        # What was handed on to somebody else has a gate's files alone.
+        # What was handed on to another process has a gate's files alone.
         return listing(directory) if (directory / places.EXIT).is_file() else _GONE
     path = _place(evidence, directory, part)
     if not path.is_file():
         return _GONE
     data, size = path.read_bytes(), wanted.size or 0
-    # Nothing small is ever cut: a mark in a small file is what the command printed, or what someone put there.
+    # Nothing small is ever cut: a mark in a small file is what the command printed, or what was put there.
     cut = size > max(len(data), OutputLimits().head_bytes) and _CUT.search(data)
     return _IN_PART if cut else data

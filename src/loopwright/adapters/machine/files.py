@@ -46,7 +46,7 @@ def write_atomically(path: Path, text: str, *, durably: bool = True) -> None:
 
 
 def is_real_dir(path: Path) -> bool:
-    """Say whether the path is a directory itself, not a link to one."""
+    """Return whether the path is a directory itself, not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,7 +54,7 @@ def is_real_dir(path: Path) -> bool:
 
 
 def is_folder(top: Path, path: bytes) -> bool:
-    """Say whether a path below `top` is a folder that no link leads to."""
+    """Return whether a path below `top` is a folder that no link leads to."""
     here = top
     for part in os.fsdecode(path).split("/"):
         here /= part
@@ -162,7 +162,7 @@ def opened_below(top: Path, folder: bytes) -> Iterator[int]:
 def folders_below(top: Path) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
     """Yield every folder below another with the folders and the other things in it; links are not followed.
 
-    Whoever takes a folder out of the list keeps it from being gone into. What cannot be opened is passed over.
+    Remove a folder from the list to skip it. What cannot be opened is passed over.
     """
     waiting = [b""]
     while waiting:

@@ -91,7 +91,7 @@ class PostgresBackend:
         link.rows("SELECT pg_notify(?, ?)", (_CHANNEL, self.wake.token))
 
     def may_run_again(self, error: Exception) -> bool:
-        """Say whether it was a conflict, or a connection that was lost."""
+        """Return whether it was a conflict, or a connection that was lost."""
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _CONFLICTS
         )
@@ -192,7 +192,7 @@ def _marked(sql: str) -> str:
 
 
 class NotifyWake:
-    """Wakes by LISTEN and NOTIFY, on a connection of its own."""
+    """Wakes by LISTEN and NOTIFY, on its own connection."""
 
     def __init__(self, conninfo: str) -> None:
         self.token = secrets.token_hex(8)
@@ -261,7 +261,7 @@ class NotifyWake:
         return connection
 
     def _take(self, connection: psycopg.Connection[Any], signal: Signal) -> bool:
-        """Bump for what came in; say whether the connection still stands."""
+        """Bump for what came in; return whether the connection still stands."""
         try:
             connection.pgconn.consume_input()
         except psycopg.OperationalError:

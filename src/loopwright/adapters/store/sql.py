@@ -149,10 +149,10 @@ class SqlStore:
         try:
             link.commit()
         except Unsure as error:
-            # Running it again could do it twice; whoever called looks at the rows and carries on from there.
+            # Running it again could do it twice; the caller reads the rows and continues from there.
             raise StoreUnavailable(
-                f"The connection to {self._backend.where} broke while saving ({name}), so nobody knows yet whether it "
-                "was saved. Nothing has to be done: the rows are read again before going on."
+                f"The connection to {self._backend.where} broke while saving ({name}), so it is unknown whether "
+                "it was saved. You have nothing to do: Loopwright reads the rows again before it continues."
             ) from error
 
     def _explained(self, work: Callable[[], T]) -> T:

@@ -86,7 +86,7 @@ class SqliteBackend:
         return self._links.begun("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Link]:
-        """Begin reading one state of the file; writers go on beside it."""
+        """Begin reading one state of the file; writers continue beside it."""
         self._check_is_there()
         return self._links.begun("BEGIN")
 
@@ -138,7 +138,7 @@ class SqliteBackend:
             query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
             versions = connection.execute(query).fetchall() if VERSION_TABLE in tables else ()
             [mode] = connection.execute("PRAGMA journal_mode").fetchone()
-        # Readers and writers go on beside each other in WAL alone: a file restored from a dump has lost that.
+        # Readers and writers work beside each other only in WAL: a file restored from a dump has lost that.
         return Seen(tables=tables, versions=tuple(one for (one,) in versions), settled=mode == "wal")
 
     def make(self, head: str, /) -> bool:
@@ -206,7 +206,7 @@ class SqliteBackend:
         return connection
 
     def _check_is_there(self) -> None:
-        """Refuse to go on with a file that was deleted or replaced: what is written to it is nowhere."""
+        """Refuse to continue a file that was deleted or replaced: what is written to it is nowhere."""
         try:
             found = self.path.stat()
         except FileNotFoundError:

@@ -64,7 +64,7 @@ def started(state: AcpState, call: Call) -> tuple[AcpState, tuple[AgentEvent, ..
 
 
 def flushed(state: AcpState) -> tuple[AcpState, tuple[AgentEvent, ...]]:
-    """Tell the words that nobody was told yet."""
+    """Report the words that were not reported yet."""
     if not state.saying.strip():
         return replace(state, saying=""), ()
     data = {"thinking": True} if state.thinking else {}

@@ -106,7 +106,7 @@ def _requested(state: ClaudeState, event: Object) -> Folded:
     kind = readable(request.get("subtype"), 100)
     raw = AgentEvent(kind="Raw", data={"type": "control_request", "id": id_, "subtype": kind})
     if state.request is None or state.stage == "closed" or not id_:
-        # Once stdin is closed nobody can be told any more: the program takes that for a refusal.
+        # Once stdin is closed no answer is possible: the program takes that for a refusal.
         return Folded(state=state, events=(raw,))
     if kind != "can_use_tool":
         return _say(state, (raw,), claude_control.not_understood(id_, f"{kind or 'this'} is not supported"))

@@ -56,7 +56,7 @@ class CodexAgent:
         return starting.invocation(self.binary, request)
 
     def able(self, options: Mapping[str, Any]) -> frozenset[str]:
-        """Return what it can do: `exec` asks nobody, and tells neither when a limit ends nor what a copy used."""
+        """Return what it can do: `exec` never asks, and reports neither when a limit ends nor what a copy used."""
         return self.capabilities - _NOT_BY_EXEC if options.get("protocol") == "exec" else self.capabilities
 
     def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> CodexState:

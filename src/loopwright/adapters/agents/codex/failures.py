@@ -40,7 +40,7 @@ _UNPAID: Final = re.compile(
 )
 """These come under the same name as a usage limit, but waiting does not help."""
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone: the engine lets it begin another.
+    # The conversation to continue is gone: the engine lets it begin another.
     (re.compile(r"no rollout found|thread not found", re.IGNORECASE), Failure.CRASH),
     (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),

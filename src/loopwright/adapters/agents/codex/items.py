@@ -89,7 +89,7 @@ def _has_more(item: Mapping[str, Any]) -> bool:
 
 
 def is_of_agent(item: Mapping[str, Any]) -> bool:
-    """Say whether the agent did or said something; words that never came, or somebody else's, are nothing."""
+    """Return whether the agent did or said something; words that never came, or of another agent, do not count."""
     if item.get("type") == "agentMessage":
         return bool(item.get("text"))
     return item.get("type") not in ("userMessage", "hookPrompt", "reasoning", "error")
