@@ -1,4 +1,4 @@
-"""Check the English of the hand-written pages and of the package: unclear phrases, and the number of words of the pages.
+"""Check the English of the pages and of the package: unclear phrases, and the number of words of the pages.
 
 With `--messages` it looks at the whole package, and not only at the folders in `CHECKED`.
 """

@@ -53,7 +53,7 @@ class CommandAgent:
     capabilities: frozenset[str] = field(default=frozenset({"interrupt"}), init=False)
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it, with the placeholders of the command filled in."""
+        """Return how to start it, with the placeholders of the command filled in."""
         options.only(self.name, request.options, ("command", "prompt"))
         way = options.text(self.name, request.options, "prompt") or "stdin"
         if way not in _WAYS:

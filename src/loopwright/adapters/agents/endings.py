@@ -51,7 +51,7 @@ def is_missing_program(code: int | None) -> bool:
 
 
 def in_words(code: int | None) -> str:
-    """Say an exit code in words."""
+    """Return an exit code in words."""
     if code is None:
         return "ended without an exit code"
     return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"

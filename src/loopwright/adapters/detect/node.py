@@ -19,7 +19,7 @@ _LIFECYCLE: Final = ("preinstall", "install", "postinstall", "prepare", "prepubl
 
 
 def survey(tree: Tree) -> Ecosystem | None:
-    """Say what the Node part of a repository looks like, or None."""
+    """Return what the Node part of a repository looks like, or None."""
     if "package.json" not in tree.files:
         return None
     try:

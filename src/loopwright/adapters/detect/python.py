@@ -39,7 +39,7 @@ class _Environment:
 
 
 def survey(tree: Tree) -> Ecosystem | None:
-    """Say what the Python part of a repository looks like, or None."""
+    """Return what the Python part of a repository looks like, or None."""
     tests = tree.matching(lambda name: _TEST_FILE.search(name) is not None)
     manifest = tree.has(*_MANIFESTS)
     if manifest is None and not any(name.endswith(".py") for name in tree.files):

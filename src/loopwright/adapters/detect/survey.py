@@ -39,7 +39,7 @@ def is_project(names: Iterable[str]) -> bool:
 
 
 def detect(root: Path, *, tracked: Collection[str] | None = None, which: Which = shutil.which) -> Detected:
-    """Say how a repository is set up and checked.
+    """Return how a repository is set up and checked.
 
     `tracked` are the paths that git knows, relative to the root: a workspace has those and nothing else.
     Without them, whatever lies in the folder is looked at.

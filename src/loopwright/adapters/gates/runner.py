@@ -406,7 +406,7 @@ def take_seen(
 
 
 def describe(error: OSError) -> str:
-    """Say in plain words what the system refused."""
+    """Return in plain words what the system refused."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return "the path goes through a symbolic link or a file"
     return error.strerror or str(error)

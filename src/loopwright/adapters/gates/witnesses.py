@@ -60,7 +60,7 @@ def prepare(
     only: frozenset[str] = frozenset(),
     runners: tuple[ConfiguredRunner, ...] = (),
 ) -> dict[str, Any]:
-    """Say how each command is started so that its test runners are seen; the gate's runner makes the folders.
+    """Return how each command is started so that its test runners are seen; the gate's runner makes the folders.
 
     With `only`, those that can be told so run no other tests than these.
     """
@@ -192,7 +192,7 @@ class _Session:
         self.outcomes[clean_name(name)] = max(known, outcome, key=_WEIGHT.__getitem__)
 
     def problems(self) -> Iterator[str]:
-        """Say why this run's word does not count."""
+        """Return why this run's result does not count."""
         if not self._ended:
             yield NO_END
             return

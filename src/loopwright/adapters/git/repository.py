@@ -375,7 +375,7 @@ class GitRepository:
         )
 
     async def damaged(self, *, since: str, tips: Sequence[str]) -> str | None:
-        """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
+        """Return what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
         depot = (await self._ready()).depot
         return await damaged(self.git, depot, since=names.sha(since), tips=[names.sha(tip) for tip in tips])
 
@@ -489,7 +489,7 @@ class GitRepository:
         return await (await self._ready()).pins.put_back(plan_id, near=names.sha(near))
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
-        """Say in plain words what differs between two fingerprints."""
+        """Return in plain words what differs between two fingerprints."""
         return tripwires.stray(before, after)
 
     async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:

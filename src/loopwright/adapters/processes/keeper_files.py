@@ -19,7 +19,7 @@ _STREAMS = {b"o ": "out", b"e ": "err"}
 
 
 def look(directory: Path) -> Sighting:
-    """Say what can be seen of a run now: the held lock decides, never a pid alone."""
+    """Return what can be seen of a run now: the held lock decides, never a pid alone."""
     held = is_held(directory)
     # Looked for after the lock: a run whose lock was free by then has written its exit file or never will.
     ended = read_exit(directory)

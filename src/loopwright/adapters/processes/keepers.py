@@ -57,7 +57,7 @@ class ProcessKeepers:
         self._failpoint("keeper.start.after")
 
     def look(self, directory: Path) -> Sighting:
-        """Say what can be seen of a run now."""
+        """Return what can be seen of a run now."""
         return keeper_files.look(directory)
 
     async def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:

@@ -53,7 +53,7 @@ class Bubblewrap:
         return (*words, "--chdir", str(reach.cwd), "--")
 
     def denial(self, output: Sequence[str], reach: Reach) -> str | None:
-        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        """Return which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
         table = self._table(reach)
         for line in output:
             if line.startswith("bwrap: ") and "execvp" not in line:

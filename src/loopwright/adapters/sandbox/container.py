@@ -120,7 +120,7 @@ class Container:
         return (sys.executable, "-I", "-S", boxed.__file__, json.dumps(job), "--")
 
     def denial(self, output: Sequence[str], reach: Reach) -> str | None:
-        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        """Return which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
         table = self._table(reach)
         for line in output:
             if line.startswith("container: "):

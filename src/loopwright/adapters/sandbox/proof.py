@@ -151,7 +151,7 @@ def _attempted(program: str, place: Path, *, network: bool) -> tuple[dict[str, s
 
 
 def what_is_wrong(done: Mapping[str, str], *, outside: Path, made: Path, pid: int) -> str:
-    """Say what is wrong with a sandbox, from what a child in it says of each attempt and from what really happened."""
+    """Return what is wrong with a sandbox, from what a child in it reports and from what really happened."""
     wrong = [f"one cannot {what} in it: {done[name]}" for name, what in _MUST.items() if done[name]]
     wrong += [f"one can {what} from it" for name, what in _MUST_NOT.items() if not done[name]]
     # Judged by what happened, not by what was said: a write into a copy that vanishes does no harm.

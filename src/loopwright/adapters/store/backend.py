@@ -62,7 +62,7 @@ class Backend(Protocol):
         """Let go of all connections."""
 
     def look(self) -> Seen:
-        """Say what is there, without changing anything."""
+        """Return what is there, without changing anything."""
 
     def make(self, head: str, /) -> bool:
         """Make the tables of this revision where there is nothing yet, in the quickest way; False if there is none."""

@@ -97,7 +97,7 @@ class PostgresBackend:
         )
 
     def explain(self, error: Exception) -> Exception:
-        """Say what PostgreSQL's error means and what to do."""
+        """Return what PostgreSQL's error means and what to do."""
         if isinstance(error, IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
         if not isinstance(error, DBAPIError):
@@ -114,7 +114,7 @@ class PostgresBackend:
         self.engine.dispose()
 
     def look(self) -> Seen:
-        """Say what is there; all else that matters is set on each connection."""
+        """Return what is there; all else that matters is set on each connection."""
         with self.engine.connect() as connection:
             found = connection.execute(
                 text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")

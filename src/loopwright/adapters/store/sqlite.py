@@ -94,11 +94,11 @@ class SqliteBackend:
         """Do nothing: the datagrams go out after the commit."""
 
     def may_run_again(self, _error: Exception, /) -> bool:
-        """Say no: the write lock was held from the start, so no other writer can have been in the way."""
+        """Return False: the write lock was held from the start, so no other writer can have been in the way."""
         return False
 
     def explain(self, error: Exception) -> Exception:
-        """Say what SQLite's error means and what to do."""
+        """Return what SQLite's error means and what to do."""
         cause = getattr(error, "orig", error)  # SQLAlchemy wraps it
         if isinstance(cause, sqlite3.IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({cause})")
@@ -132,7 +132,7 @@ class SqliteBackend:
             self.engine.dispose()
 
     def look(self) -> Seen:
-        """Say what is there, without changing anything."""
+        """Return what is there, without changing anything."""
         with closing(self._connect()) as connection:
             tables = _tables(connection)
             query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant

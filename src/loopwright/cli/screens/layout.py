@@ -10,7 +10,7 @@ _WIDE = 240
 
 _GAP = 2
 _LEAST_LAST = 16
-"""Less room for the last column tells nothing."""
+"""With less room, the last column is not worth showing."""
 _LEAST_TITLE = 16
 """So much of a title is shown before whole columns give way to it."""
 

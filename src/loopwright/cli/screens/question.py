@@ -23,7 +23,7 @@ _SHOWN_LINES = 30
 _HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 
 
-_DECIDES = "`'reject: …'` tells the next attempt why"
+_DECIDES = "`'reject: …'` gives the next attempt your reason"
 
 
 _DECIDES_PLAN = "accept: the plan is verified and its receipt names these checks; reject: the plan fails"
@@ -33,7 +33,7 @@ _WIDER = "for this once; later runs too: --for loop (this plan file) or --for pr
 
 
 def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> Group:
-    """Return a question as lines: what is asked, by whom, until when, and what to type.
+    """Return a question as lines: what is asked, by which task, until when, and what to type.
 
     A long question is shown with its beginning and its end, unless `whole`. A question about a task that was given up
     is shown with what to type: the reason is beside the task. With `again`, only the first line of a long one is shown.

@@ -15,7 +15,7 @@ _BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 def optional_arguments(command: App) -> str:
-    """Return the arguments that may be left out, as they stand in the usage line."""
+    """Return the arguments that may be left out, as the usage line has them."""
     if command.default_command is None:
         return ""
     found = [

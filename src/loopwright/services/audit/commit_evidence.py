@@ -30,7 +30,7 @@ class Recorded:
 async def commits_of(
     repository: GitRepository, base: str, root: Path, source: str, done: Sequence[PlannedTask]
 ) -> Mapping[str, Named]:
-    """Return what became of the commit of each finished item that has one, by its key."""
+    """Return the state of the commit of each finished item that has one, by its key."""
     known: Mapping[str, Recorded] = {}
     if is_home():
         with glancing() as look:
@@ -70,7 +70,7 @@ class _Search:
         self._stand_ins: dict[str, str] | None = None
 
     async def named(self, text: str, record: Recorded | None, *, recorded: bool) -> Named:
-        """Return what became of a commit; `record` is what the home knows of this commit."""
+        """Return the state of a commit; `record` is what the home knows of this commit."""
         sha = await self._repository.known_commit(text) if COMMIT.fullmatch(text) else None
         for end in record.ends if record is not None else ():
             # A squash has the work, and may outlive the commit itself.

@@ -38,7 +38,7 @@ async def accept(
     finish: str | None = None,
     told: Callable[[Command], None] = lambda _: None,
 ) -> Accepted:
-    """Accept a plan, or some of its tasks; `told` is called when the command is taken, before the work is moved."""
+    """Accept a plan, or some of its tasks; `told` is called when the command is accepted, before the work moves."""
     store = at.home.store
     row = await store.read(lambda tx: find_plan(tx, plan))
     command = await send(at, "accept", row.id, {"tasks": list(tasks), "finish": finish})

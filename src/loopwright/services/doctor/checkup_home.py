@@ -108,7 +108,7 @@ def database(settings: Settings) -> list[Finding]:
 
 def _rows(tx: Tx) -> tuple[list[Attempt], list[Project]]:
     for kind in ROW_TYPES:
-        tx.find(kind)  # each row is read once: one that cannot be is told
+        tx.find(kind)  # each row is read once, to report one that cannot be
     return tx.find(Attempt, state=LIVE_ATTEMPT), tx.find(Project)
 
 

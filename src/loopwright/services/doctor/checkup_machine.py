@@ -92,7 +92,7 @@ def _identity() -> Finding:
 
 
 def platform_() -> list[Finding]:
-    """Say what this platform can and cannot do."""
+    """Return what this platform can and cannot do."""
     system, release = platform.system(), platform.release()
     name = f"{system} {release} ({platform.machine()})"
     if system == "Darwin":

@@ -38,7 +38,7 @@ _INSTALL: Final[Mapping[str, str]] = {
     "codex": "install Codex (https://developers.openai.com/codex/cli), or set agents.codex.binary to where it is",
     "command": (
         'set it in loopwright.toml, in the table [agents.command]: command = "my-agent --prompt {prompt_file}" '
-        'and how it is told what to do: prompt = "file"'
+        'and how it gets its prompt: prompt = "file"'
     ),
 }
 _BY_NPM: Final[Mapping[str, str]] = {
@@ -112,7 +112,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 
 
 def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
-    """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
+    """Return which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
     given = settings.values.environment
     handed_over = {name: environment()[name] for name in given if name in environment()}
     secrets = secrets_of(environment(), handed_over, given)
@@ -155,7 +155,7 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
 
 
 def _install(name: str) -> str:
-    """Say how to get an agent's program; empty when that is not known."""
+    """Return how to get an agent's program; empty when that is not known."""
     profile = PROFILES.get(name)
     if profile is None or not profile.install:
         return _INSTALL.get(name, "")
@@ -210,7 +210,7 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
 
 
 def _pinned(name: str, tested: tuple[str, str] | None) -> str:
-    """Say how to get the newest version that was tried; empty where npm does not have it."""
+    """Return how to get the newest version that was tried; empty where npm does not have it."""
     profile = PROFILES.get(name)
     install = profile.install if profile else _BY_NPM.get(name, "")
     if tested is None or not install.startswith(_NPM):
@@ -220,7 +220,7 @@ def _pinned(name: str, tested: tuple[str, str] | None) -> str:
 
 
 def untested(version: str, tested: tuple[str, str] | None) -> str:
-    """Say how a version lies outside of those that an adapter was tried with; nothing when it does not."""
+    """Return how a version differs from those that an adapter was tested with; empty if it does not."""
     if tested is None:
         return ""
     said = _NUMBERS.search(version)

@@ -95,7 +95,7 @@ class Bases:
         )
 
     def keep(self, recorded: Path, tree: str, commands: Commands) -> None:
-        """Keep the directory of a gate run in the place of what was known before, and let go of what is old."""
+        """Keep the directory of a gate run in place of the previous one, and delete old ones."""
         if not self.keeps or not commands:
             return
         self._tidy()

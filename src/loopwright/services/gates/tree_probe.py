@@ -73,7 +73,7 @@ class BlindGate:
     """Whether no test of it loads any module of the project, from wherever."""
 
     def text(self) -> str:
-        """Say what is wrong."""
+        """Return what is wrong."""
         if self.loads_nothing:
             return f"no test of the gate {self.name} loads the project's code yet, so it proves nothing until one does"
         told = f"gate {self.name} does not judge the tree: it passes although the project's modules cannot be loaded"

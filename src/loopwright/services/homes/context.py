@@ -72,7 +72,7 @@ def settings_for(
 
 
 def called_as() -> str:
-    """Return how this program was called, for a note beside a lock; a goal in it may hold anything."""
+    """Return how this program was called, for a note beside a lock; secrets in it are redacted."""
     # Only a process that holds the home writes such a note.
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
@@ -94,7 +94,7 @@ def standing() -> Place | None:
 
 
 def here(plan: Path | None = None) -> Place | None:
-    """Return the project around the current folder, without asking git, or the one that a plan lies in.
+    """Return the project around the current folder, without asking git, or the one around a plan.
 
     A plan belongs to one project, wherever it is called from. One outside of this repository belongs to the project
     around the current folder.
@@ -165,7 +165,7 @@ def given_settings(file: Path) -> ProjectSettings:
 
 
 def settings_in_checkout(place: Place) -> ProjectSettings:
-    """Return the loopwright.toml that lies in the checkout, if there is one."""
+    """Return the loopwright.toml of the checkout, if there is one."""
     text = project_text(place.root / place.subfolder)
     return ProjectSettings(text=text, file=project_file(place)) if text is not None else ProjectSettings()
 
@@ -186,7 +186,7 @@ def changed_settings(found: ProjectSettings) -> tuple[str, ...]:
 
 
 def uncommitted_settings(file: str) -> str:
-    """Say that the project file of the checkout does not count, and what to do."""
+    """Return the note that the project file of the checkout does not count, and what to do."""
     return f"{file} has uncommitted changes; commit them or pass --settings FILE"
 
 

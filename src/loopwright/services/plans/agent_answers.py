@@ -38,7 +38,7 @@ class Who:
     agent: str
     model: str | None
     fallback: bool
-    """Whether another may stand in for it."""
+    """Whether another agent may replace it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came of it."""
+    """The result."""
 
     plan_id: str
     text: str | None

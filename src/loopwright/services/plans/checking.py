@@ -165,7 +165,7 @@ async def examine(
 
 
 async def estimated(report: PlanReport) -> str:
-    """Say what a plan will probably take, from what the project's plans took before."""
+    """Return what a plan will probably take, from what the project's plans took before."""
     place = here()
     return await estimate(
         report.settings,

@@ -60,12 +60,12 @@ _COMPARED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What came of planning."""
+    """The result of planning."""
 
     plan_id: str
     packet_id: str
     path: Path | None
-    """Where the plan lies; None when none could be made."""
+    """The file of the plan; None if none could be made."""
     judgement: Judgement | None = None
     """What an evaluator said of it; None if none was asked, or if it gave no usable answer."""
     rested: Rested | None = None
@@ -181,7 +181,7 @@ async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan |
 
 
 def _for_existing(goal: str, target: Path, *, own: bool) -> str:
-    """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
+    """Return what to do about an existing plan file; `own` allows the caller to name another file."""
     run = f"`{to_type('run', os.path.relpath(target, current_folder()))}` runs it as it is"
     if own:
         return f"{run}; choose another name with --out, or replace it with --force"
@@ -260,7 +260,7 @@ def has_home(settings: Settings) -> bool:
 async def estimate(
     settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int
 ) -> str:
-    """Say what a plan will probably take, from what the project's plans took before.
+    """Return what a plan will probably take, from what the project's plans took before.
 
     `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
     """

@@ -22,7 +22,7 @@ _KEY: Final = re.compile(r"""^\s*\{|^["']?\w+["']?:""", re.MULTILINE)
 
 
 def main(arguments: list[str]) -> int:
-    """Say what is wrong with a plan, each problem on a line with its place; 0 when nothing is."""
+    """Print what is wrong with a plan, one problem per line with its place; return 0 if nothing is."""
     path = Path(arguments[-1])
     problems: list[str] = []
     try:

@@ -1,4 +1,4 @@
-"""Looking again at everything that a receipt tells of: git, recordings, the chain of events, rows, the script."""
+"""Check again everything that a receipt mentions: git, recordings, the chain of events, rows, the script."""
 
 import json
 import sys

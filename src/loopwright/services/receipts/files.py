@@ -49,7 +49,7 @@ def written_receipt(project: str, plan_id: str) -> Mapping[str, Any]:
 
 
 def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
-    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had.
+    """Write a receipt with its script and the outputs of its gates into a new folder; return what is missing.
 
     `ends` are the receipts that the commits of the plan's ends name, by their ids.
     """
@@ -68,7 +68,7 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str,
     missing = []
     for one in recorded(receipt):
         if not one.of_gate:
-            continue  # what agents were told and said stays at home
+            continue  # prompts and words of agents stay at home
         directory, _, part = one.key.rpartition("/")
         kept = read_evidence(runs, one)
         if isinstance(kept, str):
@@ -100,6 +100,6 @@ def frozen_beside(receipt: Any, path: Path) -> dict[str, str]:
 
 
 def script_beside(path: Path) -> str | None:
-    """Return the script that lies beside a receipt; None when there is none."""
+    """Return the script beside a receipt; None if there is none."""
     script = path.with_suffix(".sh")
     return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else None

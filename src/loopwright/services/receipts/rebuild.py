@@ -55,13 +55,13 @@ def without_work(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | 
 
 
 async def built(laid: Laid, repository: Repository) -> str | None:
-    """Build a tree again; return the commit that has it, None when another one came of it."""
+    """Build a tree again; return the commit that has it, None if the result differs."""
     made = await laid.build(repository)
     return made.sha if made is not None and made.tree == laid.tree else None
 
 
 async def why_not(laid: Laid, where: Path) -> str:
-    """Say what keeps a tree from being built again in this repository; empty when nothing does."""
+    """Return what keeps a tree from being built again in this repository; empty when nothing does."""
     with tempfile.TemporaryDirectory(prefix="loopwright-replay-") as scratch:
         repository = GitRepository(where, project_id="replay", home=Path(scratch))
         try:

@@ -198,7 +198,7 @@ def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
         raise NotFound(
             f"{project.path} has no receipt of {short_id(plan.id)} yet",
             code="no_receipt",
-            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it stands now",
+            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it is now",
         )
     return file, (repository or Path(project.path)).absolute()
 

@@ -185,7 +185,7 @@ def not_run(
     home: Path,
     repository: Path,
 ) -> dict[str, str]:
-    """Say what was judged and cannot be run again, and why.
+    """Return what was judged and cannot be run again, and why.
 
     Files of held-out checks stay in the home where the plan ran. A tree that landed nowhere is built again, which may
     fail where the rules of another version made it.
@@ -389,7 +389,7 @@ def _green_then(recorded: Mapping[str, Any]) -> frozenset[str]:
 
 
 def differences(recorded: Mapping[str, Any], found: Verdict) -> list[str]:
-    """Say where a verdict differs from the recorded one in what it says.
+    """Return how a verdict differs from the recorded one.
 
     Outputs and times may differ, and so may what is flaky: that is what the word means.
     """

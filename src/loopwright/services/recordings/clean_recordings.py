@@ -14,7 +14,7 @@ from loopwright.services.homes.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recordings:
-    """What the agents of one ended plan said, as far as it lies in this home."""
+    """The recordings of the agents of one ended plan in this home."""
 
     plan: Plan
     sizes: dict[str, int]

@@ -46,7 +46,7 @@ class RunEnds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnds:
-    """What became of the task, after the output of its runs."""
+    """How the task ended, after the output of its runs."""
 
     became: str
 

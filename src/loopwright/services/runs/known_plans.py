@@ -99,5 +99,5 @@ def for_finished(
     verb = "changes" if len(given) == 1 else "change"
     told = f"This plan {was}, so {listed(given)} {verb} nothing; {over}{'' if left == 0 else ' with that'}."
     if flags.get("finish") and not cancelled:
-        told += f" `{to_type('accept', finish=flags['finish'])}` takes its work over."
+        told += f" `{to_type('accept', finish=flags['finish'])}` accepts its work."
     return told

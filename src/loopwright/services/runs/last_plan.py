@@ -21,7 +21,7 @@ from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
 
 _TOLD: Final = 200
-"""So much of a reason is told where it is only mentioned."""
+"""How much of a reason a message repeats."""
 
 
 async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
@@ -53,7 +53,7 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
 
 
 def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
-    """Return what the source was not told of its last plan, be it that it was away; None where it was told all."""
+    """Return the status of its last plan that could not be written to the source; None if all was written."""
     plan = last_plan(tx, asked)
     if plan is None:
         return None
@@ -75,10 +75,10 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
     if debt is None or asked.new:
         return
     about = f"of {listed(debt.items)} " if debt.items else ""
-    hint = "fix that, or write the status there yourself, and run it again; --new starts over all the same"
+    hint = "fix that, or write the status there yourself, and run it again; --new starts over anyway"
     if debt.over:
         marks = f"mark {listed(debt.items)} as done" if debt.items else "set the marks of what is done"
-        hint = f"{marks} in {debt.source}, and run it again; --new starts over all the same"
+        hint = f"{marks} in {debt.source}, and run it again; --new starts over anyway"
     raise Refused(
         f"the last plan of {debt.source} has ended, and its status could not be written back {about}"
         f"({debt.reason}): a new plan would do again what is done",
@@ -90,23 +90,23 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
 async def opened_again(
     store: Store, repository: GitRepository, source: Source, asked: Submission
 ) -> tuple[str, ...]:
-    """Return what the last plan told the source is done, and a person has set open since."""
+    """Return the items that the last plan marked as done and that a user has reopened since."""
     plan, loop = await store.read(lambda tx: _over(tx, asked))
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
     if await store.read(lambda tx: source_debt(tx, asked)) is not None:
-        return ()  # what it could not be told is open there as well, and the two look the same
+        return ()  # an item without its status is open there as well, and looks the same
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
-        # One that is marked in progress is an older copy, which is told again how the plan ended.
+        # One that is marked in progress is an older copy, which gets the status of the plan again.
         again = [task for task in to_do(asked.work) if task.mark is not Mark.RUNNING]
         return tuple(task.key for task in again if task.key in done)
     if plan.result_sha is None or not to_do(asked.work):
         return ()
     _, landed = await store.read(lambda tx: _landed(tx, asked))
     if landed and await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
-        return ()  # it is told on the branch, which the checkout has not got
+        return ()  # the status is on the branch, which is not checked out
     files = await repository.files_at(plan.result_sha, plan.books)
     try:
         told = source.parse(inside(files, folder_of(plan, loop)), asked.source_path)

@@ -166,7 +166,7 @@ class UnknownWork(Refused):
     """The repository has work of this source that the home does not know; a new plan would do it again."""
 
     def __init__(self, found: Unknown, asked: Submission) -> None:
-        anew = f"`{to_type('run', _typed(asked), new=True)}` starts a new plan all the same"
+        anew = f"`{to_type('run', _typed(asked), new=True)}` starts a new plan anyway"
         super().__init__(
             f"{found.what}; a new plan would do that work again",
             code="work_unknown",

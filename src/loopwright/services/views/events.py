@@ -55,7 +55,7 @@ class Followed:
                 await self.changed()
 
     def _page(self, tx: Tx, after: int) -> "_Page":
-        # Together, in one transaction: a plan that rests without further events has told everything.
+        # Together, in one transaction: a plan that rests without further events has no more to come.
         found, seen = tx.events(after=after, limit=_PAGE), look_at(tx, self._look, self.plan_id)
         mine = [one for one in found if _belongs(one, self.plan_id, seen.view.loop_id)]
         return _Page(events=mine, last=found[-1].n if found else after, seen=seen)

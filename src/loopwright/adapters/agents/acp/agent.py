@@ -64,7 +64,7 @@ class AcpAgent:
             object.__setattr__(self, name, getattr(self.profile, name))
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; everything else is told on stdin when it is ready."""
+        """Return how to start it; everything else is told on stdin when it is ready."""
         starting.aim(self.profile, request)  # what is wrong with its options is to be told before it starts
         return starting.invocation(self.profile, request)
 

@@ -24,7 +24,7 @@ _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 
 def invocation(profile: Profile, request: AgentRequest) -> Invocation:
-    """Say how to start it; what it is to do is told on stdin when it is ready."""
+    """Return how to start it; what it is to do is told on stdin when it is ready."""
     own = ("command", "mode") if not profile.program else ("binary", "extra_args")
     known = (*own, "auth", "instructions")
     trust = ("trust_workspace",) if profile.workspace_settings else ()

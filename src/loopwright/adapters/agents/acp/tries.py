@@ -64,7 +64,7 @@ def seen(state: AcpState, profile: Profile) -> tuple[AcpState, AgentEvent | None
 
 
 def limit(failure: Failure, ahead_s: float | None) -> Failure:
-    """Say what a failure is whose end is so far ahead: what it is called says less than how long it takes."""
+    """Return the kind of a failure by how long it lasts: its name says less."""
     far = ahead_s is not None and ahead_s > LONGEST_PAUSE_S
     return Failure.USAGE_LIMIT if failure is Failure.RATE_LIMIT and far else failure
 

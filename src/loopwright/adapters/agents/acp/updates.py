@@ -45,7 +45,7 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
 
 
 def started(state: AcpState, call: Call) -> tuple[AcpState, tuple[AgentEvent, ...]]:
-    """Tell that a call began, once, and only when there is something to say about it."""
+    """Report that a call began, once, and only when there is something to say about it."""
     state, said = flushed(state)
     state = replace(state, messages_in_a_row=0, did_something=True)
     if call.told:

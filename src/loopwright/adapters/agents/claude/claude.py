@@ -110,7 +110,7 @@ class ClaudeAgent:
     """The oldest and the newest version that it was tried with."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; the prompt is said to it once it listens."""
+        """Return how to start it; the prompt is said to it once it listens."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
         told = options.instructions(self.name, given)

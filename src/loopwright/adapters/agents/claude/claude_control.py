@@ -50,7 +50,7 @@ def opening() -> str:
 
 
 def words(text: str) -> str:
-    """Say something as the user: as it is written, or else a leading `/` or an `@name` would be a command."""
+    """Return words of the user: as they are written, or else a leading `/` or an `@name` would be a command."""
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
     return _line(
         {

@@ -159,7 +159,7 @@ def _turn_ended(state: ClaudeState, events: tuple[AgentEvent, ...]) -> Folded:
 
 
 def _told_in_the_end(state: ClaudeState, events: tuple[AgentEvent, ...]) -> tuple[AgentEvent, ...]:
-    """Say with the tokens of a turn what the whole run has used: the program's own word on that is the last one."""
+    """Report what the whole run has used with the tokens of a turn: the program reports that last."""
     cost, usage = spent(state)
     if cost is None and usage is None:
         return events

@@ -109,7 +109,7 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
 
 
 def _while_waiting(seen: Seen) -> tuple[Failure, str] | None:
-    """Say what it waited for when it was ended: the work itself took no such time."""
+    """Return what it waited for when it was ended."""
     if seen.retried is None:
         return None
     status, error = seen.retried

@@ -52,7 +52,7 @@ class CodexAgent:
     """The oldest and the newest version of the program that were tried; `doctor` warns about others."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; the app server is told its prompt on stdin when it is ready."""
+        """Return how to start it; the app server is told its prompt on stdin when it is ready."""
         return starting.invocation(self.binary, request)
 
     def able(self, options: Mapping[str, Any]) -> frozenset[str]:

@@ -207,7 +207,7 @@ def _usage(state: CodexState, params: _Params) -> Folded:
 
 
 def _diff(state: CodexState, diff: str) -> Folded:
-    """Tell the files whose change is another than it was; Codex repeats the whole difference each time."""
+    """Report the files whose change is another than it was; Codex repeats the whole difference each time."""
     now = dict(_sections(diff))
     known = dict(state.changes)
     fresh = {path: change for path, (mark, change) in now.items() if known.get(path) != mark}

@@ -116,7 +116,7 @@ _READ_RULES: Final = "Read AGENTS.md at the top of the repository first, if ther
 
 
 def invocation(binary: str, request: AgentRequest) -> Invocation:
-    """Say how to start it."""
+    """Return how to start it."""
     given = request.options
     options.only(NAME, given, ("binary", "protocol", "ask", "instructions", "config"))
     program = options.text(NAME, given, "binary") or binary

@@ -140,7 +140,7 @@ class Canary(pytest.Item):
         raise AssertionError(self.name)
 
     def reportinfo(self) -> Any:
-        """Say where it stands: nowhere."""
+        """Return its place: none."""
         return self.name, None, self.name
 
 

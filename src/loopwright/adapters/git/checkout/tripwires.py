@@ -100,7 +100,7 @@ async def _refs(git: Git, place: Place) -> Mapping[str, str]:
 
 
 def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:
-    """Say in plain words what changed between two fingerprints."""
+    """Return in plain words what changed between two fingerprints."""
     found = []
     if before.head != after.head:
         found.append(f"HEAD moved from {before.head} to {after.head}")

@@ -89,7 +89,7 @@ class Workspaces:
         return not await modules.gitlinks(self._git, self._depot.path, index)
 
     def tracked(self, path: Path) -> Tracked:
-        """Say how to ask what git has in a clone that is made, by our own git dir and index."""
+        """Return how to ask what git has in a clone that is made, by our own git dir and index."""
         env = self._depot.env(work_tree=path, index=self._records.index(path))
         return Tracked(top=path, git=("git", *config_flags()), env=env)
 
@@ -211,7 +211,7 @@ def stands_at(git_dir: Path, sha: str) -> bool:
 
 
 def put(git_dir: Path, sha: str, index: Path) -> None:
-    """Say that it stands at another commit now, with this index."""
+    """Record that it is at another commit now, with this index."""
     _replace(git_dir / "index", index.read_bytes())
     _replace(git_dir / WORK_BRANCH, f"{sha}\n".encode())
 

@@ -103,7 +103,7 @@ def retry(
     model
         Let another model try.
     allow
-        A file that judges the work, such as an existing test, and that it may change; can be given several times.
+        A judging file that the work may change, such as an existing test. Give it once for each file.
     json
         Print the answer as JSON.
     """
@@ -130,7 +130,7 @@ def resume(
     plan
         Which plan (default: the newest of this repository).
     no_wait
-        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+        Pause instead of waiting for a used-up or locked account, or for the next day.
     json
         Print the answer as JSON.
     """

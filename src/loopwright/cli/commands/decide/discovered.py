@@ -36,7 +36,7 @@ def discovered(plan: str | None = None, /, *, all: bool = False, json: bool = Fa
     plan
         Only what was found in this plan.
     all
-        List that of every repository, and what was decided too.
+        List discovered work of every repository, also what you decided already.
     json
         Print it as JSON.
     """

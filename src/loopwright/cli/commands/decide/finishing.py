@@ -36,7 +36,7 @@ def accept(
     plan
         Which plan (default: the newest of this repository).
     tasks
-        Only these tasks, by name; several with commas or spaces between them.
+        Only these tasks, by name, separated by commas or spaces.
     finish
         fast-forward, squash or pull-request, instead of the plan's setting.
     json

@@ -45,9 +45,9 @@ def take_over(
     directory
         Where (default: beside the repository, named after the task).
     done
-        You are done: send your work through the same checks as an agent's. It lands, or stays with you.
+        Hand your work in: it goes through the same checks as an agent's. It lands, or stays with you.
     include
-        With --done: take changes that are in no commit as well.
+        With --done: also take uncommitted changes.
     drop
         Give the task back to the agents; your checkout stays as it is.
     json
@@ -91,7 +91,7 @@ def hand_back(
     task
         Which task.
     include
-        Take changes that are in no commit as well.
+        Also take uncommitted changes.
     drop
         Give the task back to the agents; your checkout stays as it is.
     json

@@ -69,10 +69,10 @@ def answer(
     all
         List the questions of every repository, and the settled ones too.
     hold
-        How far the answer to a permission goes: only the attempts that asked, every run of this plan file (the
+        How far the answer to a permission request goes: only the attempts that asked, every run of this plan file (the
         loop), or every run in this repository.
     other
-        Take the answer as it is, though it is none of the options.
+        Accept an answer that is not one of the options.
     json
         Print the result as JSON.
     """

@@ -17,7 +17,7 @@ from loopwright.core.values.wording import counted
 from loopwright.services.control import decisions
 from loopwright.services.homes.session import session
 
-_AT = 'What is wrong with one line: --at app.py:12 "this must not be public"; can be given several times.'
+_AT = 'What is wrong with one line: --at app.py:12 "this must not be public"; give it once for each line.'
 
 
 def reject(

@@ -37,7 +37,7 @@ _STYLES: Final = {"verified": "green", "no_change_proven": "green", "verified_wi
 
 @app.command
 def show(plan: str | None = None, /, *, output: Path | None = None, json: bool = False) -> int:
-    """Show the receipt of a plan as it stands now.
+    """Show the receipt of a plan as it is now.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def _reviews(receipt: Mapping[str, Any]) -> str:
 
 
 def _held_out(receipt: Mapping[str, Any]) -> list[str]:
-    """Say of which tasks the result passed what their agents never saw."""
+    """Return for which tasks the result passed the held-out checks."""
     tree = receipt["plan"]["result_tree"]
     asked = unseen_asked(receipt) if tree is not None else []
     passed = [task["key"] for task, commands in asked if verdict_on(receipt, tree, commands)]
@@ -287,7 +287,7 @@ def replay_(
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     json: bool = False,
 ) -> int:
-    """Run the recorded gates again on the recorded tree, in a clean workspace, and compare what they say.
+    """Run the recorded gates again on the recorded tree, in a clean workspace, and compare the results.
 
     The commands come from the receipt and run on this machine: they are shown first, and run when you agree.
 

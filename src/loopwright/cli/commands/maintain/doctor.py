@@ -33,9 +33,9 @@ def doctor(
     model
         With which model to probe it (default: the one that the settings name, else the agent's own).
     probe
-        Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
+        Let the agent make one short turn with your login. It costs what one answer costs.
     restore
-        Put this backup in the place of a damaged database, and compare it with what happened since.
+        Replace a damaged database with this backup, and compare it with what happened since.
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     json

@@ -249,7 +249,7 @@ def _conclude(stage: _Stage, seen: _Seen, out: Console, *, kept: bool) -> None:
 
 
 def _sentences(seen: _Seen) -> list[str]:
-    """Say in plain words what the records show."""
+    """Return in plain words what the records show."""
     story = seen.story
     if story is None:
         return ["the run did not even begin"]

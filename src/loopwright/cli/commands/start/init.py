@@ -37,13 +37,13 @@ def init(
     Parameters
     ----------
     agent
-        Which agent is to do the work; written into the file.
+        The agent that does the work; written into the file.
     no_run
-        Only write the proposed checks down, and run none of them.
+        Write the proposed checks without running them.
     dry_run
         Print the file instead of writing it.
     force
-        Replace a loopwright.toml that is there already.
+        Replace an existing loopwright.toml.
     json
         Print one JSON document.
     """

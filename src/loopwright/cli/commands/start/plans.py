@@ -62,7 +62,7 @@ def make(
     Parameters
     ----------
     goal
-        What is to be done, in your own words.
+        The goal, in your own words.
     out
         Where to put the plan (default: in the folder plans, by the goal's first words).
     agent
@@ -70,9 +70,9 @@ def make(
     model
         Which model it uses.
     packet
-        A packet of `loopwright inspect` to plan from, by its id: of a run that went wrong, for example.
+        The id of a packet of `loopwright inspect` to plan from, such as one of a failed run.
     force
-        Plan again, and replace the file that is there.
+        Plan again, and replace the existing file.
     json
         Print one JSON document.
     """
@@ -175,18 +175,18 @@ def check(
     no_run: bool = False,
     json: bool = False,
 ) -> int:
-    """Read a plan, name every problem with its place, run its checks on the base, and say what running it would mean.
+    """Check a plan: name every problem with its place, and run its checks on the base commit.
 
     Parameters
     ----------
     file
-        The file or folder that has the work, in any form that is known.
+        The file or folder with the work, in any supported form.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     no_run
-        Only look: do not run gates and acceptance on the commit that the plan starts from.
+        Do not run gates and acceptance commands on the base commit.
     json
         Print one JSON document.
     """

@@ -69,39 +69,39 @@ def run(
     Parameters
     ----------
     plan
-        The file or folder that has the work, in any form that is known; or a goal in words, to be planned first.
+        The file or folder with the work, in any supported form; or a goal in words, which an agent plans first.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
-        Which model the agent uses.
+        The model that the agent uses.
     parallel
-        How many tasks are worked on at once.
+        How many tasks to work on at once.
     max_attempts
-        How often a task is tried before a person is asked.
+        How often to try a task before asking you.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     base
         Commit or branch to start from (default: what is checked out).
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     allow_unverified
-        Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
+        Let work land that no check proves; the exit code is then not 0.
     finish
-        What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
+        What to do with the branch of a verified plan: leave, fast-forward, squash or pull-request.
     qa_mode
         What a QA review covers: full or lite.
     despite
-        Your reason to run a plan that its evaluation refuses; the receipt records it.
+        Your reason to run a plan although its evaluation refuses it. The receipt records it.
     new
-        Start over a plan that was already done or cancelled.
+        Start a plan over that has ended.
     no_check_base
-        Do not run the gates on the commit that the plan starts from before anything is spent.
+        Do not run the gates on the base commit before the first agent starts.
     no_wait
-        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+        Pause instead of waiting for a used-up or locked account, or for the next day.
     detach
         Submit the plan and return; a worker, or a process in the background, executes it.
     yes
-        Run the plan that was made for a goal without asking.
+        Run the plan for a goal without asking you first.
     json
         Print the result as JSON, and nothing else.
     """
@@ -136,7 +136,7 @@ def run(
 def _for_goal(
     goal: str, *, agent: str | None, model: str | None, costs: CostFlags, yes: bool, as_json: bool
 ) -> Path:
-    """Have a plan made for a goal, and return where it lies once a person has agreed to it."""
+    """Have a plan made for a goal, and return its path once the user has agreed to it."""
     # Only a goal needs a planner.
     from loopwright.cli.commands.start.plans import made
 
@@ -166,7 +166,7 @@ async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
             _note(*submitted.notes)
             plan = submitted.plan
             begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
-            console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
+            console().print(f"continuing plan {short_id(plan.id)}, {begun}")
         if detach:
             return await _detached(prepared.at, submitted, as_json=as_json)
         return await _driven(prepared, submitted, as_json=as_json)
@@ -216,7 +216,7 @@ def _told_once() -> Tell:
 
 
 def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
-    """Say that every item of a source is settled, so that no plan is made of it."""
+    """Print that every item of a source is settled, so that there is no plan."""
     code = ExitCode.UNFINISHED if found.news.open_ends else ExitCode.VERIFIED
     if as_json:
         facts = {"done": found.done, "skipped": found.skipped, "open_ends": found.news.open_ends}
@@ -224,7 +224,7 @@ def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
         return code
     told = f"{counted(found.done, 'item')} done" + (f", {found.skipped} skipped" if found.skipped else "")
     console().print(
-        f"Nothing is left to do in {escape(found.news.source)}: {told}. What you set open again there is done again."
+        f"Nothing is left to do in {escape(found.news.source)}: {told}. An item that you reopen there runs again."
     )
     for line in news_lines(found.news):
         console().print(escape(line))

@@ -22,7 +22,7 @@ def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = F
     slots
         How many tasks this worker takes at once (default: the setting `parallel`).
     until_idle
-        Leave as soon as nothing is left to do.
+        Stop as soon as nothing is left to do.
     json
         Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
     """

@@ -36,7 +36,7 @@ def status(
     all
         List the plans of every repository, not only of this one.
     exit_code
-        Exit with the code that `run` would end with; without it, 0 means that the status could be shown.
+        Exit with the code that `run` would end with. Without it, the exit code is 0.
     json
         Print the status as JSON.
     """

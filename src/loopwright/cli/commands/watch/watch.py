@@ -22,7 +22,7 @@ def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = 
     plan
         Which plan (default: the newest of this repository).
     after
-        With --json: begin after the event with this number; 0 gives the whole history (default: only what comes).
+        With --json: begin after the event with this number; 0 for the whole history (default: only new events).
     json
         Print one JSON document per line for each event, and the final state as the last line.
     """
