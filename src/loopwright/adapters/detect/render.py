@@ -15,7 +15,7 @@ _GATES: Final = """\
 # Gates: the project's own checks, run in order on every result. All of them must pass.
 # Every other setting goes above this line: what is below a [table] belongs to it.
 """
-_PUT_IN: Final = "Remove the # in front of these lines to make it check anything:"
+_PUT_IN: Final = "It checks nothing. To use it, remove the # in front of these lines:"
 _MAX_REASON: Final = 300
 
 

@@ -41,7 +41,7 @@ def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 class Wrapped:
     """A paragraph that is wrapped between words on a terminal, and left whole in a file.
 
-    A command stays on one line, so that you can copy it. One that is wider than the terminal gets its own line.
+    A command stays on one line, so that you can copy it. One that is wider than the terminal begins its own line.
     """
 
     def __init__(self, text: Text, *, indent: str = "", head: Text | None = None) -> None:
@@ -62,12 +62,15 @@ class Wrapped:
 
 
 def _wrapped(text: Text, room: int) -> Iterable[Text]:
-    """Break a line between words, and in no command; a word that is too wide has its own line."""
+    """Break a line between words, and in no command; only other words that are too wide are broken."""
     joined = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINT), text.plain)
     breaks, width = [], 0
     for word in _WORD.finditer(joined):
-        if width and width + cell_len(word[0].rstrip()) > room:
+        wide = cell_len(word[0].rstrip())
+        if width and width + wide > room:
             breaks.append(word.start())
             width = 0
+        if wide > room and _JOINT not in word[0] and "`" not in word[0]:
+            breaks += range(word.start() + room, word.start() + wide, room)
         width += cell_len(word[0])
     return text.divide(breaks)

@@ -54,6 +54,12 @@ def test_a_sentence_without_a_command_breaks_between_words_and_keeps_its_style()
     assert " ".join(line.strip() for line in lines) == text
 
 
+def test_a_word_that_is_wider_than_the_terminal_is_broken() -> None:
+    lines = printed(f"home {'/folder' * 20}", 40)
+    assert all(len(line) <= 40 for line in lines)
+    assert "".join(line.strip() for line in lines[1:]) == "/folder" * 20
+
+
 def test_the_hint_of_an_error_can_be_copied(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
