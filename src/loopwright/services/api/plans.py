@@ -26,6 +26,7 @@ from loopwright.services.views.plans import (
     Step,
     known_about,
     list_plans,
+    look_at,
     next_steps,
 )
 from loopwright.services.views.plans import overview as _overview
@@ -131,9 +132,12 @@ class Plans(Noun):
 
     async def get(self, plan: str | None = None) -> Seen:
         """Return a plan as it is now, with the processes behind it; None for the newest of this repository."""
-        found = (await self.overview(plan)).seen
-        assert found is not None, "a named plan is always found"
-        return found
+
+        def load() -> Seen:
+            with glancing() as look:
+                return look.store.read_sync(lambda tx: look_at(tx, look, find_plan(tx, plan).id))
+
+        return await self._caller.look(load)
 
     async def overview(self, plan: str | None = None) -> Overview:
         """Return a plan with its record, the workers of the home, the closed accounts and the newest plans."""
