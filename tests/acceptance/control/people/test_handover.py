@@ -98,7 +98,7 @@ def test_results_that_nobody_looked_at_hold_up_new_work(shop: Workshop) -> None:
     [waiting] = [one for one in shop("status", "--json").document["plan"]["tasks"] if one["key"] == "c"]
     assert waiting["doing"].startswith("waits for you to look at what landed")
     command = f"loopwright reviewed {short_id(shop.row(Plan).id)}"
-    assert run.until(command).count("nothing new starts until you have looked at what landed") == 1
+    assert run.until(command).count("nothing new starts until you have reviewed what landed") == 1
     narrow = shop.on_terminal("status", columns=40)
     assert command in narrow, "not cut on a narrow terminal"
     assert shop("reviewed", "a").out == "reviewed: a\n"
