@@ -232,6 +232,17 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
     return keep_start("\n\n".join(part for part in parts if part), limit)
 
 
+def first_line(verdict: Verdict) -> str:
+    """Say in one line what failed: the names of checks, and what is wrong where that is known in words."""
+    failing = [check for check in verdict.checks if is_bad(check)]
+    if not failing:
+        return verdict.reason or "the gate failed"
+    names = [check.name for check in failing if not is_sentence(check)]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    failed = [f"{', '.join(names[:5])}{more} failed"] if names else []
+    return "; ".join([*failed, *(check.name for check in failing if is_sentence(check))][:5])
+
+
 def refused_commands(verdict: Verdict) -> list[CommandResult]:
     """Return the commands that did not pass, or of which a check did not."""
     bad = [check for check in verdict.checks if is_bad(check)]

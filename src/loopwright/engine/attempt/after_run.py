@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
+from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.fallback import handed_on, meant
 from loopwright.core.policy.graph import kept, strayed
@@ -27,7 +28,6 @@ from loopwright.engine.attempt.agent_ends import (
     stop_over_budget,
 )
 from loopwright.engine.attempt.agent_runs import PAUSED
-from loopwright.engine.attempt.contradictions import has_had_its_turn
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync

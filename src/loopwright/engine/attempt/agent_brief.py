@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.prompts import look_prompt, reviewer
@@ -17,7 +18,6 @@ from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.states import ReviewState, RunState
 from loopwright.core.values.templates import Template, own_path, replaced
 from loopwright.engine.attempt.agent_ends import last_answer
-from loopwright.engine.attempt.contradictions import has_had_its_turn
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.rows import questions
 from loopwright.engine.rows.legs import Rows

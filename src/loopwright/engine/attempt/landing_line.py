@@ -9,7 +9,9 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.values.errors import FenceLost
 from loopwright.engine.memory.interrupts import Interrupted, call_off
@@ -186,3 +188,23 @@ class Landing:
         current = tx.get(Attempt, self.attempt.id)
         if current is None or current.fence != self.fence:
             raise FenceLost(f"{self.attempt.id} was taken over")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What an attempt was judged on, as its row records it."""
+
+    parent: str
+    tree: str
+    verdict_id: str | None
+    files: GateFiles | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the attempt."""
+        found = {
+            "candidate_parent": self.parent,
+            "candidate_tree": self.tree,
+            "verdict_id": self.verdict_id,
+        }
+        return found if self.files is None else {**found, "gate_files": self.files}
