@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
 from loopwright.core.gates.contradictions import KIND, has_had_its_turn
 from loopwright.core.gates.gates import task_commands
@@ -21,16 +22,15 @@ from loopwright.core.policy.landing import (
     judge_candidate,
 )
 from loopwright.core.policy.rounds import loops
-from loopwright.core.rows.model import Attempt, Review, Role
+from loopwright.core.rows.model import Attempt, Review, Role, Task
 from loopwright.core.rows.waiting_rows import Question
-from loopwright.core.values.errors import MergeConflict
+from loopwright.core.values.errors import CommitGone, MergeConflict
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import QuestionState, ReviewState, RunState
 from loopwright.engine.attempt.collisions import told_of_conflict, told_of_red
 from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.attempt.red_proof import red_proof
-from loopwright.engine.attempt.rejected_work import as_rejected, rejected
 from loopwright.engine.attempt.reviewing import author_of
 from loopwright.engine.attempt.rounds import settles
 from loopwright.engine.branch.receipt import landing_trailer
@@ -44,7 +44,7 @@ from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.ref_names import commit_subject, taken_ref, trailers
 from loopwright.engine.sources.status_writeback import booked, touched_books
-from loopwright.ports import Candidate, Tx
+from loopwright.ports import Candidate, Repository, Tx
 
 _FINISHED = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
 
@@ -287,3 +287,46 @@ def decisions(tx: Tx, landing: Landing, patch: Patch) -> Decided:
         reviews=tuple(reviews),
         reason=run.summary if said else "",
     )
+
+
+# --- work that a person rejected does not come back unchanged --------------------------------------------
+
+_REJECTED: Final = ("task_reopened", "task_rejected")
+_MOST: Final = 5
+"""How many of the newest rejections count."""
+
+
+def rejected(tx: Tx, task: Task, attempt: Attempt) -> list[tuple[Attempt, str]]:
+    """Return the attempts at a task that a person sent back, the newest first, each with what was said."""
+    # A person who hands the same in again has decided so.
+    if attempt.n == 1 or attempt.agent == HUMAN:
+        return []
+    tried = [one for one in tx.find(Attempt, task_id=task.id, order_by=("n",)) if one.tip_sha is not None]
+    found = []
+    for event in reversed(tx.events(plan=task.plan_id, task=task.id, types=_REJECTED)):
+        about = event.payload
+        # What builds on rejected work is done anew as well, and nothing was said about it.
+        before = [one for one in tried if one.n < about["n"]] if about.get("note") else []
+        if before and about["why"] == "reject":
+            found.append((before[-1], str(about["note"])))
+    return found[:_MOST]
+
+
+async def as_rejected(
+    repository: Repository, candidate: Candidate, sent_back: list[tuple[Attempt, str]]
+) -> tuple[int, str] | None:
+    """Return the rejected attempt with exactly this change, by its number, and what was said; None if there is none."""
+    if candidate.empty or not sent_back:
+        return None
+    mine = (await repository.patch(candidate.parent, candidate.sha)).sha256
+    for attempt, said in sent_back:
+        landed = (attempt.candidate_parent, attempt.candidate_sha)
+        old, new = landed if all(landed) else (attempt.base_sha, attempt.tip_sha)
+        try:
+            for sha in (old, new):
+                await repository.tree_of(sha or "")
+        except CommitGone:
+            continue  # it was cleaned away: then nobody can tell
+        if (await repository.patch(old or "", new or "")).sha256 == mine:
+            return attempt.n, said
+    return None
