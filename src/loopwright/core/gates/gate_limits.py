@@ -50,7 +50,7 @@ LIMITS: Final = (
         name="inside",
         words="the tests of these commands stand inside of source files, which any task may change: {names}",
         applies=lambda command: _IN_SOURCE.search(command["command"]) is not None,
-        closed_by="tests in files of their own; reading the change",
+        closed_by="tests in separate files; reading the change",
     ),
     Limit(
         name=SEEN,

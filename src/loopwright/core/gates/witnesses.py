@@ -242,7 +242,7 @@ def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
     where = f"commit {commit[:12]}, which the work started from" if commit else "the tree before the work"
     return (
         f"this fails on {where}, just as it does with the work, and no tests can be seen in it: {names}. Nothing is "
-        "known of the work: mend it there, or name it in the acceptance of the task that is to mend it"
+        "known of the work: fix it there, or name it in the acceptance of the task that is to fix it"
     )
 
 

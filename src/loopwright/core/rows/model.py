@@ -152,7 +152,7 @@ class Plan:
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
     failed_tasks: int = 0
     fix_cycles: int = 0
-    """How often the complete gate failed before the verification and a task was added to mend it."""
+    """How often the complete gate failed before the verification and a task was added to fix it."""
     verify_n: int = 0
     """Which verification this is; a person's `reverify` starts the next."""
     verify_leg: int = 0

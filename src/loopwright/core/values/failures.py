@@ -98,11 +98,13 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             Level.ATTEMPT, "The work contradicts existing checks, and a person wants them kept."
         ),
         Failure.REVIEW: Rule(Level.ATTEMPT, f"A reviewer found what must not land{POINTERS[1]}."),
-        Failure.LOOK: Rule(Level.ATTEMPT, "A look at the whole was not reported in the form asked for."),
-        Failure.ISSUES: Rule(Level.NONE, "A look at the whole found what has to be mended first."),
-        Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),
+        Failure.LOOK: Rule(Level.ATTEMPT, "The QA review was not reported in the form asked for."),
+        Failure.ISSUES: Rule(Level.NONE, "The QA review found what has to be fixed first."),
+        Failure.CONFLICT: Rule(
+            Level.RACE, "The work changes the same places as work that landed since it began."
+        ),
         Failure.TOGETHER: Rule(
-            Level.RACE, "The work passes alone, but not together with what landed meanwhile."
+            Level.RACE, "The work passes alone, but not together with work that landed since it began."
         ),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it.", fallback=True),
@@ -119,9 +121,11 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
             Level.NONE,
-            "A check cannot run here, or failed before the work too; install what it needs, or mend it.",
+            "A check cannot run here, or failed before the work too; install what it needs, or fix it.",
         ),
-        Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
+        Failure.UNANSWERED: Rule(
+            Level.NONE, "You did not answer its question in time; retry it, and answer."
+        ),
         Failure.RATE_LIMIT: Rule(
             Level.CALL,
             "The service asked to slow down.",

@@ -42,7 +42,7 @@ from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, traile
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx, able
 
-FORGOTTEN = "its conversation is gone: it goes on in a new one"
+FORGOTTEN = "its conversation is gone: it continues in a new one"
 """Why an attempt starts a new conversation, with only its workspace and its prompt."""
 
 _NAMED = 20

@@ -246,5 +246,5 @@ def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | N
         if len(theirs) < len(changed):
             spared = "".join(f" --exclude={shlex.quote(one)}" for one in theirs)
             steps.append(f"{git} apply --reverse{spared} {kept}")
-        steps += [f"# by hand, because it had changes of yours before: {one} (see {kept})" for one in theirs]
+        steps += [f"# by hand, because it had your changes before: {one} (see {kept})" for one in theirs]
     return tuple(steps)

@@ -37,7 +37,7 @@ async def told_of_conflict(
     landed = await _landed(repository, tip, base)
     there = [one for one in landed if set(one.paths) & set(conflict.paths)] or landed
     parts = [
-        f"It changes the same places as work that landed meanwhile: {_named(conflict.paths)}",
+        f"It changes the same places as work that landed since it began: {_named(conflict.paths)}",
         await _listed(world, there),
         "What landed there since the attempt began:\n"
         + await repository.difference(base, tip, paths=conflict.paths, limit=_THEIRS),
@@ -67,7 +67,7 @@ async def told_of_red(
     parts = [evidence(verdict, limit=_FOUND)]
     if passes:
         alone_it_passes = "Alone, on the commit that it began with, the attempt passes every check."
-        parts.insert(0, f"{alone_it_passes} Together with what landed meanwhile it does not:")
+        parts.insert(0, f"{alone_it_passes} Together with what landed since then it does not:")
     parts.append(await _listed(world, landed))
     if passes:
         parts.append(await _own(repository, base, mine))

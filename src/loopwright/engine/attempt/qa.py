@@ -221,7 +221,7 @@ def _sent_on(
             item = PlannedTask(
                 key=issue.fix,
                 title=issue.title,
-                description=f"{issue.description}\n\nIt was found by the look at the whole {task.key}.",
+                description=f"{issue.description}\n\nThe QA review found it: {task.key}.",
                 acceptance=refused if issue.by_gate else (),
                 priority=PRIORITIES[issue.severity],
                 type="fix",

@@ -103,7 +103,7 @@ def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged
     if by_hand or attempt.fix_turns >= landing.plan.policy.review.max_turns:
         names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
         turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
-        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to mend it"
+        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to fix it"
         fail_attempt(
             tx,
             landing.world.ids,

@@ -71,7 +71,7 @@ async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
         await repository.note(plan.branch, among=(plan.base_sha, *ours))
         standing = await repository.standing(plan.branch)
     if standing.change == "unnoted":
-        raise GitFailed(f"somebody deletes what is noted of {plan.branch} again and again")
+        raise GitFailed(f"something keeps deleting what Loopwright noted about {plan.branch}")
     if standing.change == "moved":
         # A landing or a rollback that was cut short between the two refs is ours.
         own = await store.read(lambda tx: own_commits(tx, plan))

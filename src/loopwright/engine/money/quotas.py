@@ -253,7 +253,7 @@ def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
     ids = [one.id for one in tx.find(Envelope, agent=closed[0].agent)]
     waiting = tx.count(Attempt, envelope_id=ids, state=AttemptState.WAITING)
     open_again(tx, closed[0].id, command.actor)
-    return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"
+    return "open; 1 task continues" if waiting == 1 else f"open; {waiting} tasks continue"
 
 
 def _drawn(tx: Tx, run: Run, failed: Failed) -> Envelope:

@@ -33,7 +33,7 @@ def check_clean(tx: Tx, plan: Plan) -> None:
         raise Refused(
             f"{short_id(plan.id)} {why}",
             code="plan_still_needed",
-            hint="only a plan that is over for good is cleaned up",
+            hint="clean up a plan after it has ended for good",
         )
 
 
@@ -47,7 +47,7 @@ def why_not(tx: Tx, plan: Plan) -> str:
         # A failed plan can be retried and verified again, and both need its branch.
         return f"is {plan_word(tx, plan)}"
     if is_open(tx, plan.id):
-        return "is being taken over (`loopwright resume` goes on with that)"
+        return "is being taken over (`loopwright resume` continues that)"
     if tx.find(Attempt, plan_id=plan.id, cleaned_at=None, limit=1):
         return "has workspaces that are not tidied yet (`loopwright worker --until-idle` does it)"
     return ""

@@ -259,7 +259,7 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused("the plan is VERIFIED: there is nothing left to cancel", code="plan_verified")
     if plan.id in being_decided(tx):
         raise Refused(
-            "work of the plan is being taken back this very moment",
+            "work of the plan is being taken back right now",
             code="rollback_in_progress",
             hint="try again in a moment",
         )
@@ -311,9 +311,9 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
             raise Refused(
-                f"task {task.key} is landing this very moment",
+                f"task {task.key} is landing right now",
                 code="task_landing",
-                hint="`stop` lets it finish that, if nobody works here",
+                hint="`stop` lets it finish, if no worker runs here",
             )
         if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
             cancel_attempt(tx, attempt, fence=None, actor=command.actor)
@@ -353,7 +353,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
         raise Refused("its plan was cancelled", code="plan_cancelled", hint=starts_over(loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment",
+            "its plan is being verified right now",
             code="plan_verifying",
             hint="`stop` the plan first, or wait",
         )
@@ -508,7 +508,7 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     found = escalations.meaning(text)
     if found is None:
         hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
-        raise Refused(f"{text!r} is no answer to this question", code="answer_not_offered", hint=hint)
+        raise Refused(f"{text!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     option, note = found
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:

@@ -165,7 +165,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
         raise Refused(f"its plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment",
+            "its plan is being verified right now",
             code="plan_verifying",
             hint=f"`stop` the plan first, or {apart}",
         )
@@ -183,7 +183,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
 
 def told_of(found: Discovery, by: str) -> str:
     """Return the description of the task that it becomes."""
-    where = f"It was come upon in the task {by}, and left to others." if by else ""
+    where = f"The agent of task {by} found it and left it to others." if by else ""
     return "\n\n".join(filter(None, (found.reason, where)))
 
 

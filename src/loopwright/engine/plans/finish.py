@@ -173,7 +173,7 @@ class FinishLeg:
             tip = await work.ends.base_tip(base)
             if tip is None:
                 raise Refused(
-                    f"{base} is no branch of {work.project.path}: there is nothing that could be moved",
+                    f"{base} is not a branch of {work.project.path}: nothing can be moved",
                     code="base_not_a_branch",
                     hint=f"take the result over yourself: git merge {work.plan.branch}",
                 )
@@ -278,7 +278,7 @@ class FinishLeg:
                 raise Refused(
                     f"the gate could not run: {verdict.reason}; nothing was moved",
                     code="gate_did_not_run",
-                    hint=f"mend that, then `loopwright accept {plan.id}`",
+                    hint=f"fix that, then `loopwright accept {plan.id}`",
                 )
             case VerdictStatus.INCONCLUSIVE:
                 raise CannotRun(f"the gate could not run: {verdict.reason}")

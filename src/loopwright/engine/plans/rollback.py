@@ -115,7 +115,7 @@ class Decision:
     def _pending(self, tx: Tx) -> Command:
         current = tx.get(Command, self._command.id)
         if current is None or current.state is not CommandState.PENDING:
-            raise FenceLost(f"{self._command.id} was answered by someone else")
+            raise FenceLost(f"{self._command.id} was answered elsewhere")
         return current
 
     def _still_pending(self, tx: Tx) -> None:
@@ -197,7 +197,7 @@ class Decision:
             raise Refused(
                 f"the gate could not run: {verdict.reason}",
                 code="gate_did_not_run",
-                hint="mend that, then ask again",
+                hint="fix that, then ask again",
             )
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             raise CannotRun(f"the gate could not run: {verdict.reason}")

@@ -88,7 +88,7 @@ class VerifyLeg:
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
         # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
         if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
-            raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
+            raise FenceLost(f"the verification of {plan.id} was taken over, or has ended")
         return plan
 
     def _still_mine(self, tx: Tx) -> None:
@@ -278,10 +278,10 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
         id=ids(Kind.TASK),
         plan_id=plan.id,
         key=key,
-        title="Mend what the complete gate found",
+        title="Fix what the complete gate found",
         description=(
             "Every task of the plan has landed, and each passed its own checks. All checks together do not pass on the "
-            f"result. Find the cause and mend it, without taking back what the tasks did.\n\n{found}"
+            f"result. Find the cause and fix it, without taking back what the tasks did.\n\n{found}"
         ),
         acceptance=tuple(command for command in commands if command.command in bad) or tuple(commands),
         held_out=joined(whole.broken),
@@ -293,7 +293,7 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
         updated_at=now,
     )
     tx.insert(task)
-    reason = f"{why}; {key} is to mend it"
+    reason = f"{why}; {key} is to fix it"
     plan = move_plan(
         tx,
         plan,

@@ -76,7 +76,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         raise Refused(
             "its end is being carried out already",
             code="finish_in_progress",
-            hint=f"`loopwright resume {short_id(plan.id)}` goes on with it",
+            hint=f"`loopwright resume {short_id(plan.id)}` continues it",
         )
     wanted = chosen(tasks, keys, accepted(tx, plan.id)) if keys else ()
     if plan.status is PlanState.VERIFIED and {task.id for task in wanted} >= _landed(tasks):
@@ -135,7 +135,7 @@ def call_off(tx: Tx, plan: Plan, actor: str) -> str:
     for finish in tx.find(Finish, plan_id=plan.id, state=OPEN_FINISH):
         if finish.state is FinishState.LANDING:
             raise Refused(
-                "the plan's work is being taken over this very moment",
+                "the plan's work is being taken over right now",
                 code="finish_in_progress",
                 hint="wait a moment",
             )
@@ -185,7 +185,7 @@ def mine(tx: Tx, finish_id: str, fence: int) -> Finish:
     """Return an end that is still open and carried out by the leg with this fence, or raise."""
     current = need(tx.get(Finish, finish_id), "the finish")
     if current.fence != fence or current.state not in OPEN_FINISH:
-        raise FenceLost(f"{finish_id} was taken over, or is over")
+        raise FenceLost(f"{finish_id} was taken over, or has ended")
     return current
 
 

@@ -73,7 +73,7 @@ def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Map
     found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
     if found is None:
         hint = f"one of {', '.join(question.options)}; the amount may be another"
-        raise Refused(f"{answer!r} is no answer to this question", code="answer_not_offered", hint=hint)
+        raise Refused(f"{answer!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     verb, limits = found
     move_question(tx, question, QuestionState.ANSWERED, actor, answer=answer)
     return verb, dict(zip((question.key,), limits, strict=False))

@@ -167,7 +167,7 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
     scope = refuse_scope(question, command)
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
     waiting = _wake(tx, question)
-    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+    return f"answered; {waiting} tasks continue" if waiting != 1 else "answered; 1 task continues"
 
 
 def _too_late(tx: Tx, question: Question) -> str:
@@ -181,7 +181,7 @@ def _too_late(tx: Tx, question: Question) -> str:
     if task.status in (TaskState.ERROR, TaskState.CANCELLED):
         return again
     return (
-        f"its agent goes on with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
+        f"its agent continues with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
     )
 
 
@@ -213,7 +213,9 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
         short = {"y": YES, "n": NO}.get(text.lower(), text.lower())
         if short not in (YES, NO):
             raise Refused(
-                f"{text!r} is no answer to this question", code="answer_not_offered", hint="answer yes or no"
+                f"{text!r} is not an answer to this question",
+                code="answer_not_offered",
+                hint="answer yes or no",
             )
         return short
     if question.kind == KIND:

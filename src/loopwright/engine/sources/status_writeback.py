@@ -123,11 +123,11 @@ async def tell(world: World, plan_id: str) -> Untold | None:
     place = Path(project.path) / loop.source_path
     if not Path(project.path).is_dir():
         # Moved, or on another machine only.
-        reason = "the folder of its project is not there: should it come back, it is told how the plan stands"
+        reason = "the folder of its project is missing: if it comes back, Loopwright writes the plan's status into it"
         return Untold(reason=reason, gone=True)
     if not plan.books and plan.status in ENDED_PLAN and not place.exists():
         reason = (
-            f"{loop.source_path} is not there any more: should it come back, it is told how the plan ended"
+            f"{loop.source_path} is missing: if it comes back, Loopwright writes how the plan ended into it"
         )
         return Untold(reason=reason, gone=True)
     behind: tuple[str, ...] = ()
@@ -275,9 +275,9 @@ async def _put(
     folder = place if place.is_dir() else place.parent
     if not world.put_files(folder, told, seen):
         raise Refused(
-            "somebody saved it at this very moment",
+            "another program saved it at this moment",
             code="source_being_saved",
-            hint="it is told again by itself",
+            hint="Loopwright tries again by itself",
         )
     world.own_writes.note(folder, told)
 

@@ -166,15 +166,15 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if budget is not None and view.loop_state == "PAUSED":
         raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
         said = command("answer", short_id(budget.id), raised)
-        steps.append(Step(command=said, why="spend more, and go on"))
+        steps.append(Step(command=said, why="spend more, and continue"))
     elif view.loop_state in ("PAUSED", "STOPPED"):
-        steps.append(Step(command=command("resume", plan), why="go on"))
+        steps.append(Step(command=command("resume", plan), why="continue"))
     elif view.awaits_look:
         steps.append(Step(command=command("reviewed", plan), why="you have looked at what landed"))
     elif known.is_worked_on:
         steps.append(Step(command=command("watch", plan), why="follow it live"))
     else:
-        steps.append(Step(command=command("resume", plan), why="no worker is running: go on here"))
+        steps.append(Step(command=command("resume", plan), why="no worker is running: continue here"))
     return steps
 
 
@@ -235,7 +235,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             drop = Step(command=command("take-over", name, drop=True), why="leave it to the machine again")
             return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
-            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="go on with the plan")
+            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="continue the plan")
             return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
             follow = Step(command=command("logs", name, follow=True), why="see what it does")

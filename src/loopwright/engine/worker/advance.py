@@ -400,7 +400,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
 
 def _dispatched(tx: Tx, plan: Plan) -> None:
     if plan.status is not PlanState.DISPATCHING:
-        raise StaleVersion(f"{plan.id} was dispatched by another controller meanwhile")
+        raise StaleVersion(f"{plan.id} was dispatched by another controller")
     move_plan(tx, plan, PlanState.RUNNING, "plan_dispatched")
 
 

@@ -235,7 +235,7 @@ async def _begin_anew(world: World) -> None:
             for task in _to_begin_anew(tx):
                 begin_anew(tx, world.ids, task)
 
-        await world.store.transact("task.anew", again)
+        await world.store.transact("task.again", again)
 
 
 def _to_begin_anew(tx: Tx) -> list[Task]:

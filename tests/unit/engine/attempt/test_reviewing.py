@@ -239,7 +239,7 @@ async def test_after_its_turns_the_attempt_is_rejected_with_the_findings_as_evid
     assert not isinstance(await scene.look(), Land), "the author changed nothing, so the same review stands"
     first, second = scene.home.all(Attempt, order_by=("n",))
     assert (first.state, first.failure) == (AttemptState.REJECTED, Failure.REVIEW)
-    assert first.detail == "a reviewer still objects after 1 turn to mend it: a.py:3"
+    assert first.detail == "a reviewer still objects after 1 turn to fix it: a.py:3"
     assert "- a.py:3: It breaks for 3." in second.evidence
     assert scene.home.task("a").attempts == 1
     assert len(scene.home.all(Review)) == 1, "the same change was not paid for twice"
