@@ -21,7 +21,7 @@ class Limit:
 
     name: str
     words: str
-    """What the receipt says; `{names}` stands for the commands that it applies to."""
+    """What the receipt says; `{names}` means the commands that it applies to."""
     applies: Callable[[Command], bool]
     closed_by: str
     """What would close it, for the documentation."""

@@ -47,17 +47,17 @@ def gate_key(commands: Sequence[GateCommand]) -> str:
 
 
 def is_bad(check: Check) -> bool:
-    """Say whether a check speaks against the tree."""
+    """Return whether a check speaks against the tree."""
     return check.status in _BAD
 
 
 def is_of(check: Check, prefix: str) -> bool:
-    """Say whether a check is of the command with this id."""
+    """Return whether a check is of the command with this id."""
     return check.id == prefix or check.id.startswith(f"{prefix}/")
 
 
 def command_id(position: int, name: str) -> str:
-    """Return the id of the check that stands for a whole command; positions count from 1."""
+    """Return the id of the check that means a whole command; positions count from 1."""
     return f"{position}:{name}"
 
 
@@ -163,7 +163,7 @@ def _is_not_found(name: str, said: str) -> bool:
 
 
 def passed(verdict: Verdict | None) -> bool:
-    """Say whether a verdict passes on its own facts, not only by its name."""
+    """Return whether a verdict passes on its own facts, not only by its name."""
     if verdict is None or verdict.status is not VerdictStatus.PASSED:
         return False
     refused = any(command.refused for command in verdict.commands)
@@ -361,7 +361,7 @@ def _unique_ids(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(result)
 
 
-# Commands that something outside ended: the system when memory ran out, or anybody with a signal.
+# Commands that something outside ended: the system when memory ran out, or a signal.
 
 _HANGUP: Final = 1
 _KILL: Final = 9

@@ -68,23 +68,23 @@ class Rule:
     longest_s: float = 60.0
     """The pause before it is tried again: doubled each time, from the first up to the longest."""
     honours: bool = False
-    """The time that the service names for another try is kept: instead of a pause of ours where that closes an account,
+    """The time that the service names for another try is kept: instead of our pause where that closes an account,
     else if it is longer."""
     closes: bool = False
     """Nothing more draws from the account until it is open again; the failure is not counted against the task."""
     person: bool = False
-    """Only a person can mend it; until then it is looked at again from time to time."""
+    """Only a person can fix it; until then it is looked at again from time to time."""
     hopeless: bool = False
     """The same failure twice, both times at once, is not tried a third time."""
     fallback: bool = False
     """The next agent of the list `fallback` takes over, if there is one: where an account is closed, until it is open
     again, else for good."""
     pauses: bool = False
-    """At a limit of ours the attempt waits with its work kept, the loop pauses and a person is asked; at any other one
-    the attempt ends."""
+    """At a Loopwright limit the attempt waits with its work kept, the loop pauses and asks you. At any other limit the
+    attempt ends."""
     stopped: bool = False
-    """Somebody's word ended it. Where that was given here, the attempt waits with its work kept, or is over for good if
-    it was cancelled; where nobody here gave it, the attempt ends."""
+    """It was stopped on request. If Loopwright requested it, the attempt waits with its work kept, or ends for
+    good if it was cancelled. Otherwise the attempt ends."""
 
 
 POINTERS: Final = ("; read its last lines", "; read its findings")

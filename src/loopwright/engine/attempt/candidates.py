@@ -84,7 +84,7 @@ class Built:
     """What it was built on."""
     candidate: Candidate
     top: str = ""
-    """The commit that goes on the branch: the candidate, or status write-back on top of it."""
+    """The commit that continues the branch: the candidate, or status write-back on top of it."""
     old: OldChecks | None = None
     """The candidate with its judging files restored."""
 
@@ -305,7 +305,7 @@ def rejected(tx: Tx, task: Task, attempt: Attempt) -> list[tuple[Attempt, str]]:
     found = []
     for event in reversed(tx.events(plan=task.plan_id, task=task.id, types=_REJECTED)):
         about = event.payload
-        # What builds on rejected work is done anew as well, and nothing was said about it.
+        # What builds on rejected work is done again as well, and nothing was said about it.
         before = [one for one in tried if one.n < about["n"]] if about.get("note") else []
         if before and about["why"] == "reject":
             found.append((before[-1], str(about["note"])))
@@ -326,7 +326,7 @@ async def as_rejected(
             for sha in (old, new):
                 await repository.tree_of(sha or "")
         except CommitGone:
-            continue  # it was cleaned away: then nobody can tell
+            continue  # its commits were removed, so they cannot be compared
         if (await repository.patch(old or "", new or "")).sha256 == mine:
             return attempt.n, said
     return None

@@ -52,7 +52,7 @@ async def told_of_conflict(
 async def told_of_red(
     world: World, repository: Repository, ask: Judging, verdict: Verdict, interrupt: asyncio.Event
 ) -> tuple[bool, str]:
-    """Say whether an attempt that fails its checks passes them alone, and return the evidence.
+    """Return whether an attempt that fails its checks passes them alone, and return the evidence.
 
     Only what others landed since it began can make that difference, so nothing is asked where nothing landed.
     """
@@ -76,13 +76,13 @@ async def told_of_red(
 
 
 def by_itself(ask: Judging, *, sha: str, tree: str, before: str) -> Judging:
-    """Return the same question about an attempt without what landed meanwhile: held to and excused of the same."""
+    """Return the same question about an attempt without what landed since it began."""
     return replace(ask, sha=sha, tree=tree, before=before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Landed:
-    """A commit that landed meanwhile, and what it changed."""
+    """A commit that landed in the meantime, and what it changed."""
 
     step: Step
     paths: tuple[str, ...]

@@ -53,7 +53,7 @@ async def check_and_land(landing: Landing, lines: LandingLines, interrupt: async
 
 
 async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Event) -> bool:
-    """Judge the candidate on what will be the branch, and land it or not; False when it has to be built anew."""
+    """Judge the candidate on what will be the branch, and land it or not; False when it has to be built again."""
     ahead = await place.turn(landing.plan.policy.parallel_gates, interrupt)
     tip = await tip_of(landing.world, landing.repository, landing.plan)
     ground = ahead or tip
@@ -76,12 +76,12 @@ async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Eve
 
 
 async def _was_landed(landing: Landing, tip: str) -> bool:
-    """Find out whether an earlier leg landed it, on the very snapshot that the compare-and-swap will guard."""
+    """Find out whether an earlier leg landed it, on the exact snapshot that the compare-and-swap will guard."""
     since = need(landing.task.first_base_sha, "a first base")
     tries, taken = await landing.world.store.read(
         lambda tx: (tx.find(Attempt, task_id=landing.task.id), reverts(tx))
     )
-    # What was never a candidate cannot have landed, whoever wrote its trailer.
+    # A commit that was never a candidate cannot have landed, even if it has a trailer.
     made = {one.candidate_sha for one in tries if one.candidate_sha is not None}
     if not made:
         return False
@@ -233,7 +233,7 @@ def _complete(tx: Tx, built: Built, found: Found, decision: Complete) -> None:
 
 
 async def _swap(landing: Landing, tip: str) -> None:
-    """Land the very commit that was gated, if the branch is still where it was gated."""
+    """Land the exact commit that was gated, if the branch is still where it was gated."""
     attempt = landing.attempt
     landed = need(attempt.candidate_sha, "a candidate")
     new = attempt.books_sha or landed

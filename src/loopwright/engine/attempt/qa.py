@@ -1,7 +1,7 @@
-"""Looks at the whole: an agent reports, the gate runs on what it saw, and what was found becomes tasks.
+"""QA reviews: an agent reports, the gate runs on what it saw, and what was found becomes tasks.
 
 Nothing lands here. A look without a finding completes its task as exactly that; one with findings waits for the tasks
-that mend them and is taken again, a bounded number of times. Then a person decides.
+that fix them and is taken again, a bounded number of times. Then a person decides.
 """
 
 import asyncio
@@ -78,7 +78,7 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=changed.exempt,
         rewritten=changed.rewritten,
-        # What a look at the whole finds is to be mended, whoever is at fault.
+        # What a QA review finds has to be fixed, also if it failed before the plan.
         own=task_commands(plan, task),
     )
     record_id, verdict = await gated(landing, ask, interrupt)
@@ -157,7 +157,7 @@ def _passed(
     verdict: Verdict,
     judged: Judged,
 ) -> None:
-    """Nobody found anything: that is what is recorded, and no more."""
+    """Record that neither the agent nor the gate found anything."""
     report = replace(report, issues=())
     words = f"{report.in_words}: {report.summary}"
     moved = move_attempt(tx, attempt, AttemptState.LANDING, fence=landing.fence, qa=report, **judged.columns)
@@ -207,7 +207,7 @@ def _sent_on(
     verdict: Verdict,
     judged: Judged,
 ) -> None:
-    """Add the tasks that mend it, and let the look be taken again after them."""
+    """Add the tasks that fix it, and let the look be taken again after them."""
     ids, plan = landing.world.ids, landing.plan
     known = {one.key: one for one in tasks}
     position = max((one.position for one in tasks), default=-1) + 1
@@ -263,7 +263,7 @@ def _gate_command(name: str, command: str, asked: Sequence[GateCommand]) -> Gate
 
 
 def _ended(tx: Tx, plan: Plan, attempt: Attempt, report: QaReport) -> None:
-    """Say that a look is over: what it found is a claim, so the event has its numbers and its hash."""
+    """Say that a look has ended: what it found is a claim, so the event has its numbers and its hash."""
     about: dict[str, Any] = {
         "mode": report.mode,
         "commit": attempt.base_sha,

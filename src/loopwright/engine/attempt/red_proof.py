@@ -176,7 +176,7 @@ async def _judged(
     try:
         return await judge_until_known(landing.world, landing.repository, ask, interrupt)
     except (Denied, TookTooMuch) as trouble:
-        # With the work it went well, so whatever this is, the work is not to wait for somebody to mend it.
+        # It ran well with the work, so the work does not wait for a fix of this.
         return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(trouble))
 
 

@@ -1,7 +1,7 @@
 """An independent look at a candidate before it lands: when it is asked for, and what follows from what it found.
 
 The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
-there is one place that decides, and whatever moved meanwhile is seen there.
+there is one place that decides, and whatever moved in the meantime is seen there.
 """
 
 import logging
@@ -94,7 +94,7 @@ def ask_reviewer(
 
 
 def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged: Judged) -> None:
-    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over.
+    """Let the agent fix what was found, in its own workspace and conversation; too often, and the attempt has ended.
 
     What a person did by hand goes back to the person.
     """
@@ -130,13 +130,13 @@ def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged
 
 
 def author_of(tx: Tx, attempt: Attempt) -> Run:
-    """Return the last run that worked on an attempt, whoever looked at it since."""
+    """Return the last run that worked on an attempt, not one that reviewed it."""
     runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
     return need(runs[0] if runs else None, "the author's run")
 
 
 def lands_capped(tx: Tx, attempt: Attempt) -> bool:
-    """Say whether what an attempt landed counts as verified with gaps only."""
+    """Return whether what an attempt landed counts as verified with gaps only."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
     task, plan = (
         need(tx.get(Task, attempt.task_id), "the task"),

@@ -14,7 +14,7 @@ from loopwright.ports import PlannedTask, PlannedWork
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
-    """Return the items of a source that somebody has to do."""
+    """Return the items of a source that are not done."""
     return tuple(task for task in work.tasks if task.mark not in SETTLED)
 
 

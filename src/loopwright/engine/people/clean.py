@@ -21,7 +21,7 @@ _MANY = 1000
 
 
 def cleanable(tx: Tx, *, project_path: Checkouts | None) -> list[Plan]:
-    """Return the plans that are over for good, newest first."""
+    """Return the plans that have ended for good, newest first."""
     return [
         plan for plan in recent_plans(tx, project_path=project_path, limit=_MANY) if not why_not(tx, plan)
     ]
@@ -38,7 +38,7 @@ def check_clean(tx: Tx, plan: Plan) -> None:
 
 
 def why_not(tx: Tx, plan: Plan) -> str:
-    """Say why a plan is still needed; empty when it is over for good."""
+    """Return why a plan is still needed; empty when it has ended for good."""
     loop = tx.get(Loop, plan.loop_id)
     superseded = loop is not None and loop.plan_id != plan.id
     if plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED) and not (
@@ -131,7 +131,7 @@ class Retention:
         log.info("recordings removed", extra={"count": len(chosen), "bytes": found})
 
     def _over_for_good(self, tx: Tx) -> list[Run]:
-        """Return the agents' runs on this machine whose plans nobody can go on with, the oldest first."""
+        """Return the agents' runs on this machine whose plans have ended for good, the oldest first."""
         plans = [one.id for one in tx.find(Plan, status=ENDED_PLAN) if not why_not(tx, one)]
         if not plans:
             return []

@@ -153,7 +153,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
-    # One whose tries were used up is given one more: without it, it could not go on.
+    # One whose tries were used up is given one more: without it, it could not continue.
     most = max(task.max_attempts, task.attempts + 1)
     task = tx.update(
         Task,
@@ -178,7 +178,7 @@ def _resting(tx: Tx, plan: Plan) -> str:
 
 
 def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every command has the same shape
-    """Note that a person has looked at what a task, or every task of a plan, landed; pass a look at the whole."""
+    """Note that a person has looked at what a task, or every task of a plan, landed; pass a QA review."""
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
@@ -200,11 +200,11 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     return f"reviewed: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}" if keys else "reviewed already"
 
 
-# What a person decides about a look at the whole: that it is passed, or that a fix is not wanted.
+# What a person decides about a QA review: that it is passed, or that a fix is not wanted.
 
 
 def declined(tx: Tx, fix: Task) -> None:
-    """Let a look go on without a fix that a person does not want."""
+    """Let a look continue without a fix that a person does not want."""
     if fix.origin != ORIGIN:
         return
     for one in fix.dependents:
@@ -215,7 +215,7 @@ def declined(tx: Tx, fix: Task) -> None:
 
 
 def is_undecided(task: Task) -> bool:
-    """Say whether a task is a look at the whole that a person may pass."""
+    """Return whether a task is a QA review that a person may pass."""
     return task.type == TYPE and task.status is not TaskState.COMPLETE
 
 

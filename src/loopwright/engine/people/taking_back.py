@@ -187,7 +187,7 @@ def dependents(tasks: Iterable[Task], ids: Iterable[str]) -> set[str]:
 def undoes(asked: Asked, landings: Sequence[str]) -> list[Task]:
     """Return the completed tasks that are not when these landings go.
 
-    What landed nothing, because nothing had to be changed, is looked at anew if it builds on what went.
+    What landed nothing, because nothing had to be changed, is looked at again if it builds on what went.
     """
     done = [task for task in asked.tasks if task.status is TaskState.COMPLETE]
     roots = {task.id for task in done if task.landed_sha in landings}
@@ -292,7 +292,7 @@ def _reopen_plan(tx: Tx, command: Command, asked: Asked) -> None:
             "plan_reopened",
             command.actor,
             about={"reason": command.verb},
-            # Whoever verifies it this moment looks at a branch that is no more.
+            # A verification that runs now looks at a branch that no longer exists.
             verify_fence=plan.verify_fence + 1,
             **_UNJUDGED,
         )

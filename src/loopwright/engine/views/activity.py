@@ -45,7 +45,7 @@ def doing(
     reviewer: str,
     held_up: str,
 ) -> str:
-    """Say what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
+    """Return what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
     if attempt is None:
         if task.status is TaskState.QUEUED and task.taken_by:
             failed = f"; not accepted: {task.reason}" if task.reason else ""

@@ -24,7 +24,7 @@ from loopwright.core.values.patches import ChangedFile, Patch
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewState, RunState, TaskState
-from loopwright.engine.attempt.agent_brief import mending
+from loopwright.engine.attempt.agent_brief import review_fixes
 from loopwright.engine.attempt.candidates import Built
 from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.land import apply
@@ -224,9 +224,9 @@ async def test_blocking_findings_go_back_to_the_author() -> None:
     attempt, run = scene.attempt, scene.run
     assert (attempt.state, attempt.fix_turns, attempt.review_id) == (AttemptState.WORKING, 1, review.id)
     assert (run.role, run.state, run.agent) == (Role.IMPLEMENTER, RunState.QUEUED, author.agent)
-    told = scene.home.store.read_sync(lambda tx: mending(tx, attempt, author))
+    told = scene.home.store.read_sync(lambda tx: review_fixes(tx, attempt, author))
     assert ([one.text for one in told.findings], told.is_new) == (["It breaks for 3."], True)
-    again = scene.home.store.read_sync(lambda tx: mending(tx, attempt, run))
+    again = scene.home.store.read_sync(lambda tx: review_fixes(tx, attempt, run))
     assert (again.findings, again.is_new) == (told.findings, False), "one that was interrupted hears it again"
 
 
