@@ -32,7 +32,7 @@ PHRASES: Final[dict[str, str]] = {
     r"(?:come|comes|came|coming) upon": "find",
     r"(?:is|are|was|were|be) over\b(?! \d)": "has ended, is finished",
     r"of (?:mine|ours|yours|theirs)|of (?:its|your|their|his|our) own(?=[.,;:)]| and | that )": "its own, your",
-    r"(?<!there\x20)is no (?!longer|more|less|better|worse|way|need|worker|such|other)\w+": "is not a",
+    r"(?<!here\s)is no (?!longer|more|less|better|worse|way|need|worker|such|other)\w+": "is not a",
     r"anew": "again",
     r"meanwhile": "in the meantime",
     r"(?:this|the|that) very": "this exact",

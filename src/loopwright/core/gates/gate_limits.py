@@ -21,7 +21,7 @@ class Limit:
 
     name: str
     words: str
-    """What the receipt says; `{names}` stands for the commands that it applies to."""
+    """What the receipt says; `{names}` means the commands that it applies to."""
     applies: Callable[[Command], bool]
     closed_by: str
     """What would close it, for the documentation."""
@@ -50,7 +50,7 @@ LIMITS: Final = (
         name="inside",
         words="the tests of these commands stand inside of source files, which any task may change: {names}",
         applies=lambda command: _IN_SOURCE.search(command["command"]) is not None,
-        closed_by="tests in files of their own; reading the change",
+        closed_by="tests in separate files; reading the change",
     ),
     Limit(
         name=SEEN,

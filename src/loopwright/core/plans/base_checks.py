@@ -205,7 +205,7 @@ def gate_findings(
             case Condition.RED:
                 text = (
                     f"the {what} fails on the base, {one.why}; no tests can be seen in it, so while it does it says "
-                    "nothing of any work: mend it first, or name it in the acceptance of the task that is to mend it"
+                    "nothing of any work: mend it first, or name it in the acceptance of the task that is to fix it"
                 )
                 found.append(_told(text))
     return found

@@ -82,7 +82,7 @@ class CommandResult:
 
 
 def is_sentence(check: Check) -> bool:
-    """Say whether a check's name says all that there is to say: what is wrong, and not only where."""
+    """Return whether a check's name says all that there is to say: what is wrong, and not only where."""
     return bool(check.message) and check.name.endswith(check.message)
 
 
@@ -107,7 +107,7 @@ class Verdict:
     reason: str = ""
     reruns: tuple[Rerun, ...] = ()
     lasting: bool = False
-    """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
+    """Of one that is inconclusive: asking again would give the same, a person has to fix something."""
     unknown_before: str = ""
     """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
     broken: tuple[str, ...] = ()

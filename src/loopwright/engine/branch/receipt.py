@@ -138,7 +138,7 @@ async def _git_facts(
             for step in await foreign(repository, plan, steps, own)
         ]
     except (GitFailed, UserError):
-        # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
+        # The commits were removed. The receipt says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
     return GitFacts(
         result_tree=tree,

@@ -62,7 +62,7 @@ async def baseline_of(
         try:
             record, found = await judge(world, repository, asked, interrupt)
         except TookTooMuch as taken:
-            # The work did not, where it came so far: it may be the very thing that mends this.
+            # The work did not, where it came so far: it may be the exact thing that fixes this.
             return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(taken), lasting=True)
         if found.status is VerdictStatus.INCONCLUSIVE:
             return None, found

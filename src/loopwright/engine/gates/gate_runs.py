@@ -243,7 +243,7 @@ async def _laid_out(
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
-    """Say what the sandbox refused to a command that failed: then nothing was learned about the tree."""
+    """Return what the sandbox refused to a command that failed: then nothing was learned about the tree."""
     if verdict.status not in (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE):
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]
@@ -261,7 +261,7 @@ async def gate_request(
     *,
     folder: str = "",
 ) -> tuple[GateRequest, Walls]:
-    """Say what a gate needs to run these commands in this tree, and what contains them.
+    """Return what a gate needs to run these commands in this tree, and what contains them.
 
     `folder` is where in the run's directory it is recorded, when they are run again.
     """

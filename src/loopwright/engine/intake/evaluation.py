@@ -14,7 +14,7 @@ from loopwright.ports import PlannedTask, PlannedWork
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
-    """Return the items of a source that somebody has to do."""
+    """Return the items of a source that are not done."""
     return tuple(task for task in work.tasks if task.mark not in SETTLED)
 
 
@@ -54,7 +54,7 @@ class Evaluation:
         found = (*self.own, *self.seen, *self.reported, *as_findings(self.judgement))
         if not self.wanted or self.judgement is not None or self.is_passed:
             return found
-        text = f"nobody has evaluated it, and somebody has to ({'; '.join(self.wanted)})"
+        text = f"it needs an evaluation and has none ({'; '.join(self.wanted)})"
         return (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
 
     @property
@@ -124,5 +124,5 @@ def _reported(work: PlannedWork) -> tuple[Finding, ...]:
     """Return what the evaluation report in the source itself objects to."""
     if work.evaluated != "failed":
         return ()
-    text = "the evaluation report that stands in it says that it failed"
+    text = "its evaluation report says that it failed"
     return (Finding(check="evaluated", weight=Weight.OBJECTED, text=text),)

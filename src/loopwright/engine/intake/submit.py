@@ -25,7 +25,7 @@ from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A plan that someone wants to have done."""
+    """A plan to submit."""
 
     root: Path
     """Top of the user's checkout."""
@@ -86,7 +86,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
             raise Refused(
                 f"{asked.source_path} is worked on as {loop.source_kind}: plan {current.id} is unfinished",
                 code="source_kind_changed",
-                hint=f"`--source {loop.source_kind}` goes on with it; `loopwright cancel {short_id(current.id)}` "
+                hint=f"`--source {loop.source_kind}` continues it; `loopwright cancel {short_id(current.id)}` "
                 "ends it",
             )
         # The same file may be in another form by now.
@@ -117,14 +117,14 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 
 def taken_in_by(plan: Plan, source_path: str) -> str:
-    """Say how a change gets into an unfinished plan that does not follow its source."""
+    """Return how a change gets into an unfinished plan that does not follow its source."""
     return (
         f"`loopwright cancel {short_id(plan.id)}`, then `{to_type('run', source_path)}` takes the change in"
     )
 
 
 def is_known(tx: Tx, asked: Submission) -> bool:
-    """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    """Return whether a submission only continues an existing plan, which was evaluated when it was submitted."""
     current = last_plan(tx, asked)
     return current is not None and not asked.new and _goes_on(current, asked)
 

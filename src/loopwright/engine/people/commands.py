@@ -78,7 +78,7 @@ def apply(tx: Tx, ids: Ids, command: Command) -> Command:
 
 
 def answer(tx: Tx, command: Command, result: str) -> Command:
-    """Say what a command that was carried out came to."""
+    """Return what a command that was carried out came to."""
     return _answer(tx, command, CommandState.APPLIED, result, "command_applied", result=result)
 
 
@@ -103,7 +103,7 @@ def pending(tx: Tx) -> list[Command]:
 
 
 def being_decided(tx: Tx) -> set[str]:
-    """Return the plans about which a person's decision is on its way: nothing new starts in them meanwhile."""
+    """Return the plans about which a person's decision is on its way: nothing new starts in them in the meantime."""
     waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
     return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
 
@@ -113,7 +113,7 @@ def _answer(tx: Tx, command: Command, state: CommandState, stored: str, event: s
     done = tx.update(Command, command.id, expect=expect, state=state, result=stored, applied_at=tx.now())
     plan = _plan_of(tx, command.target)
     if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
-        # It changed nothing: the record of a plan that is over stays the one that its receipt has.
+        # It changed nothing: the record of a plan that has ended stays the one that its receipt has.
         plan = None
     tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, **told))
     return done
@@ -227,7 +227,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
-    """Say whether a person wants the plan's verification ended rather than waited for."""
+    """Return whether a person wants the plan's verification ended rather than waited for."""
     if loop.state is not LoopState.PAUSED:
         return loop.state is LoopState.STOPPED
     asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
@@ -259,7 +259,7 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused("the plan is VERIFIED: there is nothing left to cancel", code="plan_verified")
     if plan.id in being_decided(tx):
         raise Refused(
-            "work of the plan is being taken back this very moment",
+            "work of the plan is being taken back right now",
             code="rollback_in_progress",
             hint="try again in a moment",
         )
@@ -311,9 +311,9 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
             raise Refused(
-                f"task {task.key} is landing this very moment",
+                f"task {task.key} is landing right now",
                 code="task_landing",
-                hint="`stop` lets it finish that, if nobody works here",
+                hint="`stop` lets it finish, if no worker runs here",
             )
         if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
             cancel_attempt(tx, attempt, fence=None, actor=command.actor)
@@ -323,7 +323,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
 
 
 def _what_is_left(tx: Tx, plan_id: str) -> str:
-    """Say how a plan goes on of which nothing is left but what was cancelled: nothing does so by itself."""
+    """Return how a plan continues of which nothing is left but what was cancelled: nothing does so by itself."""
     statuses = {task.status for task in tx.find(Task, plan_id=plan_id)}
     if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
         return ""
@@ -353,7 +353,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
         raise Refused("its plan was cancelled", code="plan_cancelled", hint=starts_over(loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment",
+            "its plan is being verified right now",
             code="plan_verifying",
             hint="`stop` the plan first, or wait",
         )
@@ -368,7 +368,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
 
 
 def may_retry(tx: Tx, task: Task) -> bool:
-    """Say whether a task may be tried again."""
+    """Return whether a task may be tried again."""
     try:
         check_retry(tx, task)
     except Refused:
@@ -435,7 +435,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             else f"`loopwright status {short_id(plan.id)}` says what it waits for",
         )
     for one in questions.of_plan(tx, plan.id):
-        tx.update(Question, one.id, key="")  # whoever asks for another verification decides again
+        tx.update(Question, one.id, key="")  # a new verification needs a new decision
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
     if loop.state is not LoopState.RUNNING:
@@ -444,7 +444,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
-    """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
+    """Return the cancelled tasks that a plan waits for without success, when all others have landed; else nothing."""
     held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
     if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
         return []
@@ -508,7 +508,7 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     found = escalations.meaning(text)
     if found is None:
         hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
-        raise Refused(f"{text!r} is no answer to this question", code="answer_not_offered", hint=hint)
+        raise Refused(f"{text!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     option, note = found
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:

@@ -86,9 +86,7 @@ def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> 
     if task.status is TaskState.QUEUED:
         return  # that attempt has not begun
     if last is not None and last.state is AttemptState.LANDING:
-        raise Refused(
-            f"{task.key} is landing this very moment", code="task_landing", hint="look again in a moment"
-        )
+        raise Refused(f"{task.key} is landing right now", code="task_landing", hint="look again in a moment")
     told = evidence_of(tx, last)
     if last is not None and last.state in _PARKED:
         cancel_attempt(tx, last, fence=None, actor=command.actor)
@@ -118,7 +116,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     task, plan = _task(tx, command)
     if not task.taken_by:
         raise Refused(
-            f"nobody has taken {task.key} over",
+            f"{task.key} is not taken over",
             code="task_not_taken_over",
             hint=f"`{to_type('take-over', task.key)}` does",
         )
@@ -126,14 +124,12 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     if task.status is not TaskState.QUEUED:
         last = need(tx.get(Attempt, task.attempt_id or ""), "the attempt")
         why = "is being checked" if last.agent == HUMAN else "is being taken from its agent"
-        raise Refused(
-            f"{task.key} {why} this very moment", code="attempt_ending", hint="try again in a moment"
-        )
+        raise Refused(f"{task.key} {why} right now", code="attempt_ending", hint="try again in a moment")
     if command.arguments.get("drop"):
         return _given_back(tx, command, plan, task)
     if task.unmet:
         raise Refused(
-            f"{task.key} waits for tasks that were taken back meanwhile",
+            f"{task.key} waits for tasks that were taken back since then",
             code="task_waits",
             hint="hand it back after them",
         )
@@ -157,7 +153,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
-    # One whose tries were used up is given one more: without it, it could not go on.
+    # One whose tries were used up is given one more: without it, it could not continue.
     most = max(task.max_attempts, task.attempts + 1)
     task = tx.update(
         Task,
@@ -172,17 +168,17 @@ def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
     told: dict[str, Any] = {"key": task.key, "command": command.id}
     tx.append(happened("task_given_back", command.actor, plan=plan, task=task, **told))
     reopen_plan(tx, plan.id, command.actor)
-    return f"the machine goes on with {task.key}; what you did stays where it is{_resting(tx, plan)}"
+    return f"Loopwright continues {task.key}; what you did stays where it is{_resting(tx, plan)}"
 
 
 def _resting(tx: Tx, plan: Plan) -> str:
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     resting = loop.state in (LoopState.STOPPED, LoopState.PAUSED)
-    return f", once `loopwright resume {short_id(plan.id)}` goes on" if resting else ""
+    return f", once `loopwright resume {short_id(plan.id)}` continues" if resting else ""
 
 
 def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every command has the same shape
-    """Note that a person has looked at what a task, or every task of a plan, landed; pass a look at the whole."""
+    """Note that a person has looked at what a task, or every task of a plan, landed; pass a QA review."""
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
@@ -204,11 +200,11 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     return f"reviewed: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}" if keys else "reviewed already"
 
 
-# What a person decides about a look at the whole: that it is passed, or that a fix is not wanted.
+# What a person decides about a QA review: that it is passed, or that a fix is not wanted.
 
 
 def declined(tx: Tx, fix: Task) -> None:
-    """Let a look go on without a fix that a person does not want."""
+    """Let a look continue without a fix that a person does not want."""
     if fix.origin != ORIGIN:
         return
     for one in fix.dependents:
@@ -219,7 +215,7 @@ def declined(tx: Tx, fix: Task) -> None:
 
 
 def is_undecided(task: Task) -> bool:
-    """Say whether a task is a look at the whole that a person may pass."""
+    """Return whether a task is a QA review that a person may pass."""
     return task.type == TYPE and task.status is not TaskState.COMPLETE
 
 

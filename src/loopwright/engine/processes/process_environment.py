@@ -1,4 +1,4 @@
-"""What a process of ours finds around it: its ports, its names, its caches."""
+"""The environment of a process that Loopwright starts: ports, names, caches."""
 
 import re
 from collections.abc import Mapping, Sequence

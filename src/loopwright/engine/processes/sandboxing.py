@@ -30,7 +30,7 @@ class Walls:
     reach: Reach
 
     def denial(self, output: Sequence[str]) -> str | None:
-        """Say which refusal of the sandbox these last words complain of."""
+        """Return which refusal of the sandbox these last words complain of."""
         return self.sandbox.denial(output, self.reach)
 
 
@@ -55,7 +55,7 @@ def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox
 
 
 async def with_denial(world: World, walls: Walls, ended: Ended) -> Ended:
-    """Say whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
+    """Return whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
     result = ended.result
     if walls.sandbox.level is Containment.NONE or result is None or ended.interrupted:
         return ended

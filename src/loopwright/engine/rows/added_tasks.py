@@ -96,7 +96,7 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
         attempts=before,
-        # Whoever asks for it again wants it tried, however often that was done.
+        # A new request starts new tries, however often it was tried before.
         max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,

@@ -165,7 +165,7 @@ def move_attempt(
     about: Any = None,
     **changes: Any,
 ) -> Attempt:
-    """Move an attempt; with a fence, only if nobody took it over meanwhile."""
+    """Move an attempt; with a fence, only if no other leg took it over."""
     current = need(tx.get(Attempt, attempt.id), "the attempt")
     if fence is not None and current.fence != fence:
         raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
@@ -228,7 +228,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
         )
     elif target is RunState.AWAITING_RESPONSE:
         tx.append(happened("run_awaiting", MACHINE, plan=_plan(tx, moved), run=moved))
-    # When its process ended, however it goes on from there.
+    # When its process ended, however it continues from there.
     if run.state is RunState.RUNNING and moved.agent is not None:
         _charge(tx, moved)
         freed(tx, _plan(tx, moved).project_id)
@@ -255,7 +255,7 @@ def _charge(tx: Tx, run: Run) -> None:
 
 
 def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
-    """Create the run that goes on where another one ended: with the work, or with the review of it."""
+    """Create the run that continues where another one ended: with the work, or with the review of it."""
     if before is None or before.role is not Role.REVIEWER:
         return new_run(tx, ids, attempt, plan)
     run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
@@ -318,7 +318,7 @@ def complete_task(
         completed_at=tx.now(),
         failure=None,
         reason=reason,
-        # Nobody has to look at their own work.
+        # People do not have to review their own work.
         reviewed_by=task.taken_by,
         taken_by="",
         taken_dir="",
@@ -350,7 +350,7 @@ def fail_attempt(
     task = need(tx.get(Task, attempt.task_id), "the task")
     asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
     if task.status is TaskState.CANCELLED or asked == "cancel":
-        # It was cancelled, or is to be begun anew, while it failed by itself: nothing follows from that.
+        # It was cancelled, or is to be begun again, while it failed by itself: nothing follows from that.
         cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
         return task
     target = AttemptState.REJECTED if counts else AttemptState.BROKEN
@@ -440,7 +440,7 @@ def _back_to_person(
 
 
 def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
-    """Pass a task to the next of its chain, if the failure is such a one; return it, and why somebody stands in."""
+    """Pass a task to the next agent of its chain if the failure allows it; return the task, and why."""
     following = fallback.handed_on(task, failure, plan.policy)
     if following is None:
         return task, attempt.stands_in if task.passed_over else ""
@@ -458,7 +458,7 @@ def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) 
 def cancel_attempt(
     tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
 ) -> None:
-    """End an attempt because a person said so; its task is dealt with by whoever asked."""
+    """End an attempt on a person's request; the caller moves its task."""
     ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
     _withdraw_questions(tx, ended)
     _withdraw_reviews(tx, ended)
@@ -496,7 +496,7 @@ def move_question(tx: Tx, question: Question, target: QuestionState, actor: str,
 
 
 def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
-    """Take back what an attempt asked that is over; a question that nobody else waits for is closed."""
+    """Withdraw the questions of an ended attempt; a question that no other attempt waits for is closed."""
     for question in tx.find(Question, id=attempt.questions) if attempt.questions else ():
         if question.state is QuestionState.OPEN:
             left = tuple(one for one in question.asked_by if one != attempt.id)
@@ -507,7 +507,7 @@ def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
 
 
 def withdraw_escalations(tx: Tx, actor: str, *, plan_id: str = "", task_id: str = "") -> None:
-    """Take back what was asked about tasks that were given up: somebody has decided otherwise."""
+    """Withdraw questions about tasks that were given up: a person has decided otherwise."""
     for question in open_ones(tx, plan_id=plan_id, task_id=task_id):
         move_question(tx, question, QuestionState.WITHDRAWN, actor)
 
@@ -533,13 +533,13 @@ def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Re
 
 
 def _withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
-    """An attempt that is over waits for no reviewer."""
+    """An attempt that has ended waits for no reviewer."""
     for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
         move_review(tx, review, ReviewState.WITHDRAWN)
 
 
 def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
-    """An attempt that is over has no run that is not."""
+    """An attempt that has ended has no run that is not."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:
             ways = {RunState.RUNNING: "lost", RunState.QUEUED: "not_started"}

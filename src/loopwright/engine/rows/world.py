@@ -182,7 +182,7 @@ class World:
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
     settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
-    """Reads the files at these places below a folder; None for what is no plain text file."""
+    """Reads the files at these places below a folder; None for anything but a plain text file."""
     carry_transcript: Callable[[HomeView, str, Path], None] = lambda _view, _session, _cwd: None
     """Gives the user a copy of what was said in a conversation that a run had in a folder."""
     forget_sessions: Callable[[Path], None] = lambda _place: None

@@ -58,7 +58,7 @@ class Edits:
             if source is None:
                 continue
             try:
-                # Beside everything else: a source may have to ask a program of its own.
+                # Beside everything else: a source may have to start a program.
                 files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
@@ -90,7 +90,7 @@ class Edits:
         return found
 
     async def _tell(self, plan: Plan, why: str) -> bool:
-        """Say why a source is not taken in; False when that was said before."""
+        """Return why a source is not taken in; False when that was said before."""
         if self._told.get(plan.id) == why:
             return False
         self._told[plan.id] = why
@@ -322,8 +322,8 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
     # A fix that a person does not want is waited for no more, though the file still names it.
-    mending = [task for task in tasks.values() if task.origin == ORIGIN]
-    declined = {task.id for task in mending if task.status is TaskState.CANCELLED}
+    fixes = [task for task in tasks.values() if task.origin == ORIGIN]
+    declined = {task.id for task in fixes if task.status is TaskState.CANCELLED}
     for item in work.tasks:
         task = tasks.get(item.key)
         if (
@@ -332,9 +332,9 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
         ):
             said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
-            # What a look at the whole waits for may stand in no file that a person edits.
-            mends = [one.id for one in mending if one.id in task.depends_on]
-            waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
+            # What a QA review waits for may stand in no file that a person edits.
+            needed = [one.id for one in fixes if one.id in task.depends_on]
+            waits[task.id] = [one for one in dict.fromkeys((*said, *needed)) if one not in declined]
     done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
     waiting: dict[str, list[str]] = {}
     for task_id, needed in waits.items():

@@ -39,7 +39,7 @@ class Names:
     stuck: tuple[str, ...] = ()
     """Those that can never start without it, where nothing else of its plan is left to do."""
     resting: bool = False
-    """Whether the plan was paused or stopped, so that nothing goes on by itself."""
+    """Whether the plan was paused or stopped, so that nothing continues by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class Known:
     has_branch: bool = False
     """Whether the plan's branch still exists."""
     is_elsewhere: bool = False
-    """Whether the plan's repository is another than the one that the caller stands in."""
+    """Whether the plan's repository is another than the one that the caller is in."""
     has_plan_file: bool = False
     """Whether the plan that a planner answered with is a file already."""
     names: Names = field(default_factory=Names)
@@ -110,7 +110,7 @@ def diff_command(old: str | None, new: str | None) -> tuple[str, ...]:
 def _of_plan(view: PlanView, known: Known) -> list[Step]:
     plan = short_id(view.id)
     if view.status == "VERIFIED" and view.answers:
-        return _writing(view, known)  # nobody merges an answer
+        return _writing(view, known)  # an answer is not merged
     if view.status == "VERIFIED":
         whole = [one for one in view.finishes if not one.tasks]
         if any(one.state == "FINISHED" for one in whole):
@@ -130,7 +130,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     ][:3]
     given_up = [task for task in view.tasks if task.status == "CANCELLED"]
     if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
-        # The two ways on: nobody but a person decides which.
+        # The two ways to continue: you decide which.
         steps += [
             Step(
                 command=command("retry", view.prefix + task.key),
@@ -166,15 +166,15 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if budget is not None and view.loop_state == "PAUSED":
         raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
         said = command("answer", short_id(budget.id), raised)
-        steps.append(Step(command=said, why="spend more, and go on"))
+        steps.append(Step(command=said, why="spend more, and continue"))
     elif view.loop_state in ("PAUSED", "STOPPED"):
-        steps.append(Step(command=command("resume", plan), why="go on"))
+        steps.append(Step(command=command("resume", plan), why="continue"))
     elif view.awaits_look:
         steps.append(Step(command=command("reviewed", plan), why="you have looked at what landed"))
     elif known.is_worked_on:
         steps.append(Step(command=command("watch", plan), why="follow it live"))
     else:
-        steps.append(Step(command=command("resume", plan), why="no worker is running: go on here"))
+        steps.append(Step(command=command("resume", plan), why="no worker is running: continue here"))
     return steps
 
 
@@ -235,7 +235,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             drop = Step(command=command("take-over", name, drop=True), why="leave it to the machine again")
             return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
-            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="go on with the plan")
+            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="continue the plan")
             return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
             follow = Step(command=command("logs", name, follow=True), why="see what it does")

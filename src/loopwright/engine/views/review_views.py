@@ -77,7 +77,7 @@ def newest_reviews(tx: Tx, plan: Plan) -> dict[str, ReviewState]:
 
 
 def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
-    """Return who looks at an attempt's work now; empty while nobody does."""
+    """Return the reviewer of an attempt's work; empty while there is none."""
     if attempt is None:
         return ""
     return next(

@@ -75,8 +75,8 @@ class TaskView:
     title: str
     status: TaskState
     origin: str
-    """Empty for a task of the source, `fix` for one that mends what the complete gate found, `qa` what a look at the
-    whole did, `docs` for one that brings business documents up to date, `discovered` for work that an agent came upon
+    """Empty for a task of the source, `fix` for one that fixes what the complete gate found, `qa` what a QA review
+    found, `docs` for one that brings business documents up to date, `discovered` for work that an agent found
     and a person accepted."""
     stage: TaskState | AttemptState
     """The living attempt's state, or the task's own status."""
@@ -104,11 +104,11 @@ class TaskView:
     reviewed_by: str = ""
     """The person who has looked at what landed."""
     round: int = 0
-    """Which round of its loop it is in, or landed in; 0 where it is no round of a loop over a prompt."""
+    """Which round of its loop it is in, or landed in; 0 if the task is not a round of a loop over a prompt."""
     rounds: int = 0
     """How many there may be."""
     blocked: bool = False
-    """It failed at nothing: its source calls it blocked, another has it, or nobody answered its question in time."""
+    """It failed at nothing: its source calls it blocked, another has it, or you did not answer its question in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +153,7 @@ class PlanView:
     limits: tuple[CapView, ...] = ()
     """What may be spent, and how much of that was."""
     resume_at: datetime | None = None
-    """When it goes on by itself, while it is paused."""
+    """When it continues by itself, while it is paused."""
     finishes: tuple[FinishView, ...] = ()
     """What became of its branch, by policy or because a person accepted it; the oldest first."""
     awaits_look: bool = False
@@ -165,11 +165,11 @@ class PlanView:
     status_on_branch: bool = False
     """Whether its source is in git, and so its status in the commits on the plan's branch."""
     discovered: int = 0
-    """How many pieces of other work its agents came upon that nobody has decided about."""
+    """How many discoveries of its agents wait for a decision."""
     untold: DebtView | None = None
     """What its source could not be told."""
     news: SourceNews | None = None
-    """What its source says beyond it; set by whoever has looked there, once it ended."""
+    """What its source has beyond this plan; set by the caller that read the source after the plan ended."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -205,11 +205,11 @@ class AttemptView:
     checks: tuple[Check, ...] = ()
     reviews: tuple[ReviewView, ...] = ()
     contradicted: tuple[str, ...] = ()
-    """Existing checks that it contradicts and that nobody allowed it to."""
+    """Existing checks that it contradicts without permission."""
     outside: tuple[str, ...] = ()
     """What it changed outside of the paths that the task declared."""
     qa: QaReport | None = None
-    """What it came to as a look at the whole."""
+    """What it came to as a QA review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,27 +335,27 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
 
 
 def _is_full(plan: Plan, tasks: list[Task]) -> bool:
-    """Say whether nothing new starts because too many results wait for a person's look (see `core.policy.decide`)."""
+    """Return whether nothing new starts because too many results wait for your review (see `core.policy.decide`)."""
     unseen = sum(one.landed_sha is not None and not one.reviewed_by for one in tasks)
     going = sum(one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE) for one in tasks)
     return 0 < plan.policy.max_unreviewed <= unseen + going
 
 
 def goes_on(tx: Tx) -> bool:
-    """Say whether anything in the home is going on, or will by itself."""
+    """Return whether anything in the home is active, or will be without you."""
     if tx.count(Loop, state=LoopState.RUNNING) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 
 
 def is_busy(tx: Tx) -> bool:
-    """Say whether there is anything to do in the home now, what may finish after a pause included."""
+    """Return whether there is anything to do in the home now, what may finish after a pause included."""
     doing = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING)
     return goes_on(tx) or tx.count(Attempt, state=doing) > 0
 
 
 def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
-    """Say whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
+    """Return whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
     unfinished = tx.count(Plan, project_id=plan.project_id, status=set(PlanState) - ENDED_PLAN)
     if plan.status not in ENDED_PLAN:
         return unfinished == 1
@@ -553,10 +553,10 @@ def live_workers(tx: Tx) -> list[Worker]:
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
-# How much other work a plan's agents came upon: apart from its decisions, since every look at a plan asks it.
+# How much other work a plan's agents found: apart from its decisions, since every look at a plan asks it.
 
 
 def count_open(tx: Tx, plan_id: str) -> int:
-    """Return how many pieces of work a plan's agents came upon that nobody has decided about."""
+    """Return how many discoveries of a plan's agents wait for a decision."""
     rows = tx.find(Discovery, plan_id=plan_id, state=DiscoveryState.OPEN)
     return len({same_work(one.title) for one in rows})

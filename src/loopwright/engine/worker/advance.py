@@ -117,7 +117,7 @@ def _seconds_until(at: datetime | None, now: datetime) -> float | None:
 
 
 def _turns(frontier: policy.Frontier) -> Mapping[str, Turn]:
-    """Return the turn of each attempt that may start or go on, by its id."""
+    """Return the turn of each attempt that may start or continue, by its id."""
     return {
         task.attempt_id: policy.turn_of(front.loop, front.plan, task)
         for front in frontier.fronts
@@ -153,7 +153,7 @@ def _room(tx: Tx, world: World) -> tuple[int, int | None]:
     What paused and stopped loops have counts too: what was asked to end has not ended yet.
     """
     hosts = living_hosts(tx, world)
-    # One that was stopped between two stages keeps its state, but nobody drives it.
+    # An attempt that was stopped between two stages keeps its state, but no leg drives it.
     driven = [
         one
         for one in tx.find(Attempt, state=DRIVEN, wait_reason="")
@@ -208,7 +208,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
 
 
 def _reviewers(tx: Tx, plan: Plan, waiting: tuple[Attempt, ...]) -> dict[str, Run]:
-    """Return the reviewers' runs among those that parked attempts go on with, by attempt."""
+    """Return the reviewers' runs among those that parked attempts continue with, by attempt."""
     if not waiting or (plan.policy.review.mode == "off" and not plan.policy.review.agent):
         return {}
     runs = tx.find(Run, id=[one.run_id for one in waiting], role=Role.REVIEWER)
@@ -320,14 +320,14 @@ def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
 
 
 def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Leg | None:
-    """Wake a parked attempt, unless it waits for an answer that nobody gave: then its task is blocked."""
+    """Wake a parked attempt, unless its question has no answer: then its task is blocked."""
     unanswered = questions.overdue(tx, attempt)
     if unanswered:
         failed = Failed(failure=Failure.UNANSWERED, detail=f"Its question was: {unanswered}"[:2000])
         fail_attempt(tx, world.ids, attempt, failed, fence=None, counts=False, chance=world.chance())
         return None
     if left := questions.open_of(tx, attempt):
-        # Someone woke it too early, for example by resuming the loop.
+        # It was woken too early, for example by resuming the loop.
         due = [one.deadline for one in left if one.deadline is not None]
         tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
         return None
@@ -353,7 +353,7 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     # One that was parked before its agent started still has its run to do.
     queued = before is not None and before.state is RunState.QUEUED
     run = before if before is not None and queued else next_run(tx, world.ids, attempt, plan, before)
-    # And if it would be the first, its workspace is brought up to date: much may have landed meanwhile.
+    # And if it would be the first, its workspace is brought up to date: much may have landed in the meantime.
     begun = not queued or tx.count(Run, attempt_id=attempt.id, role=AGENT_ROLES) > 1
     woken = move_attempt(
         tx,
@@ -377,7 +377,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
         if plan.books and tip == plan.base_sha:
             await tell_on_branch(world, repository, project, plan)
     except (GitFailed, UserError, OSError) as trouble:
-        # The machine or the repository is at fault, not the plan: a person mends it and resumes.
+        # The machine or the repository is at fault, not the plan: a person fixes it and resumes.
         reason = f"the plan branch could not be created: {trouble}"
 
         def pause(tx: Tx) -> None:
@@ -400,7 +400,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
 
 def _dispatched(tx: Tx, plan: Plan) -> None:
     if plan.status is not PlanState.DISPATCHING:
-        raise StaleVersion(f"{plan.id} was dispatched by another controller meanwhile")
+        raise StaleVersion(f"{plan.id} was dispatched by another controller")
     move_plan(tx, plan, PlanState.RUNNING, "plan_dispatched")
 
 

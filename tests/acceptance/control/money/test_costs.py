@@ -102,7 +102,7 @@ def test_a_used_up_budget_is_a_question_and_its_answer_goes_on(shop: Workshop) -
         {"setting": "max_cost", "limit_micros": 1_000_000, "spent_micros": 1_200_000, "warning": ""},
     ]
     assert [one["kind"] for one in document["questions"]] == ["budget"]
-    refused(shop("answer", question.id, "yes"), 2, "is no answer to this question", "raise it to $2.20")
+    refused(shop("answer", question.id, "yes"), 2, "is not an answer to this question", "raise it to $2.20")
     shop.start("worker").until("working in")
     said = shop("answer", question.id, "raise it to $2.20")
     assert said.code == 0, said.out + said.err

@@ -161,7 +161,7 @@ def test_a_reviewer_waits_for_its_account_and_what_nobody_mends_is_rejected(shop
     assert len(shop.events("attempt_waiting")) == 1
     first, second = shop.attempts("double")
     assert (first.state, first.failure, first.fix_turns) == (AttemptState.REJECTED, "review", 1)
-    assert first.detail == "a reviewer still objects after 1 turn to mend it: double.py:2"
+    assert first.detail == "a reviewer still objects after 1 turn to fix it: double.py:2"
     assert OBJECTION in second.evidence
     # One round, which met the limit, for both tries of the first attempt; one for the work of the second.
     assert [one.state for one in shop.rows(Review)] == [ReviewState.BLOCKING, ReviewState.CLEAR]

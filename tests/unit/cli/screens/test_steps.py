@@ -9,6 +9,7 @@ from loopwright.cli.screens.next_steps import typed
 from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import task_screen
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.gates.verdicts import first_line
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
@@ -18,7 +19,6 @@ from loopwright.core.values.findings import Check, CheckStatus, CommandResult
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import AttemptState
-from loopwright.engine.attempt.land import first_line
 from loopwright.engine.people.commands import held_up
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE, change_attempt

@@ -5,14 +5,17 @@ from typing import Any
 
 from tests.cases import each_case
 from tests.doubles import planned
-from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Reviewed
+from tests.unit.engine.attempt.test_reviewing import PATCH, Home, Reviewed
 
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.landing import Land
+from loopwright.core.policy.red_first import RedFound
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
 from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Review, Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import (
     AttemptState,
@@ -22,8 +25,6 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.attempt.contradictions import settle
-from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.people.handover import HUMAN
 from loopwright.ports import Tx
 from loopwright.prompts import packaged
@@ -45,18 +46,19 @@ class Contradicting(Reviewed):
     """Another task of the plan, at work."""
 
     async def settle(self, *checks: str, removed: tuple[str, ...] = ()) -> GateFiles | None:
-        home = self.home
-        landing = Landing(
-            world=home.world,
-            repository=home.repository,  # type: ignore[arg-type]
-            project=home.project(),
-            plan=home.plan(),
-            task=home.task("a"),
-            attempt=self.attempt,
-            fence=self.leg.fence,
+        verdict = Verdict(status=VerdictStatus.PASSED)
+        old = Verdict(status=VerdictStatus.FAILED, broken=checks or (A,), lost=removed)
+        found = replace(
+            self.built.found(),
+            files=FACTS,
+            is_restored=True,
+            verdict=verdict,
+            verdict_id=VERDICT,
+            old_checks=old,
+            red=RedFound(),
         )
-        judged = {"verdict_id": VERDICT}
-        return await settle(landing, CANDIDATE, FACTS, checks or (A,), removed, judged)
+        decision = await self.judge(found)
+        return decision.files if isinstance(decision, Land) else None
 
     async def after_turn(self, summary: str = "") -> None:
         """Let the agent have its turn and leave the work as it is."""

@@ -302,7 +302,7 @@ def test_what_an_evaluator_or_the_source_s_own_report_objects_to_runs_only_with_
     home, task = Home(), planned("a")
     wanted = ("every plan is evaluated",)
     objected = judgement(Severity.BLOCKING, Severity.OPINION)
-    with pytest.raises(Refused, match="nobody has evaluated it, and somebody has to"):
+    with pytest.raises(Refused, match="it needs an evaluation and has none"):
         evaluation(task).with_judgement(wanted, None)
     with pytest.raises(Refused, match="task a: it cannot work") as refused:
         evaluation(task).with_judgement(wanted, objected)
@@ -317,7 +317,7 @@ def test_what_an_evaluator_or_the_source_s_own_report_objects_to_runs_only_with_
     asked = other.submission(task)
     failed = replace(asked, work=replace(asked.work, evaluated="failed"))
     passed = replace(asked, evaluation=evaluation(task, evaluated="passed").with_judgement(wanted, None))
-    with pytest.raises(Refused, match="the evaluation report that stands in it says that it failed"):
+    with pytest.raises(Refused, match="its evaluation report says that it failed"):
         other.store.transact_sync("submit", lambda tx: submit(tx, other.ids, failed))
     assert not other.store.read_sync(lambda tx: is_known(tx, passed))
     assert other.store.transact_sync("submit", lambda tx: submit(tx, other.ids, passed)).created
