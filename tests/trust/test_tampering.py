@@ -15,7 +15,7 @@ import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.sandbox import Sandbox, task
 
-from loopwright.core.receipts.receipts import verify_receipt
+from loopwright.core.receipts.build import verify_receipt
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.services.receipts.check import look_again
 from loopwright.services.receipts.files import read_receipt

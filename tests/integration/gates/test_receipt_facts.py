@@ -16,8 +16,7 @@ from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.home.receipts import gather_facts
 from loopwright.adapters.processes.evidence import evidence_hash, listing
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.receipts.receipt_landings import landing_hash
-from loopwright.core.receipts.receipts import (
+from loopwright.core.receipts.build import (
     GitFacts,
     build_receipt,
     fingerprint,
@@ -25,6 +24,7 @@ from loopwright.core.receipts.receipts import (
     render,
     verify_receipt,
 )
+from loopwright.core.receipts.landing_hashes import landing_hash
 from loopwright.core.rows.model import Attempt, Plan, Project, Task, VerdictRecord
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.policy import Policy

@@ -11,9 +11,9 @@ from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.machine.disk import forgotten_since
 from loopwright.adapters.processes.evidence import listing
 from loopwright.adapters.store.chain import verify_chain
-from loopwright.core.receipts.receipt_facts import review_of
-from loopwright.core.receipts.receipt_finishes import CommitFacts, read_commit
-from loopwright.core.receipts.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.core.receipts.build import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.core.receipts.finishes import CommitFacts, read_commit
+from loopwright.core.receipts.verdicts import review_of
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.values.errors import GitFailed, NotFound, UserError
 from loopwright.core.values.states import FinishState

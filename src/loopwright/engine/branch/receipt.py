@@ -4,10 +4,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED, checkout_changes
-from loopwright.core.receipts.receipt_landings import landing_hash
-from loopwright.core.receipts.receipt_overrides import OVERRIDES, overrides
-from loopwright.core.receipts.receipts import GitFacts, build_receipt, landing_part
+from loopwright.core.receipts.build import GitFacts, build_receipt, landing_part
+from loopwright.core.receipts.checkout_changes import CHECKOUT_CHANGED, checkout_changes
+from loopwright.core.receipts.decisions import OVERRIDES, overrides
+from loopwright.core.receipts.landing_hashes import landing_hash
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     AUTHORS,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from loopwright.core.receipts.receipt_overrides import OVERRIDES, in_words, overrides
+from loopwright.core.receipts.decisions import OVERRIDES, in_words, overrides
 from loopwright.core.replies.reviews import Finding, blocking
 from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run, Task
 from loopwright.core.values.states import ReviewState

@@ -9,8 +9,8 @@ from typing import Any
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.receipts import gather_facts, plan_events
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipts import EventFacts, Facts, render
+from loopwright.core.receipts.build import EventFacts, Facts, render
+from loopwright.core.receipts.script import check_script
 from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import look_settings, open_existing

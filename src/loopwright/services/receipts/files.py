@@ -7,9 +7,9 @@ from typing import Any, Final
 
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.home.receipts import read_evidence
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipt_shape import shape_problems
-from loopwright.core.receipts.receipts import recorded, render
+from loopwright.core.receipts.build import recorded, render
+from loopwright.core.receipts.model import shape_problems
+from loopwright.core.receipts.script import check_script
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.services.homes.file_writing import write_whole

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from loopwright.adapters.git import GitRepository
-from loopwright.core.receipts.receipt_facts import gate_files_of, read_commands, setup_of
+from loopwright.core.receipts.verdicts import gate_files_of, read_commands, setup_of
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.engine.branch.changed_gate_files import changes_by
 from loopwright.engine.integrity.gate_scripts import Judges, inside

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from loopwright.adapters.home.receipts import check_shape
 from loopwright.config.resolve import Settings
-from loopwright.core.receipts.receipts import Facts, verify_receipt
+from loopwright.core.receipts.build import Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.findings import Verdict

@@ -18,7 +18,9 @@ from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.gates.witnesses import baseline, is_compared
-from loopwright.core.receipts.receipt_facts import (
+from loopwright.core.receipts.latest_verdicts import latest as verdicts_of
+from loopwright.core.receipts.latest_verdicts import red_verdict
+from loopwright.core.receipts.verdicts import (
     acceptance_of,
     gate_files_of,
     gates_asked,
@@ -29,8 +31,6 @@ from loopwright.core.receipts.receipt_facts import (
     task_asked,
     unseen_asked,
 )
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
-from loopwright.core.receipts.receipt_verdicts import red_verdict
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus

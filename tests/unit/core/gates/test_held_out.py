@@ -29,8 +29,8 @@ from loopwright.core.gates.held_out import (
     veiled,
 )
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.receipts.receipt_facts import unseen_asked
-from loopwright.core.receipts.receipts import shape_problems, verify_receipt
+from loopwright.core.receipts.build import shape_problems, verify_receipt
+from loopwright.core.receipts.verdicts import unseen_asked
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile, HeldOut
 from loopwright.core.values.states import TaskState

@@ -10,7 +10,7 @@ from tests.cases import each_case
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy import finishing
 from loopwright.core.policy.finishing import chosen
-from loopwright.core.receipts.receipt_finishes import (
+from loopwright.core.receipts.finishes import (
     CommitFacts,
     carries_hash,
     finish_differences,

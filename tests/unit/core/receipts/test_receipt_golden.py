@@ -26,8 +26,8 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.receipts.document_schemas import document_schemas
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.build import render
+from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Review, Role
 from loopwright.core.values.policy import HeldFile, HeldOut

@@ -7,7 +7,7 @@ import pytest
 from tests.cases import each_case
 from tests.unit.core.receipts.test_receipts import FACTS, TREE2, attempt, build, rows, task, uid
 
-from loopwright.core.receipts.receipts import render, verify_receipt
+from loopwright.core.receipts.build import render, verify_receipt
 from loopwright.core.replies.qa import AREAS, Checked, QaIssue, QaReport
 from loopwright.core.values.states import AttemptState
 

@@ -18,8 +18,8 @@ from tests.unit.core.receipts.test_receipts import (
     verdict_record,
 )
 
-from loopwright.core.receipts.receipt_verdicts import red_verdict
-from loopwright.core.receipts.receipts import render, verify_receipt
+from loopwright.core.receipts.build import render, verify_receipt
+from loopwright.core.receipts.latest_verdicts import red_verdict
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.findings import VerdictStatus
 

@@ -6,7 +6,7 @@ from typing import Any
 from tests.cases import each_case
 from tests.unit.core.receipts.test_receipts import FACTS, NOW, PLAN, build, rows, run, uid
 
-from loopwright.core.receipts.receipts import GitFacts, verify_receipt
+from loopwright.core.receipts.build import GitFacts, verify_receipt
 from loopwright.core.rows.model import Project
 
 

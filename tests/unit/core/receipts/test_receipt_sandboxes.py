@@ -7,8 +7,8 @@ from typing import Any
 from tests.cases import each_case
 from tests.unit.core.receipts.test_receipts import FACTS, build, rows
 
-from loopwright.core.receipts.receipt_sandboxes import sandboxes
-from loopwright.core.receipts.receipts import render, shape_problems, verify_receipt
+from loopwright.core.receipts.build import render, shape_problems, verify_receipt
+from loopwright.core.receipts.sandboxes import sandboxes
 from loopwright.core.values.containment import MadeWith
 
 PODMAN = MadeWith(program="podman version 5.4", image="localhost/mine:1", image_id="ab" * 32)

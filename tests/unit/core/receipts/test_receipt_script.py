@@ -28,8 +28,8 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.gates.held_out import held_commands
-from loopwright.core.receipts.receipt_script import check_script, evidence
-from loopwright.core.receipts.receipts import GitFacts, render
+from loopwright.core.receipts.build import GitFacts, render
+from loopwright.core.receipts.script import check_script, evidence
 from loopwright.core.rows.model import Finish
 from loopwright.core.values.findings import Rerun
 from loopwright.core.values.states import FinishState, PlanState, TaskState

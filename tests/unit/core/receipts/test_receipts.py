@@ -15,10 +15,7 @@ from tests.cases import each_case
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.plans.plan_evaluators import Judgement, Remark
-from loopwright.core.receipts.document_schemas import document_schemas
-from loopwright.core.receipts.receipt_facts import gates_asked
-from loopwright.core.receipts.receipt_landings import landing_hash
-from loopwright.core.receipts.receipts import (
+from loopwright.core.receipts.build import (
     EventFacts,
     Facts,
     GitFacts,
@@ -30,6 +27,9 @@ from loopwright.core.receipts.receipts import (
     shape_problems,
     verify_receipt,
 )
+from loopwright.core.receipts.landing_hashes import landing_hash
+from loopwright.core.receipts.schemas import document_schemas
+from loopwright.core.receipts.verdicts import gates_asked
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.values.containment import MadeWith

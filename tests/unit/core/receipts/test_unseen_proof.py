@@ -16,7 +16,7 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.gates.held_out import held_commands
-from loopwright.core.receipts.receipts import render, verify_receipt
+from loopwright.core.receipts.build import render, verify_receipt
 
 
 def held_out(**changes):

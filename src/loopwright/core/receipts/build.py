@@ -14,17 +14,17 @@ from typing import Any, Final
 
 from loopwright.core.gates.gates import setup_command
 from loopwright.core.gates.verdicts import is_bad
-from loopwright.core.receipts.receipt_checkout import kept_patches
-from loopwright.core.receipts.receipt_facts import USAGE, Json, gate_files, gate_outputs, review_of
-from loopwright.core.receipts.receipt_finishes import CommitFacts, finish_differences, finish_entry, told_once
-from loopwright.core.receipts.receipt_landings import landing_hash_differences, landing_text
-from loopwright.core.receipts.receipt_opinions import opinions
-from loopwright.core.receipts.receipt_outcomes import derive
-from loopwright.core.receipts.receipt_overrides import override_differences
-from loopwright.core.receipts.receipt_qa import look_differences, looks, reports
-from loopwright.core.receipts.receipt_red import known_of_base, red_differences
-from loopwright.core.receipts.receipt_sandboxes import sandbox_differences
-from loopwright.core.receipts.receipt_shape import SCHEMA, shape_problems
+from loopwright.core.receipts.checkout_changes import kept_patches
+from loopwright.core.receipts.decisions import override_differences
+from loopwright.core.receipts.finishes import CommitFacts, finish_differences, finish_entry, told_once
+from loopwright.core.receipts.landing_hashes import landing_hash_differences, landing_text
+from loopwright.core.receipts.model import SCHEMA, shape_problems
+from loopwright.core.receipts.opinions import opinions
+from loopwright.core.receipts.outcomes import derive
+from loopwright.core.receipts.qa_reviews import look_differences, looks, reports
+from loopwright.core.receipts.red_proofs import known_of_base, red_differences
+from loopwright.core.receipts.sandboxes import sandbox_differences
+from loopwright.core.receipts.verdicts import USAGE, Json, gate_files, gate_outputs, review_of
 from loopwright.core.replies.reviews import Finding, Severity, blocking, said_hash
 from loopwright.core.rows.model import Attempt, Finish, Plan, Project, Review, Role, Run, Task, VerdictRecord
 from loopwright.core.values.criteria import in_words

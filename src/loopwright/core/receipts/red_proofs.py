@@ -5,7 +5,7 @@ from typing import Any
 
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy.red_first import RED_ON_BASE, is_red
-from loopwright.core.receipts.receipt_facts import acceptance_of, gates_asked
+from loopwright.core.receipts.verdicts import acceptance_of, gates_asked
 from loopwright.core.rows.model import Plan
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.policy.finishing import FINISH_TRAILER, PULL_REQUEST, RECEIPT_TRAILER, receipt_hash
-from loopwright.core.receipts.receipt_facts import Json, finish_asked, unseen_asked, verdict_on
+from loopwright.core.receipts.verdicts import Json, finish_asked, unseen_asked, verdict_on
 from loopwright.core.rows.model import Finish
 from loopwright.core.values.states import FinishState, TaskState
 

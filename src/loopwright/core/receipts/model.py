@@ -8,11 +8,11 @@ from typing import Any, Final
 from loopwright.core.gates.flakes import FOLDERS
 from loopwright.core.policy.finishing import WAYS
 from loopwright.core.policy.red_first import RedProof
-from loopwright.core.receipts.receipt_checkout import WHOSE
-from loopwright.core.receipts.receipt_facts import USAGE
-from loopwright.core.receipts.receipt_overrides import OVERRIDES
-from loopwright.core.receipts.receipt_qa import SAID, is_checked, is_issue
-from loopwright.core.receipts.receipt_sandboxes import FIELDS, is_made_with
+from loopwright.core.receipts.checkout_changes import WHOSE
+from loopwright.core.receipts.decisions import OVERRIDES
+from loopwright.core.receipts.qa_reviews import SAID, is_checked, is_issue
+from loopwright.core.receipts.sandboxes import FIELDS, is_made_with
+from loopwright.core.receipts.verdicts import USAGE
 from loopwright.core.replies.qa import AREAS, RESULTS
 from loopwright.core.replies.reviews import Severity
 from loopwright.core.values import ids

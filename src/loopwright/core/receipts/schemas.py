@@ -12,7 +12,7 @@ from loopwright.core.plans.inspection_packets import (
     MOST_QUESTIONS,
     VERSION,
 )
-from loopwright.core.receipts.receipt_shape import receipt_schema
+from loopwright.core.receipts.model import receipt_schema
 from loopwright.core.replies import qa, reviews
 
 _DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

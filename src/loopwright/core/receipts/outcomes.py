@@ -18,7 +18,11 @@ from loopwright.core.receipts.gaps import (
     left_open_gap,
     uncompared_gap,
 )
-from loopwright.core.receipts.receipt_facts import (
+from loopwright.core.receipts.latest_verdicts import Verdicts
+from loopwright.core.receipts.latest_verdicts import latest as verdicts_of
+from loopwright.core.receipts.notes import notes_of
+from loopwright.core.receipts.qa_reviews import is_passed_by_word
+from loopwright.core.receipts.verdicts import (
     USAGE,
     Json,
     found_status,
@@ -30,10 +34,6 @@ from loopwright.core.receipts.receipt_facts import (
     task_asked,
     unseen_asked,
 )
-from loopwright.core.receipts.receipt_notes import notes_of
-from loopwright.core.receipts.receipt_qa import is_passed_by_word
-from loopwright.core.receipts.receipt_verdicts import Verdicts
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.rows.model import Outcome
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import VerdictStatus

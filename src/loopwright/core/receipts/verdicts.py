@@ -8,7 +8,7 @@ from loopwright.core.gates.gates import Commands, after_setup, each_once
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.graph import strayed
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
+from loopwright.core.receipts.latest_verdicts import latest as verdicts_of
 from loopwright.core.rows.model import Usage
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.policy import GateCommand

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.receipts.receipt_facts import (
+from loopwright.core.receipts.decisions import decided
+from loopwright.core.receipts.finishes import carries_hash, squashed
+from loopwright.core.receipts.landing_hashes import landings
+from loopwright.core.receipts.latest_verdicts import latest as verdicts_of
+from loopwright.core.receipts.verdicts import (
     gate_files,
     gate_outputs,
     plan_asked,
     task_asked,
     unseen_asked,
 )
-from loopwright.core.receipts.receipt_finishes import carries_hash, squashed
-from loopwright.core.receipts.receipt_landings import landings
-from loopwright.core.receipts.receipt_overrides import decided
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.values.states import FinishState
 
 _LONGEST: Final = 4000

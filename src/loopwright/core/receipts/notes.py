@@ -6,9 +6,12 @@ from typing import Any
 from loopwright.core.gates.gate_limits import limits_of
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy.red_first import must_show
+from loopwright.core.receipts.checkout_changes import checkout_notes
 from loopwright.core.receipts.gaps import Note, listed
-from loopwright.core.receipts.receipt_checkout import checkout_notes
-from loopwright.core.receipts.receipt_facts import (
+from loopwright.core.receipts.latest_verdicts import latest as verdicts_of
+from loopwright.core.receipts.latest_verdicts import speaking
+from loopwright.core.receipts.qa_reviews import is_passed_by_word, look_notes
+from loopwright.core.receipts.verdicts import (
     found_status,
     gate_files_of,
     pinned_asked,
@@ -17,9 +20,6 @@ from loopwright.core.receipts.receipt_facts import (
     strayed_in,
     task_asked,
 )
-from loopwright.core.receipts.receipt_qa import is_passed_by_word, look_notes
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
-from loopwright.core.receipts.receipt_verdicts import speaking
 from loopwright.core.rows.model import AUTHORS
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.findings import VerdictStatus
