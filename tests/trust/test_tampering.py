@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.sandbox import Sandbox, task
+from tests.unit.core.receipts.as_json import verify_receipt
 
-from loopwright.core.receipts.build import verify_receipt
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.services.receipts.check import look_again
 from loopwright.services.receipts.files import read_receipt

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 
 import pytest
 from tests.integration.gates.desks import command, ended
+from tests.unit.core.receipts.as_json import build_receipt, fingerprint, render, verify_receipt
 
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.records import evidence_file
@@ -16,14 +17,7 @@ from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.home.receipts import gather_facts
 from loopwright.adapters.processes.evidence import evidence_hash, listing
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.receipts.build import (
-    GitFacts,
-    build_receipt,
-    fingerprint,
-    landing_part,
-    render,
-    verify_receipt,
-)
+from loopwright.core.receipts.build import GitFacts, landing_part
 from loopwright.core.receipts.landing_hashes import landing_hash
 from loopwright.core.rows.model import Attempt, Plan, Project, Task, VerdictRecord
 from loopwright.core.values.errors import UserError

@@ -1,445 +1,512 @@
-"""The shape of a receipt: what a file that came from outside must look like before any part of it is used."""
+"""A receipt as values: every name here is a key of its JSON, and its JSON Schema follows from the types.
 
-import re
-from collections.abc import Callable, Iterable, Mapping
+An unknown, missing or misshapen field is refused, so nothing in a receipt escapes verification. A change to these
+types is a new version of the format.
+"""
+
+import hashlib
+import json
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
 from loopwright.core.gates.flakes import FOLDERS
+from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.finishing import WAYS
+from loopwright.core.policy.graph import strayed
 from loopwright.core.policy.red_first import RedProof
-from loopwright.core.receipts.checkout_changes import WHOSE
-from loopwright.core.receipts.decisions import OVERRIDES
-from loopwright.core.receipts.qa_reviews import SAID, is_checked, is_issue
-from loopwright.core.receipts.sandboxes import FIELDS, is_made_with
-from loopwright.core.receipts.verdicts import USAGE
-from loopwright.core.replies.qa import AREAS, RESULTS
-from loopwright.core.replies.reviews import Severity
-from loopwright.core.values import ids
-from loopwright.core.values.findings import CheckStatus, VerdictStatus
-from loopwright.core.values.states import FinishState, PlanState, ReviewState, TaskState
+from loopwright.core.receipts.events import CheckoutChange, Override
+from loopwright.core.receipts.gaps import Gap, Note
+from loopwright.core.replies.doc_sync import DocSync
+from loopwright.core.replies.qa import AREAS, Checked, ReportedIssue
+from loopwright.core.replies.reviews import Finding, Severity
+from loopwright.core.rows.model import Outcome, Role, Usage
+from loopwright.core.values.containment import MadeWith
+from loopwright.core.values.documents import document, readable
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import CheckStatus, CommandFacts, VerdictStatus
+from loopwright.core.values.policy import GateCommand, HeldOut
+from loopwright.core.values.shapes import (
+    AttemptId,
+    Count,
+    FinishId,
+    Misshapen,
+    PlanId,
+    ReviewId,
+    RunId,
+    Sha,
+    TaskId,
+    VerdictId,
+    decode,
+    one_of,
+)
+from loopwright.core.values.states import (
+    AttemptState,
+    FinishState,
+    PlanState,
+    ReviewState,
+    RunState,
+    TaskState,
+)
+from loopwright.core.values.templates import UsedTemplate
 
 SCHEMA: Final = "loopwright.receipt/1"
 
-_SHA: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectEntry:
+    """The project of the plan."""
+
+    id: str
+    name: str
+    subfolder: str
 
 
-@dataclass(frozen=True, slots=True)
-class _Test:
-    """What may stand at a place, for us to ask and for others to read."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PolicyEntry:
+    """The settings of a plan that decide what its outcome is worth."""
 
-    holds: Callable[[Any], bool]
-    schema: Mapping[str, Any]
-
-    def __call__(self, value: Any) -> bool:
-        return self.holds(value)
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
-
-
-def _is_sha(value: Any) -> bool:
-    return isinstance(value, str) and _SHA.fullmatch(value) is not None
+    agent: str
+    model: str | None
+    permission_mode: str
+    max_attempts: Count
+    allow_unverified: bool
+    unseen_proof: bool
+    red_proof: RedProof
+    gate_files: tuple[str, ...]
+    may_change: tuple[str, ...]
+    test_changes: Annotated[str, one_of(("ask", "allow"))]
+    installed_gates: tuple[str, ...]
 
 
-_text: Final = _Test(lambda value: isinstance(value, str), {"type": "string"})
-_count: Final = _Test(_is_count, {"type": "integer", "minimum": 0})
-_number: Final = _Test(lambda value: isinstance(value, int | float), {"type": "number"})
-_flag: Final = _Test(lambda value: isinstance(value, bool), {"type": "boolean"})
-_code: Final = _Test(lambda value: isinstance(value, int), {"type": "integer"})
-_sha: Final = _Test(_is_sha, {"type": "string", "pattern": f"^({_SHA.pattern})$"})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignCommit:
+    """A commit on the plan branch that neither landed a task nor removed one."""
+
+    sha: Sha
+    subject: str
+    gate_files: tuple[str, ...]
+    """The judging files that it changed."""
 
 
-def _maybe(test: _Test) -> _Test:
-    return _Test(lambda value: value is None or test(value), {"anyOf": [test.schema, {"type": "null"}]})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanEntry:
+    """The plan: what it started from, what it came to, and what every tree had to pass."""
+
+    id: PlanId
+    title: str
+    status: PlanState
+    reason: str
+    source_sha256: str
+    branch: str
+    base_ref: str
+    base_sha: Sha
+    result_sha: Sha | None
+    result_tree: Sha | None
+    diff_sha256: str | None
+    not_ours: tuple[ForeignCommit, ...]
+    fix_cycles: Count
+    doc_sync: tuple[DocSync, ...]
+    red_on_base: tuple[str, ...]
+    """Acceptance commands that failed on the base commit."""
+    contradicted: tuple[str, ...]
+    """Checks of the base commit that the result contradicts."""
+    allowed_by: tuple[str, ...]
+    """Who allowed each of them."""
+    setup: GateCommand | None
+    gates: tuple[GateCommand, ...]
+    policy_sha256: str
+    policy: PolicyEntry
+    created_at: str | None
+    executed_at: str | None
+    completed_at: str | None
+    verified_at: str | None
 
 
-def _id(kind: ids.Kind) -> _Test:
-    return _Test(
-        lambda value: isinstance(value, str) and ids.is_id(value, kind),
-        {"type": "string", "pattern": f"^{kind.value}_[0-9a-f-]{{36}}$"},
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptEntry:
+    """One attempt at a task."""
+
+    id: AttemptId
+    n: Count
+    state: AttemptState
+    failure: Failure | None
+    detail: str
+    wait_reason: str
+    agent: str | None
+    model: str | None
+    base_sha: Sha | None
+    tip_sha: Sha | None
+    touched: tuple[str, ...]
+    candidate_sha: Sha | None
+    candidate_tree: Sha | None
+    verdict_id: VerdictId | None
+    gate_files: GateFiles | None
+    review_id: ReviewId | None
+    fix_turns: Count
+    created_at: str | None
+    ended_at: str | None
 
 
-def _one_of(words: Iterable[str]) -> _Test:
-    known = sorted(str(word) for word in words)
-    return _Test(lambda value: isinstance(value, str) and value in known, {"enum": known})
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskFacts:
+    """A task: what was asked of it, and what its attempts did."""
+
+    id: TaskId
+    key: str
+    title: str
+    origin: str
+    type: str
+    prove: bool
+    status: TaskState
+    failure: Failure | None
+    reason: str
+    depends_on: tuple[str, ...]
+    described_sha256: str
+    criteria: Count
+    scope: tuple[str, ...]
+    approved: tuple[str, ...]
+    acceptance: tuple[GateCommand, ...]
+    held_out: tuple[HeldOut, ...]
+    landed_sha: Sha | None
+    tree: Sha | None
+    parent_sha: Sha | None
+    diff_sha256: str | None
+    attempts: tuple[AttemptEntry, ...]
+
+    @property
+    def landed(self) -> AttemptEntry | None:
+        """The attempt that landed."""
+        if self.landed_sha is None:
+            return None
+        return next((one for one in self.attempts if one.candidate_sha == self.landed_sha), None)
+
+    @property
+    def gate_files(self) -> GateFiles:
+        """What the attempt that landed did to the judging files."""
+        return (self.landed and self.landed.gate_files) or GateFiles()
+
+    @property
+    def strayed(self) -> tuple[str, ...]:
+        """The files outside its scope that the attempt that landed changed."""
+        return strayed(self.landed.touched, self.scope) if self.landed else ()
+
+    @property
+    def is_passed_by_word(self) -> bool:
+        """Whether a person's word completed it: nothing landed, and no attempt reached its end."""
+        ended = any(one.state is AttemptState.LANDED for one in self.attempts)
+        return self.status is TaskState.COMPLETE and self.landed_sha is None and not ended
 
 
-def _exactly(shape: Mapping[str, _Test]) -> _Test:
-    """Ask for an object with these keys and no other."""
-    return _Test(
-        lambda value: (
-            isinstance(value, dict)
-            and value.keys() == shape.keys()
-            and all(test(value[name]) for name, test in shape.items())
-        ),
-        {
-            "type": "object",
-            "additionalProperties": False,
-            "required": list(shape),
-            "properties": {name: test.schema for name, test in shape.items()},
-        },
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskEntry(TaskFacts):
+    """A task with the outcome that follows from the facts."""
+
+    outcome: Outcome
 
 
-_COMMAND: Final[dict[str, _Test]] = {
-    "name": _text,
-    "command": _text,
-    "timeout_s": _number,
-    "junit": _maybe(_text),
-}
-_command: Final = _exactly(_COMMAND)
-_texts: Final = _Test(
-    lambda value: isinstance(value, list) and all(map(_text, value)), {"type": "array", "items": _text.schema}
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckCounts:
+    """How many checks of a verdict had each status."""
+
+    passed: Count
+    failed: Count
+    skipped: Count
+    error: Count
 
 
-def _is_held_out(value: Any) -> bool:
-    if not isinstance(value, dict) or value.keys() != {"check", "files", "hint"}:
-        return False
-    files = value["files"]
-    return (
-        _command(value["check"])
-        and _text(value["hint"])
-        and isinstance(files, list)
-        and all(isinstance(one, dict) and one.keys() == {"path", "sha256"} for one in files)
-        and all(_inside(one["path"]) and _sha(one["sha256"]) for one in files)
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadCheck:
+    """A check that did not pass."""
+
+    name: str
+    status: CheckStatus
+    message: str
 
 
-def _inside(value: Any) -> bool:
-    """Say whether it is a path that stays below the folder that it is relative to: files are laid there."""
-    if not _text(value) or not value.strip():
-        return False
-    return not (value.startswith("/") or ".." in value.split("/") or "\0" in value)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RerunEntry:
+    """Commands that ran again, because they may have failed by chance."""
+
+    folder: Annotated[str, one_of(FOLDERS)]
+    alone: bool
+    commands: tuple[CommandFacts, ...]
 
 
-_held_out: Final = _Test(
-    _is_held_out,
-    {
-        "type": "object",
-        "additionalProperties": False,
-        "required": ["check", "files", "hint"],
-        "properties": {
-            "check": _command.schema,
-            "files": {
-                "type": "array",
-                "items": _exactly({"path": _text, "sha256": _sha}).schema,
-            },
-            "hint": _text.schema,
-        },
-    },
-)
-_gate_files: Final = _exactly(
-    {
-        "pinned": _texts,
-        "pinned_tree": _maybe(_sha),
-        "pinned_without": _texts,
-        "exempt": _texts,
-        "build_files": _texts,
-        "contradicted": _texts,
-        "allowed_by": _texts,
-        "removed": _texts,
-        "reason": _text,
-        "missing": _texts,
-        "added_tests": _count,
-        "red_proof": _maybe(_flag),
-        "red_tree": _maybe(_sha),
-        "red_tests": _texts,
-        "red_skipped": _text,
-        "red_missing": _text,
-        "red_seen": _texts,
-        "suspicious": _texts,
-    }
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VerdictEntry:
+    """The verdict of one list of commands on one tree."""
+
+    id: VerdictId
+    tree: Sha
+    gate_key: str
+    run_id: RunId
+    status: VerdictStatus
+    reason: str
+    unknown_before: str
+    left_open: tuple[str, ...]
+    notes: tuple[str, ...]
+    sha256: str
+    checks: CheckCounts
+    bad: tuple[BadCheck, ...]
+    commands: tuple[CommandFacts, ...]
+    reruns: tuple[RerunEntry, ...]
+    created_at: str | None
 
 
-_finding: Final = _exactly(
-    {
-        "file": _text,
-        "line": _maybe(_count),
-        "severity": _one_of([*Severity]),
-        "text": _text,
-        "in_diff": _flag,
-    }
-)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewEntry:
+    """The facts of a review: which change it saw, and how many findings it has."""
+
+    id: ReviewId
+    task_id: TaskId
+    attempt_id: str
+    n: Count
+    run_id: RunId
+    agent: str
+    model: str | None
+    parent_sha: str
+    candidate_sha: str
+    patch_sha256: str
+    shown_whole: bool
+    tries: Count
+    problem: str
+    state: ReviewState
+    reasons: tuple[str, ...]
+    contradicted: tuple[str, ...]
+    blocking: Count
+    opinions: Count
+    said_sha256: str
+    created_at: str | None
+    ended_at: str | None
 
 
-_checked: Final = _Test(
-    is_checked, _exactly({"area": _text, "result": _one_of(RESULTS), "how": _text}).schema
-)
-_issue: Final = _Test(is_issue, _exactly(dict.fromkeys(SAID, _text)).schema)
-_made_with: Final = _Test(is_made_with, _exactly(dict.fromkeys(sorted(FIELDS), _text)).schema)
-_RAN: Final[dict[str, Any]] = {
-    "name": _text,
-    "command": _text,
-    "exit_code": _maybe(_code),
-    "timed_out": _flag,
-    "output_sha256": _text,
-    "output_bytes": _count,
-    "tests": _maybe(_count),
-    "reported": _flag,
-    "known_failures": _count,
-    "known_failed": _texts,
-    "flaky": _texts,
-    "kept_sha256": _text,
-    "seen_sha256": _text,
-    "report_sha256": _text,
-    "changed": _texts,
-    "touched": _texts,
-    "only_new_tests": _flag,
-}
-_RECEIPT: Final[dict[str, Any]] = {
-    "schema": _one_of((SCHEMA,)),
-    "sha256": _text,
-    "outcome": _text,
-    "gaps": [{"task": _maybe(_text), "cause": _text, "remedy": _text}],
-    "notes": [{"task": _maybe(_text), "text": _text}],
-    "not_checked": [_text],
-    "project": {"subfolder": _text},
-    "plan": {
-        "id": _id(ids.Kind.PLAN),
-        "status": _one_of([*PlanState]),
-        "base_sha": _sha,
-        "result_sha": _maybe(_sha),
-        "result_tree": _maybe(_sha),
-        "diff_sha256": _maybe(_text),
-        "not_ours": [{"sha": _sha, "subject": _text, "gate_files": _texts}],
-        "contradicted": _texts,
-        "allowed_by": _texts,
-        "red_on_base": _texts,
-        "setup": _maybe(_command),
-        "gates": [_COMMAND],
-        "policy": {
-            "unseen_proof": _flag,
-            "red_proof": _one_of([*RedProof]),
-            "gate_files": _texts,
-            "may_change": _texts,
-            "installed_gates": _texts,
-            "test_changes": _one_of(["ask", "allow"]),
-        },
-    },
-    "tasks": [
-        {
-            "id": _id(ids.Kind.TASK),
-            "key": _text,
-            "title": _text,
-            "type": _text,
-            "origin": _text,
-            "prove": _flag,
-            "described_sha256": _text,
-            "status": _one_of([*TaskState]),
-            "outcome": _text,
-            "failure": _maybe(_text),
-            "criteria": _count,
-            "scope": _texts,
-            "acceptance": [_COMMAND],
-            "held_out": [_held_out],
-            "landed_sha": _maybe(_sha),
-            "tree": _maybe(_sha),
-            "parent_sha": _maybe(_sha),
-            "diff_sha256": _maybe(_text),
-            "attempts": [
-                {
-                    "id": _id(ids.Kind.ATTEMPT),
-                    "n": _count,
-                    "agent": _maybe(_text),
-                    "model": _maybe(_text),
-                    "base_sha": _maybe(_sha),
-                    "tip_sha": _maybe(_sha),
-                    "state": _text,
-                    "failure": _maybe(_text),
-                    "wait_reason": _text,
-                    "candidate_sha": _maybe(_sha),
-                    "touched": _texts,
-                    "gate_files": _maybe(_gate_files),
-                    "review_id": _maybe(_id(ids.Kind.REVIEW)),
-                    "fix_turns": _count,
-                }
-            ],
-        }
-    ],
-    "verdicts": [
-        {
-            "id": _id(ids.Kind.VERDICT),
-            "tree": _sha,
-            "gate_key": _text,
-            "run_id": _id(ids.Kind.RUN),
-            "status": _one_of([*VerdictStatus]),
-            "unknown_before": _text,
-            "left_open": _texts,
-            "notes": _texts,
-            "checks": {status.value: _count for status in CheckStatus},
-            "commands": [_RAN],
-            "reruns": [{"folder": _one_of(FOLDERS), "alone": _flag, "commands": [_RAN]}],
-        }
-    ],
-    "reviews": [
-        {
-            "id": _id(ids.Kind.REVIEW),
-            "task_id": _id(ids.Kind.TASK),
-            "run_id": _id(ids.Kind.RUN),
-            "state": _one_of([*ReviewState]),
-            "patch_sha256": _text,
-            "said_sha256": _text,
-            "shown_whole": _flag,
-            "contradicted": _texts,
-            "problem": _text,
-            "blocking": _count,
-            "opinions": _count,
-        }
-    ],
-    "claims": [
-        {
-            "id": _id(ids.Kind.REVIEW),
-            "summary": _text,
-            "findings": [_finding],
-        }
-    ],
-    "opinions": [
-        {
-            "id": _id(ids.Kind.PLAN),
-            "agent": _text,
-            "model": _maybe(_text),
-            "summary": _text,
-            "findings": [{"task": _text, "severity": _one_of([*Severity]), "text": _text}],
-        }
-    ],
-    "looks": [
-        {
-            "id": _id(ids.Kind.ATTEMPT),
-            "task_id": _id(ids.Kind.TASK),
-            "run_id": _maybe(_id(ids.Kind.RUN)),
-            "commit": _maybe(_sha),
-            "mode": _one_of([*AREAS]),
-            "areas": _texts,
-            "issues": _count,
-            "by_gate": _count,
-            "fixes": [_id(ids.Kind.TASK)],
-            "report_sha256": _text,
-        }
-    ],
-    "reports": [
-        {
-            "id": _id(ids.Kind.ATTEMPT),
-            "summary": _text,
-            "checked": [_checked],
-            "issues": [_issue],
-        }
-    ],
-    "overrides": [
-        {
-            "type": _one_of([*OVERRIDES]),
-            "actor": _text,
-            "at": _text,
-            "task": _maybe(_id(ids.Kind.TASK)),
-            "why": _text,
-            "commit": _maybe(_sha),
-            "took_out": [{"task": _id(ids.Kind.TASK), "sha": _sha}],
-            "note": _text,
-        }
-    ],
-    "checkout_changes": [
-        {
-            "at": _text,
-            "task": _maybe(_id(ids.Kind.TASK)),
-            "run": _id(ids.Kind.RUN),
-            "whose": _one_of([*WHOSE]),
-            "changes": _texts,
-            "patch_sha256": _maybe(_sha),
-        }
-    ],
-    "runs": [
-        {
-            "id": _id(ids.Kind.RUN),
-            "task_id": _maybe(_text),
-            "attempt_id": _maybe(_text),
-            "ended_event": _maybe(_sha),
-            "output_bytes": _maybe(_count),
-            "exit_code": _maybe(_code),
-            "model": _maybe(_text),
-            "role": _text,
-            "output_sha256": _maybe(_text),
-            "files_sha256": _text,
-            "reused_run_id": _maybe(_text),
-            "prompt_sha256": _maybe(_text),
-            "agent": _maybe(_text),
-            "account": _maybe(_text),
-            "agent_version": _maybe(_text),
-            "permission_mode": _maybe(_text),
-            "sandbox": _maybe(_text),
-            "sandbox_made_with": _maybe(_made_with),
-            "template": _maybe(_exactly({"file": _text, "version": _count, "sha256": _sha})),
-            "started_at": _maybe(_text),
-            "cost_micros": _maybe(_count),
-            "cost_estimated": _flag,
-            "usage": {name: _maybe(_count) for name in USAGE},
-        }
-    ],
-    "finishes": [
-        {
-            "id": _id(ids.Kind.FINISH),
-            "how": _one_of(WAYS),
-            "state": _one_of([*FinishState]),
-            "tasks": [_id(ids.Kind.TASK)],
-            "source_sha": _maybe(_sha),
-            "target_sha": _maybe(_sha),
-            "commit_sha": _maybe(_sha),
-            "tree": _maybe(_sha),
-            "verdict_id": _maybe(_id(ids.Kind.VERDICT)),
-            "receipt_sha256": _maybe(_sha),
-            "signed": _flag,
-            "request_url": _maybe(_text),
-        }
-    ],
-    "cost": {},
-    "usage": {},
-}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReviewClaim:
+    """What a reviewer says. Nothing checks whether it is true."""
+
+    id: ReviewId
+    summary: str
+    findings: tuple[Finding, ...]
 
 
-def shape_problems(receipt: Any) -> list[str]:
-    """Say what keeps a value that came from outside from being a receipt; only then may its parts be used."""
-    problems = _misshapen(receipt, _RECEIPT, "receipt")
-    if not problems and len({task["id"] for task in receipt["tasks"]}) != len(receipt["tasks"]):
-        problems.append("receipt.tasks: an id stands there twice")
-    return problems
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpinionRemark:
+    """One remark of a plan evaluator."""
+
+    task: str
+    severity: Severity
+    text: str
 
 
-def receipt_schema() -> dict[str, Any]:
-    """Return the JSON Schema of what is asked of a receipt; a newer program may have more in it."""
-    return {"title": "Loopwright: a receipt", **_published(_RECEIPT)}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Opinion:
+    """What an evaluator said of the plan before it ran. Nothing checks whether it is true."""
+
+    id: PlanId
+    agent: str
+    model: str | None
+    summary: str
+    findings: tuple[OpinionRemark, ...]
 
 
-def _published(shape: Any) -> dict[str, Any]:
-    if isinstance(shape, _Test):
-        return dict(shape.schema)
-    if isinstance(shape, list):
-        return {"type": "array", "items": _published(shape[0])}
-    named = {name: _published(part) for name, part in shape.items()}
-    if shape is _COMMAND:
-        return dict(_command.schema)
-    return {"type": "object", **({"required": list(named), "properties": named} if named else {})}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaReviewEntry:
+    """The facts of a QA review: which commit it saw, and how many issues it reports."""
+
+    id: AttemptId
+    task_id: TaskId
+    run_id: RunId | None
+    commit: Sha | None
+    state: AttemptState
+    mode: Annotated[str, one_of(AREAS)]
+    areas: tuple[str, ...]
+    issues: Count
+    by_gate: Count
+    fixes: tuple[TaskId, ...]
+    report_sha256: str
 
 
-def _misshapen(value: Any, shape: Any, place: str) -> list[str]:
-    if isinstance(shape, dict):
-        if not isinstance(value, dict):
-            return [f"{place}: not an object"]
-        if shape is _COMMAND and value.keys() != shape.keys():
-            return [f"{place}: not a command"]
-        return [
-            problem
-            for name, part in shape.items()
-            for problem in (
-                _misshapen(value[name], part, f"{place}.{name}")
-                if name in value
-                else [f"{place}.{name}: missing"]
-            )
-        ]
-    if isinstance(shape, list):
-        if not isinstance(value, list):
-            return [f"{place}: not a list"]
-        return [p for n, item in enumerate(value) for p in _misshapen(item, shape[0], f"{place}[{n}]")]
-    return [] if shape(value) else [f"{place}: {value!r:.80} cannot stand here"]
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaReportEntry:
+    """What the agent of a QA review reports. Nothing checks whether it is true."""
+
+    id: AttemptId
+    summary: str
+    checked: tuple[Checked, ...]
+    issues: tuple[ReportedIssue, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEntry:
+    """One agent process, or one gate execution."""
+
+    id: RunId
+    task_id: str | None
+    attempt_id: str | None
+    label: str
+    agent: str | None
+    account: str | None
+    agent_version: str | None
+    model: str | None
+    permission_mode: str | None
+    sandbox: str | None
+    prompt_sha256: str | None
+    exit_code: int | None
+    ended_by: str
+    cost_micros: Count | None
+    cost_estimated: bool
+    output_sha256: str | None
+    output_bytes: Count | None
+    files_sha256: str
+    reused_run_id: str | None
+    sandbox_made_with: MadeWith | None
+    template: UsedTemplate | None
+    ended_event: Sha | None
+    """The hash of the event that ended it."""
+    role: Role
+    state: RunState
+    failure: Failure | None
+    usage: Usage
+    created_at: str | None
+    started_at: str | None
+    ended_at: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishEntry:
+    """One finish: the plan's work, or some of its tasks, on the way into the user's branch."""
+
+    id: FinishId
+    how: Annotated[str, one_of(WAYS)]
+    actor: str
+    source_sha: Sha | None
+    target_sha: Sha | None
+    commit_sha: Sha | None
+    tree: Sha | None
+    verdict_id: VerdictId | None
+    receipt_sha256: Sha | None
+    signed: bool
+    request_url: str | None
+    request_n: int | None
+    detail: str
+    state: FinishState
+    tasks: tuple[TaskId, ...]
+    """The tasks that a person chose; empty for the whole plan."""
+    created_at: str
+    finished_at: str | None
+
+    @property
+    def is_made(self) -> bool:
+        """Whether a commit was made for it: a fast-forward, or work that was there before, needs none."""
+        return self.commit_sha not in (None, self.source_sha, self.target_sha)
+
+    @property
+    def carries_hash(self) -> bool:
+        """Whether the commit's trailer has the hash of the receipt, as that of chosen tasks also does."""
+        picked = bool(self.tasks) and self.commit_sha not in (None, self.target_sha)
+        return self.is_made or picked
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EventsEntry:
+    """The end of the plan's chain of events."""
+
+    head: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sum:
+    """A sum over the runs, and how many of them are unknown."""
+
+    total: Count | None
+    complete: bool
+    unknown_runs: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostSum(Sum):
+    """A sum of costs in millionths of a dollar."""
+
+    estimated_runs: Count
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UsageSums:
+    """The tokens of all runs."""
+
+    input_tokens: Sum
+    output_tokens: Sum
+    cache_read_tokens: Sum
+    cache_write_tokens: Sum
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReceiptFacts:
+    """What was recorded while a plan ran."""
+
+    schema: Literal["loopwright.receipt/1"] = SCHEMA
+    made_by: str
+    project: ProjectEntry
+    plan: PlanEntry
+    tasks: tuple[TaskFacts, ...]
+    verdicts: tuple[VerdictEntry, ...]
+    reviews: tuple[ReviewEntry, ...]
+    claims: tuple[ReviewClaim, ...]
+    opinions: tuple[Opinion, ...]
+    looks: tuple[QaReviewEntry, ...]
+    reports: tuple[QaReportEntry, ...]
+    overrides: tuple[Override, ...]
+    checkout_changes: tuple[CheckoutChange, ...]
+    runs: tuple[RunEntry, ...]
+    finishes: tuple[FinishEntry, ...]
+    events: EventsEntry
+
+    def review_of(self, task: TaskFacts) -> ReviewEntry | None:
+        """Return the review of exactly the change that a task landed."""
+        named = task.landed.review_id if task.landed else None
+        return next((one for one in self.reviews if one.id == named), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Receipt(ReceiptFacts):
+    """The facts, and what follows from them alone."""
+
+    tasks: tuple[TaskEntry, ...]
+    outcome: Outcome
+    cost: CostSum
+    usage: UsageSums
+    gaps: tuple[Gap, ...]
+    """What lowers the outcome."""
+    notes: tuple[Note, ...]
+    """What else a reader should know."""
+    not_checked: tuple[str, ...]
+    """Gaps and notes as sentences."""
+    sha256: str
+    """The hash of everything else."""
+
+
+def read_receipt(value: Any) -> Receipt:
+    """Return a JSON value from outside as a receipt; raise `Misshapen` if it is not one."""
+    found = value.get("schema") if isinstance(value, dict) else None
+    if isinstance(found, str) and found != SCHEMA:
+        raise Misshapen([f"receipt.schema: {found!r:.80} is another version; this program reads {SCHEMA!r}"])
+    receipt = decode(Receipt, value, "receipt")
+    if len({task.id for task in receipt.tasks}) != len(receipt.tasks):
+        raise Misshapen(["receipt.tasks: two tasks have the same id"])
+    return receipt
+
+
+def render(receipt: Receipt) -> str:
+    """Return the text of a receipt's file."""
+    return readable(document(receipt))
+
+
+def fingerprint(receipt: Receipt) -> str:
+    """Return the hash of everything in a receipt except its own hash."""
+    return hash_of({key: value for key, value in document(receipt).items() if key != "sha256"})
+
+
+def hash_of(value: Any) -> str:
+    """Return the hash of a JSON value, whatever its formatting."""
+    text = json.dumps(value, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()

@@ -12,10 +12,10 @@ from loopwright.core.plans.inspection_packets import (
     MOST_QUESTIONS,
     VERSION,
 )
-from loopwright.core.receipts.model import receipt_schema
+from loopwright.core.receipts.model import Receipt
 from loopwright.core.replies import qa, reviews
+from loopwright.core.values.shapes import json_schema, published
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _CUT: Final = len("\n[cut]")
 _TEXT: Final = {"type": "string", "maxLength": LONGEST_TEXT + _CUT}
 _ID: Final = {"type": ["string", "null"]}
@@ -90,9 +90,6 @@ def document_schemas() -> dict[str, dict[str, Any]]:
         "qa_full": ("What a full look at the whole reports", qa.schema("full")),
         "qa_lite": ("What a lite look at the whole reports", qa.schema("lite")),
         "packet": ("An inspection packet", PACKET),
+        "receipt": ("Loopwright: a receipt", json_schema(Receipt)),
     }
-    made = {name: {"title": title, **schema} for name, (title, schema) in titled.items()}
-    return {
-        name: {"$schema": _DIALECT, **schema}
-        for name, schema in (*made.items(), ("receipt", receipt_schema()))
-    }
+    return {name: published(title, schema) for name, (title, schema) in titled.items()}

@@ -10,9 +10,10 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from loopwright.core.replies.answers import Unreadable, clean, missing, object_in
+from loopwright.core.values.shapes import one_of
 
 TYPE: Final = "qa"
 """The type of a task that asks for a look at the whole rather than for a change."""
@@ -51,8 +52,8 @@ _NUMBER: Final = re.compile(r"\d{3,}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QaIssue:
-    """One thing that is wrong, as a tester writes it down."""
+class ReportedIssue:
+    """One thing that is wrong, as an agent reports it."""
 
     what: str
     where: str = ""
@@ -61,6 +62,12 @@ class QaIssue:
     actual: str = ""
     severity: str = "medium"
     screenshot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaIssue(ReportedIssue):
+    """The same with what Loopwright knows of it."""
+
     by_gate: bool = False
     """The checks found it, not whoever looked."""
     fix: str = ""
@@ -83,8 +90,7 @@ class Checked:
     """What was looked at in one part of the list."""
 
     area: str
-    result: str
-    """One of `RESULTS`."""
+    result: Annotated[str, one_of(RESULTS)]
     how: str
 
 

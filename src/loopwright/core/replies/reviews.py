@@ -17,6 +17,7 @@ from loopwright.core.replies.answers import Unreadable, clean, findings_schema, 
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.patches import ChangedFile, Patch, file_of
 from loopwright.core.values.policy import ReviewPolicy
+from loopwright.core.values.shapes import Count
 from loopwright.core.values.states import ReviewState
 
 FENCE: Final = "loopwright-review"
@@ -78,7 +79,7 @@ class Finding:
     """One thing that a reviewer says about a change."""
 
     file: str
-    line: int | None
+    line: Count | None
     severity: Severity
     text: str
     in_diff: bool = False

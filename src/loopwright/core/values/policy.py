@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, time, timedelta
 from typing import Any, Final
 
+from loopwright.core.values.shapes import RelativePath, Sha
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateCommand:
@@ -21,9 +23,9 @@ class GateCommand:
 class HeldFile:
     """A file that lies in the tree for a held-out check alone."""
 
-    path: str
+    path: RelativePath
     """Relative to the project."""
-    sha256: str
+    sha256: Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,21 +5,20 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from loopwright.core.receipts.finishes import (
+    carries_hash,
+    finish_differences,
+    finish_entry,
+    is_made,
+    squashed,
+    told_once,
+)
 from tests.cases import each_case
 
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy import finishing
 from loopwright.core.policy.finishing import chosen
-from loopwright.core.receipts.finishes import (
-    CommitFacts,
-    carries_hash,
-    finish_differences,
-    finish_entry,
-    is_made,
-    read_commit,
-    squashed,
-    told_once,
-)
+from loopwright.core.receipts.verify import CommitFacts, read_commit
 from loopwright.core.rows.model import Finish, Outcome, Plan, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import GateCommand, Policy

@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import render, verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, TREE2, attempt, build, rows, task, uid
 
-from loopwright.core.receipts.build import render, verify_receipt
 from loopwright.core.replies.qa import AREAS, Checked, QaIssue, QaReport
 from loopwright.core.values.states import AttemptState
 

@@ -5,11 +5,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import shape_problems, verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, RESULT, build, sha, uid
 
-from loopwright.core.receipts.build import shape_problems, verify_receipt
-from loopwright.core.receipts.checkout_changes import checkout_changes
-from loopwright.core.receipts.decisions import decided, in_words, overrides
+from loopwright.core.receipts.events import checkout_changes, decided, in_words, overrides
 from loopwright.core.rows.events import RecordedEvent
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.core.receipts.as_json import render, verify_receipt
 from tests.unit.core.receipts.test_receipts import (
     FACTS,
     FIRST,
@@ -18,8 +19,7 @@ from tests.unit.core.receipts.test_receipts import (
     verdict_record,
 )
 
-from loopwright.core.receipts.build import render, verify_receipt
-from loopwright.core.receipts.latest_verdicts import red_verdict
+from loopwright.core.receipts.verdicts import red_verdict
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.findings import VerdictStatus
 

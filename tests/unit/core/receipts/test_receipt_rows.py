@@ -4,9 +4,10 @@ from dataclasses import replace
 from typing import Any
 
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, NOW, PLAN, build, rows, run, uid
 
-from loopwright.core.receipts.build import GitFacts, verify_receipt
+from loopwright.core.receipts.build import GitFacts
 from loopwright.core.rows.model import Project
 
 

@@ -4,11 +4,11 @@ import json
 from dataclasses import replace
 from typing import Any
 
+from loopwright.core.receipts.sandboxes import sandboxes
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import render, shape_problems, verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, build, rows
 
-from loopwright.core.receipts.build import render, shape_problems, verify_receipt
-from loopwright.core.receipts.sandboxes import sandboxes
 from loopwright.core.values.containment import MadeWith
 
 PODMAN = MadeWith(program="podman version 5.4", image="localhost/mine:1", image_id="ab" * 32)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.core.gates.test_held_out import HELD
+from tests.unit.core.receipts.as_json import check_script, render
 from tests.unit.core.receipts.test_receipts import (
     BASE,
     GATE,
@@ -28,8 +29,8 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.gates.held_out import held_commands
-from loopwright.core.receipts.build import GitFacts, render
-from loopwright.core.receipts.script import check_script, evidence
+from loopwright.core.receipts.build import GitFacts
+from loopwright.core.receipts.script import evidence
 from loopwright.core.rows.model import Finish
 from loopwright.core.values.findings import Rerun
 from loopwright.core.values.states import FinishState, PlanState, TaskState

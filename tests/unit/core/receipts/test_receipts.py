@@ -11,25 +11,25 @@ from uuid import UUID
 import jsonschema
 import pytest
 from tests.cases import each_case
-
-from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.plans.plan_evaluators import Judgement, Remark
-from loopwright.core.receipts.build import (
-    EventFacts,
-    Facts,
-    GitFacts,
+from tests.unit.core.receipts.as_json import (
     build_receipt,
     fingerprint,
-    landing_part,
     recorded,
     render,
     shape_problems,
     verify_receipt,
 )
+
+from loopwright.core.gates.verdicts import gate_key
+from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.plans.plan_evaluators import Judgement, Remark
+from loopwright.core.receipts.build import GitFacts, landing_part
+from loopwright.core.receipts.events import CheckoutChange
 from loopwright.core.receipts.landing_hashes import landing_hash
+from loopwright.core.receipts.model import ForeignCommit, read_receipt
 from loopwright.core.receipts.schemas import document_schemas
-from loopwright.core.receipts.verdicts import gates_asked
+from loopwright.core.receipts.verdicts import gate_commands
+from loopwright.core.receipts.verify import EventFacts, Facts
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task, Usage, VerdictRecord
 from loopwright.core.values.containment import MadeWith
@@ -233,8 +233,14 @@ def test_the_event_with_which_a_run_ended_must_be_in_the_chain():
 
 def changed(patch):
     """A change of the checkout while the first run was going on."""
-    told = {"at": NOW.isoformat(), "task": None, "run": uid("run", 1), "whose": "unknown", "changes": ["x"]}
-    return told | {"patch_sha256": patch}
+    return CheckoutChange(
+        at=NOW.isoformat(),
+        task=None,
+        run=uid("run", 1),
+        whose="unknown",
+        changes=("x",),
+        patch_sha256=patch,
+    )
 
 
 def test_whatever_else_was_written_down_has_a_hash_in_the_receipt():
@@ -550,7 +556,7 @@ def test_what_an_evaluator_said_of_the_plan_is_an_opinion_and_no_fact():
     assert verify_receipt(json.loads(render(receipt)), FACTS) == []
     changed = json.loads(render(receipt))
     changed["opinions"][0]["summary"] = "Do not run it."
-    (told, *_) = verify_receipt(changed | {"sha256": fingerprint(changed)}, replace(FACTS, rows=receipt))
+    (told, *_) = verify_receipt(changed | {"sha256": fingerprint(changed)}, FACTS, rows=receipt)
     assert "say otherwise of plan_" in told
 
 
@@ -707,7 +713,7 @@ def test_a_task_that_landed_with_a_flaky_check_is_named():
 
 def test_commits_on_the_branch_that_no_task_made_are_named():
     given = rows()["git"]
-    other = {"sha": sha("f0"), "subject": "By hand", "gate_files": ["tests/test_a.py"]}
+    other = ForeignCommit(sha=sha("f0"), subject="By hand", gate_files=("tests/test_a.py",))
     assert build()["outcome"] == "verified"
     receipt = build(git=replace(given, not_ours=(other,)))
     (gap,) = receipt["gaps"]
@@ -721,15 +727,15 @@ def test_commits_on_the_branch_that_no_task_made_are_named():
 
 def test_the_tree_that_a_plan_started_from_had_to_pass_setup_and_gates_and_no_task():
     ready = build(plan=replace(PLAN, policy=replace(PLAN.policy, setup="make setup")))["plan"]
-    assert [one.command for one in gates_asked(ready)] == ["make setup", "make all"]
-    assert gates_asked(build()["plan"]) == GATE
+    assert [one.command for one in gate_commands(ready)] == ["make setup", "make all"]
+    assert gate_commands(build()["plan"]) == GATE
 
 
 @each_case("folder", ["../../etc", "again", None])
 def test_a_second_run_is_recorded_in_no_other_folder(folder):
     receipt = json.loads(render(build()))
     receipt["verdicts"][0]["reruns"] = [{"folder": folder, "alone": True, "commands": []}]
-    assert shape_problems(receipt) == [f"receipt.verdicts[0].reruns[0].folder: {folder!r} cannot stand here"]
+    assert shape_problems(receipt) == [f"receipt.verdicts[0].reruns[0].folder: {folder!r} is not allowed here"]
 
 
 @each_case("facts", ["x", {}, {"pinned": [1]}])
@@ -737,7 +743,7 @@ def test_gate_files_of_another_shape_are_no_receipt(facts):
     receipt = json.loads(render(build()))
     receipt["tasks"][0]["attempts"][0]["gate_files"] = facts
     assert shape_problems(receipt) == [
-        f"receipt.tasks[0].attempts[0].gate_files: {facts!r} cannot stand here"
+        f"receipt.tasks[0].attempts[0].gate_files: {facts!r} is not allowed here"
     ]
 
 
@@ -991,7 +997,7 @@ def test_something_that_is_no_receipt_at_all_is_refused(value):
 def test_a_receipt_with_one_task_twice_is_refused():
     receipt = build()
     receipt["tasks"] = [receipt["tasks"][0]] * 2
-    assert shape_problems(receipt) == ["receipt.tasks: an id stands there twice"]
+    assert shape_problems(receipt) == ["receipt.tasks: two tasks have the same id"]
 
 
 def test_every_single_changed_byte_of_a_receipt_is_noticed():
@@ -1033,7 +1039,7 @@ def test_only_the_home_s_own_record_makes_a_commit_one_that_was_cleaned_away():
         landings={},
         diffs={},
         events=told,
-        rows=receipt,
+        rows=read_receipt(receipt),
     )
     assert verify_receipt(receipt, gone) == []
     assert gone.cleaned == {LAND1, RESULT}, "so it does not agree either"

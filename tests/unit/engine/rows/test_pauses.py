@@ -8,7 +8,7 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 from tests.unit.engine.money.test_spending import at_work, end, held_back
 
-from loopwright.core.receipts.decisions import in_words, overrides
+from loopwright.core.receipts.events import in_words, overrides
 from loopwright.core.rows.model import Attempt, CommandState, Plan, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.ids import short_id
