@@ -371,6 +371,13 @@ class RunEntry:
     started_at: str | None
     ended_at: str | None
 
+    @property
+    def sandbox_words(self) -> str:
+        """Its sandbox with the program and the image that made it."""
+        level = self.sandbox or "not known"
+        made = str(self.sandbox_made_with or level)
+        return made if made.startswith(level) else f"{level}: {made}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishEntry:

@@ -187,9 +187,9 @@ def _row_differences(receipt: Receipt, rows: Receipt) -> list[str]:
 
 
 def _differing(mine: Any, theirs: Any) -> str:
-    """Name the fields in which two entries differ; all of them if one is missing."""
+    """Name the fields in which two entries differ."""
     if mine is None or theirs is None:
-        return ", ".join(sorted(one.name for one in fields(theirs if mine is None else mine)))
+        return "the receipt does not have it" if mine is None else "the home does not have it"
     return ", ".join(
         sorted(one.name for one in fields(mine) if _told(mine, one.name) != _told(theirs, one.name))
     )

@@ -2,14 +2,13 @@
 
 from loopwright.core.receipts.events import decided
 from loopwright.core.receipts.gaps import Gap
-from loopwright.core.receipts.model import FinishEntry, Receipt, RunEntry, render
+from loopwright.core.receipts.model import FinishEntry, Receipt, render
 from loopwright.core.receipts.verdicts import held_out_tasks, is_passed
 
 __all__ = [
     "FinishEntry",
     "Gap",
     "Receipt",
-    "RunEntry",
     "decided",
     "held_out_tasks",
     "is_passed",

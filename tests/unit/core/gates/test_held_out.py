@@ -30,6 +30,7 @@ from loopwright.core.gates.held_out import (
     veiled,
 )
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.receipts.model import read_receipt
 from loopwright.core.receipts.verdicts import held_out_tasks
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile, HeldOut
@@ -127,8 +128,8 @@ def test_a_receipt_says_verified_only_with_the_verdicts_of_what_was_held_out():
     forged["outcome"] = "verified"
     assert verify_receipt(forged, FACTS)
     cancelled = [replace(tasks[0], status=TaskState.CANCELLED), tasks[1]]
-    asked = [one["key"] for one, _ in held_out_tasks(build(tasks=cancelled, verdicts=landed))]
-    assert (asked, [one["key"] for one, _ in held_out_tasks(forged)]) == ([], ["t1"])
+    asked = [one.key for one, _ in held_out_tasks(read_receipt(build(tasks=cancelled, verdicts=landed)))]
+    assert (asked, [one.key for one, _ in held_out_tasks(read_receipt(forged))]) == ([], ["t1"])
 
 
 def test_where_the_work_changed_the_gates_files_these_checks_were_judged_with_them_as_they_were():

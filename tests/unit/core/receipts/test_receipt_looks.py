@@ -70,9 +70,12 @@ def test_a_look_that_a_person_passed_was_not_checked() -> None:
         (lambda one: one["reports"].pop(1), "is not what its hash stands for"),
         (lambda one: one["looks"].pop(1), "has a report, and there is no such look"),
         (lambda one: one["looks"][0].update(issues=1), "has another number of issues than it says"),
-        (lambda one: one["reports"][0]["issues"][0].pop("where"), "cannot stand here"),
-        (lambda one: one["reports"][0]["checked"][0].update(result="ok"), "cannot stand here"),
-        (lambda one: one["reports"][0]["checked"].append(7), "cannot stand here"),
+        (lambda one: one["reports"][0]["issues"][0].pop("where"), "receipt.reports[0].issues[0].where"),
+        (
+            lambda one: one["reports"][0]["checked"][0].update(result="ok"),
+            "receipt.reports[0].checked[0].result",
+        ),
+        (lambda one: one["reports"][0]["checked"].append(7), "receipt.reports[0].checked["),
     ],
 )
 def test_what_was_said_cannot_be_changed_afterwards(change: Any, difference: str) -> None:

@@ -29,7 +29,6 @@ from loopwright.services.receipts import receipts
 from loopwright.services.receipts.reading import (
     FinishEntry,
     Receipt,
-    RunEntry,
     decided,
     held_out_tasks,
     is_passed,
@@ -148,14 +147,8 @@ def _ended(one: FinishEntry) -> str:
 
 
 def _sandboxes(receipt: Receipt) -> str:
-    begun = Counter(_sandbox(run) for run in receipt.runs if run.started_at)
+    begun = Counter(run.sandbox_words for run in receipt.runs if run.started_at)
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(begun.items()))
-
-
-def _sandbox(run: RunEntry) -> str:
-    said = run.sandbox or "not known"
-    made = str(run.sandbox_made_with or said)
-    return made if made.startswith(said) else f"{said}: {made}"
 
 
 def _accounts(receipt: Receipt) -> str:
