@@ -763,7 +763,7 @@ class Hand:
             base_sha="2" * 40,
             workspace="/nowhere",
             host_id=me.host_id,
-            port_base=free_port_base(tx, me.host_id, 20000, 10),
+            port_base=free_port_base(tx, me.host_id),
         )
         move_attempt(tx, attempt, AttemptState.WORKING, fence=leg.fence)
 

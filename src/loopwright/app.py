@@ -139,8 +139,6 @@ def make_world(
         ),
         dependencies=DependencyCache(home.root / "dependencies"),
         caches=settings.values.caches,
-        port_first=settings.values.ports.first,
-        port_count=settings.values.ports.size,
     )
 
 

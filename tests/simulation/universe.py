@@ -337,7 +337,6 @@ class Universe:
             # Of a stream of its own: what else follows from a seed stays what it was.
             parallel_gates=self.trouble.chance("parallel gates").choice((1, 2, 4)),
             fix_cycles=self.trouble.chance("fix cycles").choice((0, 1, 3)),
-            latest_resume=self.trouble.chance("latest resume").choice((None, None, None, "00:02")),
         )
         if not self.trouble.has("budget"):
             return policy

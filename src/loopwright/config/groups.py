@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loopwright.config.kinds import (
-    SIZE,
     SIZE_OR_OFF,
     SWITCH,
     Kind,
@@ -38,12 +37,6 @@ class LimitValues:
         1800.0,
         "Ends a run that shows no output, no processor time and no file change for so long.",
     )
-    done_grace: float | None = setting(
-        duration(off=True, zero=True),
-        60.0,
-        "Ends an agent that said it is done but does not exit within this time; at most `limits.idle`.",
-    )
-    output: int = setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
     term_grace: float = setting(
         duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
     )
@@ -74,21 +67,6 @@ class RoundValues:
     unchanged: int = setting(count(1, 1000), 2, "Stops after so many rounds in a row that changed nothing.")
     stop_after: float | None = setting(
         duration(off=True), None, "No round begins later than this after the first one."
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PortValues:
-    """The range of network ports that each attempt has for itself."""
-
-    size: int = setting(
-        count(1, 1000),
-        10,
-        "How many ports are reserved for each attempt, so that test servers do not collide.",
-        machine=True,
-    )
-    first: int = setting(
-        count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
     )
 
 
@@ -176,7 +154,7 @@ class SandboxValues:
     engine: str = setting(
         text(what="the name or path of a podman or docker program, or auto"),
         "auto",
-        "What makes containers: auto is podman where it works, else docker; or the name or path of one.",
+        "The program that makes containers: its name or path. auto is podman if it works, else docker.",
         machine=True,
     )
     write: tuple[str, ...] = setting(
@@ -249,7 +227,7 @@ class ReviewValues:
     max_turns: int = setting(
         count(0, 20),
         2,
-        "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
+        "How often the agent of an attempt may fix what a reviewer found, before the attempt is rejected.",
     )
     max_share: int = setting(
         count(0, 100),

@@ -12,7 +12,7 @@ from typing import Any, Final
 from loopwright.config.accounts import ACCOUNT_SETTINGS
 from loopwright.config.gates import GateProblem, WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
-from loopwright.config.settings import GROUPS, setting_of, settings
+from loopwright.config.settings import CONSTANTS, GROUPS, setting_of, settings
 from loopwright.config.toml_lines import key_lines
 from loopwright.core.values.policy import GateCommand
 
@@ -127,7 +127,14 @@ def _of_gate(problem: GateProblem) -> str:
     return f"unknown key: {problem.key} {_APART}" if top else problem.message
 
 
+def _constant(key: str) -> str | None:
+    """Return what holds instead of a setting of an earlier version, or of its group."""
+    return CONSTANTS.get(key) or CONSTANTS.get(key.partition(".")[0])
+
+
 def _unknown(key: str, value: object) -> str:
+    if constant := _constant(key):
+        return f"is not a setting any more ({constant}): remove it"
     if key in GROUPS:
         inner = ", ".join(each for each in settings() if each.startswith(f"{key}."))
         return f"expected a table with {inner}, got {quoted(value)}"
@@ -238,6 +245,9 @@ def from_environment(env: Mapping[str, str], *, ours: frozenset[str] = frozenset
         if not variable.startswith(PREFIX) or variable in ours or not text.strip():
             continue
         key = variable.removeprefix(PREFIX).lower().replace("__", ".")
+        if _constant(key):
+            problems.append(f"environment {variable}: {_unknown(key, text)}")
+            continue
         if setting_of(key) is None:
             guess = _mistyped(variable)
             if guess is not None:

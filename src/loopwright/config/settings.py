@@ -22,7 +22,6 @@ from loopwright.config.groups import (
     LandingValues,
     LimitValues,
     PlannerValues,
-    PortValues,
     ReviewValues,
     RoundValues,
     SandboxValues,
@@ -46,13 +45,13 @@ from loopwright.config.options import OPTION
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy.prices import read_price
 from loopwright.core.values.policy import (
-    HOUR,
     ConfiguredRunner,
     GateCommand,
     Limits,
     Policy,
     ReviewPolicy,
     RoundsPolicy,
+    done_grace,
 )
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -298,11 +297,6 @@ class Values:
         604800.0,
         "Pauses the plan where it would have to wait longer than this for an account.",
     )
-    latest_resume: str | None = setting(
-        text(what='an hour by UTC, such as "07:00"', pattern=HOUR, optional=True),
-        None,
-        "Pauses the plan where it could go on only after this hour has come, by UTC; empty for any hour.",
-    )
     fallback: tuple[str, ...] = setting(
         items(
             what='a list of agents, such as "codex" or "claude:some-model"',
@@ -356,10 +350,6 @@ class Values:
     landing: LandingValues = field(
         default_factory=LandingValues,
         metadata={"description": "How finished work comes onto the plan branch."},
-    )
-    ports: PortValues = field(
-        default_factory=PortValues,
-        metadata={"description": "The network ports that each attempt has for itself."},
     )
     disk: DiskValues = field(
         default_factory=DiskValues,
@@ -423,7 +413,7 @@ class Values:
         return _same(
             Policy,
             self,
-            limits=_same(Limits, self.limits),
+            limits=_same(Limits, self.limits, done_grace=done_grace(self.limits.idle)),
             review=_same(ReviewPolicy, self.review),
             rounds=_same(RoundsPolicy, self.rounds),
             remote=self.forge.remote,
@@ -467,7 +457,6 @@ class Setting:
 _Group = (
     LimitValues
     | LandingValues
-    | PortValues
     | DiskValues
     | UserFolderValues
     | SandboxValues
@@ -481,7 +470,6 @@ _Group = (
 GROUPS: Final[Mapping[str, type[_Group]]] = {
     "limits": LimitValues,
     "landing": LandingValues,
-    "ports": PortValues,
     "disk": DiskValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
@@ -491,6 +479,15 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "evaluator": EvaluatorValues,
     "forge": ForgeValues,
 }
+
+
+CONSTANTS: Final[Mapping[str, str]] = {
+    "latest_resume": "a plan resumes at any hour",
+    "limits.done_grace": "1m, or half of limits.idle if that is shorter",
+    "limits.output": "64MB",
+    "ports": "each attempt has 10 ports, from 20000 on",
+}
+"""Settings of earlier versions that are constants now, each with what holds instead."""
 
 
 @cache

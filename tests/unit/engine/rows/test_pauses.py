@@ -166,7 +166,7 @@ async def test_what_was_parked_when_the_day_was_used_up_goes_on_with_the_next() 
     assert [leg.subject for leg in await home.turn()] == [home.attempt("b").id]
 
 
-@each_case("policy", [{"wait_for_limits": False}, {"longest_wait": 60.0}, {"latest_resume": "23:59"}])
+@each_case("policy", [{"wait_for_limits": False}, {"longest_wait": 60.0}])
 async def test_who_does_not_wait_for_limits_does_not_wait_for_the_next_day(policy: dict[str, Any]) -> None:
     home, _ = await paused(max_cost_per_day=50, **policy)
     assert home.loop().resume_at is None
