@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
-from loopwright.testing import stand_ins
 from loopwright.testing.scripted import write_script
 
 KEYS = ("a", "b", "c", "d", "e", "f")
