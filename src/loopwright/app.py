@@ -81,7 +81,7 @@ def make_world(
     project_id: str | None = None,
     submitter: str = "",
 ) -> World:
-    """Put the ports of one worker together; with a project, it starts nothing for others that nobody attends.
+    """Put the ports of one worker together; with a project, it starts nothing for other projects.
 
     `submitter` is the submission that this environment belongs to.
     """
@@ -269,11 +269,11 @@ def _engine(home: Home) -> Engine:
 
 def _report(leg: Leg, error: BaseException) -> None:
     """The worker records what goes wrong in a leg itself; an error that gets here is a defect of the worker."""
-    raise RuntimeError(f"leg {leg.id} ended with an error that nobody recorded") from error
+    raise RuntimeError(f"leg {leg.id} ended with an error that was not recorded") from error
 
 
 def secrets_of(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
-    """Return what must not be stored of what a run has, and of what it was not given and may come upon."""
+    """Return the secrets of a run, including those that it was not given but may find: they must not be stored."""
     elsewhere = {
         name: value
         for name, value in host_env.items()

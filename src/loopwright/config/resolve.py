@@ -36,7 +36,7 @@ class Settings:
     origins: Mapping[str, str]
 
     def origin(self, key: str) -> str:
-        """Say where the value of a dotted key was set."""
+        """Return where the value of a dotted key was set."""
         if setting_of(key) is None:
             raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}", code="setting_unknown")
         return self.origins.get(key, DEFAULT_ORIGIN)

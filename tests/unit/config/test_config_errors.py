@@ -69,9 +69,9 @@ def message_of(text: str) -> str:
         ),
         (
             '[[gates]]\nrun = "a"\nagent = "command"',
-            "gates[0].agent: unknown key: agent is a setting of its own: put it above the first [table]",
+            "gates[0].agent: unknown key: agent belongs to no table: put it above the first [table]",
         ),
-        ('[limits]\nagent = "command"', "limits.agent: unknown setting: agent is a setting of its own"),
+        ('[limits]\nagent = "command"', "limits.agent: unknown setting: agent belongs to no table"),
         ('[[gates]]\nrun = "a"\ntimeout = "x"', "loopwright.toml:3: gates[0].timeout: expected a duration"),
         ('[[gates]]\nrun = "a"\ntimeout = 0', "expected a duration of more than zero"),
         ('[[gates]]\nrun = "a"\njunit = "/x"', "gates[0].junit: expected a path relative to the tree"),

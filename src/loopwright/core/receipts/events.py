@@ -32,7 +32,7 @@ _WORDS: Final = {
     "task_handed_back": "handed it back",
     "task_given_back": "gave it back to the machine",
     "results_reviewed": "looked at what landed",
-    "discovery_accepted": "accepted work that an agent came upon",
+    "discovery_accepted": "accepted work that an agent found",
 }
 _WHY: Final = {
     "reject": "rejected it",

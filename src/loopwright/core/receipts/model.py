@@ -49,7 +49,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.core.values.templates import UsedTemplate
 
-SCHEMA: Final = "loopwright.receipt/1"
+SCHEMA: Final = "loopwright.receipt/2"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -451,7 +451,7 @@ class UsageSums:
 class ReceiptFacts:
     """What was recorded while a plan ran."""
 
-    schema: Literal["loopwright.receipt/1"] = SCHEMA
+    schema: Literal["loopwright.receipt/2"] = SCHEMA
     made_by: str
     project: ProjectEntry
     plan: PlanEntry

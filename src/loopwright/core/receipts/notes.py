@@ -43,7 +43,7 @@ def _about_result(body: ReceiptFacts) -> Iterator[str]:
         yield f"{final.checks.skipped} checks of gate:all were skipped on the result"
     plan = body.plan
     for check, by in zip(plan.contradicted, plan.allowed_by, strict=False):
-        who = f"allowed by {by}" if by else "which nobody allowed"
+        who = f"allowed by {by}" if by else "without permission"
         yield f"the tasks together contradict the check {check} of the plan's base commit, {who}"
     landed = [task for task in body.tasks if task.landed_sha is not None]
     all_held_out = bool(landed) and all(task.held_out for task in landed)
@@ -64,7 +64,7 @@ def _about_task(body: ReceiptFacts, task: TaskFacts) -> Iterator[str]:
     plan, name = body.plan, repr(task.key)
     yield from _about_qa(body, task)
     if not task.acceptance and not task.is_passed_by_word and plan.gates:
-        yield f"task {name} has no acceptance command of its own: gate:all alone checked it"
+        yield f"task {name} has no acceptance command: only gate:all checked it"
     if outside := task.strayed:
         yield f"task {name} changed files outside of its scope: {listed(outside)}"
     if count := task.criteria:
@@ -77,9 +77,7 @@ def _about_qa(body: ReceiptFacts, task: TaskFacts) -> Iterator[str]:
     mine = [one for one in body.looks if one.task_id == task.id]
     if task.type == TYPE and task.status is TaskState.COMPLETE and mine:
         at = f"{(mine[-1].commit or '')[:10]} ({mine[-1].mode})"
-        yield (
-            f"that nothing is wrong is what the agent of {task.key!r} says, which looked at {at}: nobody checked that"
-        )
+        yield (f"the QA agent of {task.key!r} says that nothing is wrong at {at}: nothing checked that")
 
 
 def _about_landing(body: ReceiptFacts, task: TaskFacts) -> Iterator[str]:
@@ -148,7 +146,7 @@ def _about_runs(body: ReceiptFacts) -> Iterator[str]:
     for mode in sorted({run.permission_mode for run in spent if run.permission_mode is not None}):
         count = sum(run.permission_mode == mode for run in spent)
         yield f"{count} agent runs had the permission mode {mode!r}: what else they did is not known"
-    # What a person did by hand is no run that a sandbox could contain.
+    # No sandbox can contain what a person does by hand.
     begun = [
         run
         for run in body.runs

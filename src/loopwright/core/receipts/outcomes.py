@@ -161,7 +161,7 @@ def _landing_gaps(body: ReceiptFacts, task: TaskFacts) -> list[Gap]:
 
 
 def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
-    """Return the gap of a task that nobody did, or that nothing checked."""
+    """Return the gap of a task that was cancelled or not checked."""
     key = task.key
     if outcome is Outcome.CANCELLED:
         return [

@@ -1,4 +1,4 @@
-"""The JSON Schemas of receipts, packets and what agents answer, by the names that they are published under."""
+"""The JSON Schemas of receipts, packets and agents' answers, by their published names."""
 
 from typing import Any, Final
 
@@ -87,8 +87,8 @@ def document_schemas() -> dict[str, dict[str, Any]]:
     titled = {
         "evaluation": ("What an evaluator answers about a plan", plan_evaluators.SCHEMA),
         "review": ("What a reviewer answers about a change", reviews.SCHEMA),
-        "qa_full": ("What a full look at the whole reports", qa.schema("full")),
-        "qa_lite": ("What a lite look at the whole reports", qa.schema("lite")),
+        "qa_full": ("What a full QA review reports", qa.schema("full")),
+        "qa_lite": ("What a lite QA review reports", qa.schema("lite")),
         "packet": ("An inspection packet", PACKET),
         "receipt": ("Loopwright: a receipt", json_schema(Receipt)),
     }

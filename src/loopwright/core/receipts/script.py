@@ -1,4 +1,4 @@
-"""The shell script that goes with a receipt: a stranger checks it with sh, git and sha256sum, and nothing of ours."""
+"""The shell script beside a receipt: it verifies the receipt with sh, git and sha256sum alone."""
 
 import hashlib
 import shlex
@@ -20,7 +20,7 @@ from loopwright.core.receipts.verdicts import (
 from loopwright.core.values.states import FinishState, TaskState
 
 _LONGEST: Final = 4000
-"""Of what nobody checked, so much is told: its end says what would check it."""
+"""How many characters of a gap or note the script prints: its end says what to do."""
 _HEAD: Final = """\
 #!/bin/sh
 # Checks a receipt of Loopwright against a git repository. It needs sh, git and sha256sum (or shasum), nothing else.
@@ -57,14 +57,14 @@ same() {{ # WHAT EXPECTED FOUND
     fi
 }}
 
-cd -- "${{1:-.}}" || cannot "there is no folder ${{1:-.}}"
-objects=$(git rev-parse --git-path objects 2>/dev/null) || cannot "$(pwd) is no git repository"
+cd -- "${{1:-.}}" || cannot "folder ${{1:-.}} does not exist"
+objects=$(git rev-parse --git-path objects 2>/dev/null) || cannot "$(pwd) is not a git repository"
 objects=$(CDPATH= cd -- "$objects" && pwd) || cannot "the objects of $(pwd) cannot be read"
 format=$(git rev-parse --show-object-format) || exit 2
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf -- "$scratch"' EXIT
 trap 'exit 2' HUP INT TERM
-# git answers from these objects alone: no configuration, attributes, grafts or replacements of anybody have a say.
+# git reads these objects alone: it ignores configuration, attributes, grafts and replacements.
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_REPLACE_OBJECTS=1
 export GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL GIT_ATTR_NOSYSTEM GIT_NO_REPLACE_OBJECTS
 git init -q --bare --template= --object-format="$format" "$scratch/git" || exit 2

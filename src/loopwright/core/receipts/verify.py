@@ -209,7 +209,7 @@ def _review_differences(receipt: Receipt, facts: Facts) -> list[str]:
         claim = said.pop(review.id, None)
         findings = claim.findings if claim else ()
         if said_hash(claim.summary if claim else "", findings) != review.said_sha256:
-            found.append(f"what was said in {review.id} is not what its hash stands for")
+            found.append(f"the findings of {review.id} do not match their hash")
         if len(blocking(findings)) != review.blocking:
             found.append(f"{review.id} has another number of blocking findings than it says")
         run = runs.get(review.run_id)
@@ -236,7 +236,7 @@ def _qa_differences(receipt: Receipt) -> list[str]:
             or QaReport(mode=look.mode, summary=one.summary, checked=one.checked, issues=issues).sha256
             != look.report_sha256
         ):
-            found.append(f"what was reported by {look.id} is not what its hash stands for")
+            found.append(f"the report of {look.id} does not match its hash")
         elif len(issues) + look.by_gate != look.issues:
             found.append(f"{look.id} has another number of issues than it says")
     return found + [f"{one} has a report, and there is no such look" for one in said]
@@ -285,7 +285,7 @@ def _wrong_sandbox(run: RunEntry) -> str:
 
 
 def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] | None) -> list[str]:
-    """Compare the rollbacks in the receipt with those on the branch; None if there is no branch to compare with."""
+    """Compare the rollbacks in the receipt with those on the branch; None without a branch."""
     if found is None:
         return []
     said = {
@@ -375,7 +375,7 @@ def _landing_differences(task: TaskEntry, facts: Facts, *, has_result: bool) -> 
     if landed in facts.cleaned:
         return []
     found = []
-    # Without a result there is no line yet on which to look for the landing.
+    # Without a result, the branch has no line to search for the landing.
     if has_result and landings != [landed]:
         found.append(
             f"task {name} should have landed once, as {landed}; found: {', '.join(landings) or 'nothing'}"

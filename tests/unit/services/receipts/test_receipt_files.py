@@ -19,7 +19,7 @@ def refused(path: Path) -> UserError:
     return error.value
 
 
-@each_case("value", [None, {}, [], {"schema": "loopwright.receipt/1"}])
+@each_case("value", [None, {}, [], {"schema": "loopwright.receipt/2"}])
 def test_a_file_of_another_shape_is_refused(value: Any, tmp_path: Path) -> None:
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(value), encoding="utf-8")
