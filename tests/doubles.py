@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
+from tests.fakes.clock import FakeClock
+from tests.fakes.seeded_engine import SeededEngine
+
 from loopwright.adapters.home.membership import LeasedMembership, LockedMembership
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.discoveries import Discovery
@@ -79,9 +82,7 @@ from loopwright.ports import (
     Tx,
     no_failpoint,
 )
-from loopwright.testing.clock import FakeClock
 from loopwright.testing.memory_store import MemoryStore, MemoryTx
-from loopwright.testing.seeded_engine import SeededEngine
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -763,7 +764,7 @@ class Hand:
             base_sha="2" * 40,
             workspace="/nowhere",
             host_id=me.host_id,
-            port_base=free_port_base(tx, me.host_id, 20000, 10),
+            port_base=free_port_base(tx, me.host_id),
         )
         move_attempt(tx, attempt, AttemptState.WORKING, fence=leg.fence)
 

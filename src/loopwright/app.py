@@ -81,7 +81,7 @@ def make_world(
     project_id: str | None = None,
     submitter: str = "",
 ) -> World:
-    """Put the ports of one worker together; `project_id` is the only project that it starts work of by itself.
+    """Put the ports of one worker together; with a project, it starts nothing for other projects.
 
     `submitter` is the submission that this environment belongs to.
     """
@@ -139,8 +139,6 @@ def make_world(
         ),
         dependencies=DependencyCache(home.root / "dependencies"),
         caches=settings.values.caches,
-        port_first=settings.values.ports.first,
-        port_count=settings.values.ports.size,
     )
 
 
@@ -277,7 +275,7 @@ def _report(leg: Leg, error: BaseException) -> None:
 
 
 def secrets_of(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
-    """Return what must not be stored of what a run has, and of what it was not given and may find."""
+    """Return the secrets of a run, including those that it was not given but may find: they must not be stored."""
     elsewhere = {
         name: value
         for name, value in host_env.items()

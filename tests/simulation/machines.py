@@ -11,6 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal
 
+from tests.fakes.virtual_loop import VirtualClock
 from tests.simulation.agents import MODEL, Act, draw_act
 from tests.simulation.answers import draw_answer
 from tests.simulation.services import Services
@@ -26,7 +27,6 @@ from loopwright.core.values.findings import Check, CheckStatus, Verdict, Verdict
 from loopwright.core.values.permissions import Settled
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
-from loopwright.testing.virtual_loop import VirtualClock
 
 GATE_ALL = GateCommand(name="all", command="all")
 _LONGEST_S = 150.0

@@ -1,7 +1,7 @@
 """A program that the nursery has loaded for all runs: a child that is to be it need not start an interpreter for it.
 
 Loading takes five times the processor time of what it then does in a small gate. Linux alone: elsewhere a process
-that was forked and not started anew may not use every part of the system.
+that was forked and not started by exec may not use every part of the system.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Loaded:
         self._main = main
 
     def fits(self, argv: list[str]) -> bool:
-        """Say whether this command line is that program with one argument."""
+        """Return whether this command line is that program with one argument."""
         return len(argv) == len(self._command) + 1 and argv[:-1] == self._command
 
     def become(self, argv: list[str], environment: dict[str, str]) -> NoReturn:

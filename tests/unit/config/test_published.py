@@ -19,7 +19,7 @@ from loopwright.config.layers import Level, check_values, from_toml, loop_from_t
 from loopwright.config.publish import commented_toml, configuration_schema, toml_value
 from loopwright.config.resolve import resolve
 from loopwright.config.settings import settings
-from loopwright.core.receipts.document_schemas import document_schemas
+from loopwright.core.receipts.schemas import document_schemas
 
 
 @pytest.mark.capability("C006")

@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from loopwright.core.values.globs import any_covers, names_anything
+from loopwright.core.values.shapes import Count, Sha
 from loopwright.core.values.templates import FOLDER as PROMPTS
 
 
@@ -188,7 +189,7 @@ class GateFiles:
 
     pinned: tuple[str, ...] = ()
     """Judging files that it changed, added or deleted: the gate also ran with these as they were before."""
-    pinned_tree: str | None = None
+    pinned_tree: Sha | None = None
     """The tree of that run."""
     pinned_without: tuple[str, ...] = ()
     """Commands that need a file which the work added, so they ran on the candidate only."""
@@ -206,10 +207,10 @@ class GateFiles:
     """Why the agent changes what these checks demand, in its own words."""
     missing: tuple[str, ...] = ()
     """Tests that passed before and do not run in the candidate's own run."""
-    added_tests: int = 0
+    added_tests: Count = 0
     red_proof: bool | None = None
     """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
-    red_tree: str | None = None
+    red_tree: Sha | None = None
     """Where it was tried: the tree before the work, with the tests that the work brought along."""
     red_tests: tuple[str, ...] = ()
     """Those tests."""

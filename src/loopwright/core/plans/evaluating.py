@@ -29,7 +29,7 @@ class Weight(StrEnum):
     POINTLESS = "pointless"
     """It could run and prove nothing: refused unless a person says why."""
     OBJECTED = "objected"
-    """Whoever looked at it says that it must not run: refused unless a person says why."""
+    """The evaluator objects: the plan is refused unless a person says why it may run."""
     TOLD = "told"
 
 
@@ -68,7 +68,7 @@ Tasks = Sequence[Item]
 
 
 def _ids(tasks: Tasks) -> list[Finding]:
-    """Every task has a name of its own, and there is at least one."""
+    """Every task has a unique name, and the plan has at least one task."""
     if not tasks:
         return [_impossible("ids", "the plan has no tasks")]
     if len({task.key for task in tasks}) != len(tasks):
@@ -147,9 +147,9 @@ def _twins(tasks: Tasks) -> list[Finding]:
 
 
 def _acceptance(tasks: Tasks) -> list[Finding]:
-    """Every task that is to be done has acceptance of its own: gates alone say little about one task."""
+    """Every open task has its own acceptance: gates alone say little about one task."""
     bare = [task.key for task in tasks if not task.acceptance]
-    text = f"these have no acceptance of their own: {some(bare)}"
+    text = f"these have no acceptance: {some(bare)}"
     return [Finding(check="acceptance", weight=Weight.TOLD, text=text)] if bare else []
 
 
@@ -170,7 +170,7 @@ OF_OPEN: Final = frozenset({"acceptance"})
 
 
 def findings(tasks: Tasks, *, settled: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return what all passes find; `settled` are the keys of tasks that nobody has to do any more."""
+    """Return what all passes find; `settled` are the keys of tasks that are done or cancelled."""
     to_do = [task for task in tasks if task.key not in settled]
     return tuple(
         finding for name, look in PASSES.items() for finding in look(to_do if name in OF_OPEN else tasks)
@@ -196,7 +196,7 @@ _EXCUSED: Final = re.compile(r"(?:\|\||;)\s*(?:true|:|exit\s+0)\s*$")
 
 
 def cannot_fail(command: str) -> bool:
-    """Say whether a shell command passes whatever the code does; only what is plain to see counts."""
+    """Return whether a shell command clearly passes whatever the code does."""
     text = command.strip()
     return bool(_ALWAYS.fullmatch(text) or _ONLY_PRINTS.fullmatch(text) or _EXCUSED.search(text))
 

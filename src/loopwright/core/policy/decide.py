@@ -41,13 +41,13 @@ class Front:
     taken: tuple[Task, ...] = ()
     """What a person works on by hand, if nothing else is left that could move."""
     unreviewed: int = 0
-    """Results that nobody has looked at; counted only where there is a limit."""
+    """Results that wait for your review; counted only if that is limited."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
     undecided: frozenset[str] = frozenset()
     """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
-    """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
+    """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
     last_round: Last | None = None
     """Of a loop over a prompt with nothing left to do: its newest round."""
 
@@ -145,7 +145,7 @@ class PauseLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeLoop:
-    """Go on with a loop whose pause had an end from the beginning."""
+    """Resume a loop whose pause has an end."""
 
     loop_id: str
 
@@ -260,7 +260,7 @@ def _start_tasks(
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
-        # What waits for an envelope goes on when that opens, or when another agent may take over.
+        # An attempt that waits for an envelope continues when that opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
         elif len(decisions) < room:
@@ -273,8 +273,8 @@ def _start_tasks(
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     unseen = review_room(front)
-    # Whoever came now would only wait for the budget as well, with a workspace of its own. One that was told that some
-    # of it is free, and cannot go on for another reason, keeps nobody back.
+    # Another attempt would only wait for the budget too, and hold a workspace. One that was told that some
+    # of it is free, and waits for another reason, holds back no other attempt.
     woken = {one.attempt_id for one in decisions if isinstance(one, WakeAttempt)}
     crowded = any(
         attempt.wait_reason == WAITS
@@ -333,10 +333,10 @@ def room(slots: int, *, working: int, judged: int) -> int:
 
 
 def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
-    """Say whether the moment is still to come.
+    """Return whether the moment is still to come.
 
-    Now before the decision means that the clock was set back since. A pause of ours would then last longer than it was
-    meant to, hours perhaps, so it is over. A moment that a service named is a moment of the right clock, and stays.
+    Now before the decision means that the clock was set back since. Our own pause would then last longer than it was
+    meant to, hours perhaps, so it ends. A moment that a service named is a moment of the right clock, and stays.
     """
     if now < decided_at and until - decided_at <= LONGEST_PAUSE:
         return False
@@ -362,7 +362,7 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
     if front.taken:
         names = ", ".join(task.key for task in front.taken[:5])
         back = to_type("take-over", front.taken[0].key, done=True)
-        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` goes on"
+        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` continues"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:
         # Every open task waits for another open one: only a defect or an outside edit can do that.

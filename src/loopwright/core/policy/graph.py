@@ -11,7 +11,7 @@ Edges = Mapping[str, Collection[str]]
 
 
 def unknown_dependencies(edges: Edges) -> tuple[tuple[str, str], ...]:
-    """Return (node, dependency) for each dependency that is no node."""
+    """Return (node, dependency) for each dependency that is not a node."""
     return tuple((node, dep) for node, deps in edges.items() for dep in deps if dep not in edges)
 
 
@@ -94,7 +94,7 @@ def critical_path(edges: Edges) -> tuple[str, ...]:
 
 
 def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Say whether two write scopes may touch the same path.
+    """Return whether two write scopes may touch the same path.
 
     The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty
     scope declares nothing and overlaps with nothing: the candidate's gate is what catches it.
@@ -127,7 +127,7 @@ _MOST: Final = 200
 
 
 def claims(task: Task) -> tuple[str, ...]:
-    """Return the paths that nobody else should work on while this task is under way."""
+    """Return the paths that no other task should change while this task runs."""
     return (*task.scope, *task.touched)
 
 

@@ -20,7 +20,7 @@ class RedProof(StrEnum):
 
 
 FIX_ORIGIN: Final = "fix"
-"""The origin of a task that the machine added to mend what the complete gate found."""
+"""The origin of a task that Loopwright added to fix what the complete gate found."""
 FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 """The types that declare a task as a fix."""
 NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"

@@ -18,6 +18,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.permissions import Permissions
 from loopwright.core.values.policy import GateCommand, HeldOut, Policy
+from loopwright.core.values.shapes import Count
 from loopwright.core.values.states import (
     AttemptState,
     FinishState,
@@ -82,10 +83,10 @@ class CommandState(StrEnum):
 class Usage:
     """Tokens that a run used; None is unknown, never zero."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -54,7 +54,6 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "database_driver_missing": "The driver for PostgreSQL is not installed.",
         "dispatch_needs_postgresql": "Sharing work between machines needs a PostgreSQL database.",
         "home_address_wrong": "The address of the database is not a URL, or its kind is unknown.",
-        "limits_conflict": "Two time limits contradict each other.",
         "no_home_folder": "Neither `HOME` nor `LOOPWRIGHT_HOME` names a folder.",
         "prompt_template_unknown": "The project replaces a prompt template that does not exist.",
         "prompt_template_wrong": "A prompt template is not valid.",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loopwright.core.values.shapes import Count
+
 
 class CheckStatus(StrEnum):
     """The result of one check."""
@@ -35,7 +37,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResult:
+class CommandFacts:
     """What one gate command did: the facts that a receipt carries."""
 
     name: str
@@ -43,14 +45,13 @@ class CommandResult:
     exit_code: int | None
     duration_s: float
     output_sha256: str
-    output_bytes: int
-    tail: str = ""
+    output_bytes: Count
     timed_out: bool = False
-    tests: int | None = None
+    tests: Count | None = None
     """How many tests were seen to run inside of it; None when nothing could be seen there."""
     reported: bool = False
     """Whether that is known from its own report only, so that no canary was tried."""
-    known_failures: int = 0
+    known_failures: Count = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
     known_failed: tuple[str, ...] = ()
     """Tests that failed and had failed before the work, by name: the first of them."""
@@ -79,6 +80,13 @@ class CommandResult:
     def refused(self) -> bool:
         """Whether it speaks against the tree."""
         return self.timed_out or (self.exit_code != 0 and not self.is_excused and not self.only_new_tests)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult(CommandFacts):
+    """The same with the end of its output, which a receipt does not carry."""
+
+    tail: str = ""
 
 
 def is_sentence(check: Check) -> bool:

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any
+
+from loopwright.core.values.shapes import RelativePath, Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +23,9 @@ class GateCommand:
 class HeldFile:
     """A file that lies in the tree for a held-out check alone."""
 
-    path: str
+    path: RelativePath
     """Relative to the project."""
-    sha256: str
+    sha256: Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +54,18 @@ class ConfiguredRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When the keeper ends a run even without a worker, in seconds and bytes. None switches a limit off."""
+    """When the keeper ends a run, in seconds and bytes. None switches a limit off."""
 
     hard: float | None = 3600.0
     idle: float | None = 1800.0
     done_grace: float | None = 60.0
     output: int = 64 * 1024 * 1024
     term_grace: float = 5.0
+
+
+def done_grace(idle: float | None) -> float:
+    """Return how long an agent that said it is done may take to exit: always less than it may be idle."""
+    return 60.0 if idle is None else min(60.0, idle / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +78,7 @@ class ReviewPolicy:
     """None: the agent that did the work, in a new conversation."""
     model: str | None = None
     max_turns: int = 2
-    """How often an attempt's agent may fix what a reviewer found."""
+    """How often the agent of an attempt may fix what a reviewer found."""
     max_share: int = 15
     """Percent of a task's spend that its reviews may cost at most; 0 sets no limit."""
     lines: int = 300
@@ -195,16 +202,11 @@ class Policy:
     wait_for_limits: bool = True
     """Off: the loop pauses where it would have to wait for an account."""
     longest_wait: float | None = 604800.0
-    latest_resume: str | None = None
-    """An hour of the day, by UTC: what could continue only after the next one pauses."""
     fallback: tuple[str, ...] = ()
     """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""
 
 
 # How long a plan waits for what ends by itself: an account that is used up, or the budget of a day.
-
-HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
-"""What an hour of a day looks like."""
 
 
 def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: datetime) -> str:
@@ -214,12 +216,4 @@ def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: da
         longest = timedelta(seconds=policy.longest_wait)
         if max(last - now, now - since) > longest:
             return "longer than `longest_wait`"
-    if policy.latest_resume is not None and last > _next(policy.latest_resume, since):
-        return "later than `latest_resume`"
     return ""
-
-
-def _next(hour: str, after: datetime) -> datetime:
-    """Return when it is that hour for the next time, by UTC."""
-    today = datetime.combine(after.date(), time.fromisoformat(hour), tzinfo=after.tzinfo)
-    return today if today >= after else today + timedelta(days=1)

@@ -287,7 +287,7 @@ class AttemptLeg:
                 base_sha=base,
                 workspace=str(self._world.paths.workspace(rows.attempt.id)),
                 host_id=me.host_id,
-                port_base=free_port_base(tx, me.host_id, self._world.port_first, self._world.port_count),
+                port_base=free_port_base(tx, me.host_id),
             )
             if rows.task.first_base_sha is None:
                 tx.update(Task, rows.task.id, first_base_sha=base)

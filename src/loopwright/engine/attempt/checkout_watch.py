@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from loopwright.core.receipts.receipt_checkout import WHOSE
+from loopwright.core.receipts.events import WHOSE
 from loopwright.core.rows.events import RecordedEvent, happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Run
 from loopwright.core.values.containment import Containment

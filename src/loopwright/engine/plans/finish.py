@@ -9,7 +9,7 @@ from typing import Any
 from loopwright.core.gates.gates import plan_commands
 from loopwright.core.policy import finishing
 from loopwright.core.policy.retry import backoff
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.model import render
 from loopwright.core.rows.model import Attempt, Finish, Leg, Plan, Project, Role, Task
 from loopwright.core.values.errors import (
     Busy,

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.model import render
+from loopwright.core.receipts.script import check_script
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (

@@ -215,5 +215,3 @@ class World:
     """Whether dependency caches are shared among workspaces."""
     project_ids: dict[str, str] = field(default_factory=dict)
     """The project of each plan that was asked for: it never changes."""
-    port_first: int = 20000
-    port_count: int = 10

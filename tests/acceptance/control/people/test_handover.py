@@ -28,7 +28,7 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     assert run.end() == 1, run.out
     shop.until_quiet()
     shown = shop("status", "--json").document["plan"]
-    assert shown["reason"] == "half is with a person: `loopwright take-over half --done` goes on"
+    assert shown["reason"] == "half is with a person: `loopwright take-over half --done` continues"
     assert shown["tasks"][0]["doing"].endswith(f"in {mine}")
     assert "taken over" in shop("status").out
     refused(shop("take-over", "half", str(shop.place / "other")), 2, "has it already")

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, QuestionState, RunState, TaskState
-from loopwright.testing import stand_ins
 
 
 def asks(question: dict[str, object], key: str) -> list[object]:

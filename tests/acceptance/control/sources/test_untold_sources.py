@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.acceptance.control.sources.test_sources import feature, makes, passes, written
 from tests.acceptance.control.workshop import Workshop, kill
+from tests.fakes import fake_bd
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Plan, SourceDebt
-from loopwright.testing import fake_bd
 
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 

@@ -57,7 +57,7 @@ def test_tasks_without_acceptance_of_their_own_are_named_unless_they_are_done() 
     tasks = (item("a"), item("b", run="x"), item("c"))
     assert found(*tasks) == [("acceptance", Weight.TOLD)]
     [told] = findings(tasks, settled=("a",))
-    assert told.text == "these have no acceptance of their own: c"
+    assert told.text == "these have no acceptance: c"
     assert findings(tasks, settled=("a", "c")) == ()
 
 

@@ -279,8 +279,8 @@ def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
 @each_case(
     ("keys", "reason"),
     [
-        (["a"], "a is with a person: `loopwright take-over a --done` goes on"),
-        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright take-over a --done` goes on"),
+        (["a"], "a is with a person: `loopwright take-over a --done` continues"),
+        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright take-over a --done` continues"),
     ],
 )
 def test_a_plan_of_which_only_what_people_took_over_is_left_waits_for_them(
@@ -337,7 +337,7 @@ def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so() -> None:
     scene = front(ready=(task(),), policy=Policy(max_cost=MICROS), unknown_costs=1)
     made = decided(scene).decisions[0]
     assert isinstance(made, PauseLoop)
-    assert "nobody knows what a run has cost" in made.reason
+    assert "the cost of a run is unknown" in made.reason
 
 
 def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None:

@@ -66,7 +66,7 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     acceptance = (GateCommand(name="own", command="test -d ."),)
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
     facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
-    told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance of their own: a"}
+    told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance: a"}
     assert plan.evaluation == {
         **facts,
         "findings": [told],
@@ -254,10 +254,10 @@ async def test_ports_are_free_again_when_their_attempt_has_ended_and_are_counted
     first, second = await home.turn()
     for leg in (first, second):
         home.hand.until(leg, AttemptState.WORKING)
-    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-a", 20000, 10)) == 20020
-    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-b", 20000, 10)) == 20000
+    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-a")) == 20020
+    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-b")) == 20000
     home.hand.fail(first, Failure.AUTH)
-    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-a", 20000, 10)) == 20000
+    assert home.store.read_sync(lambda tx: free_port_base(tx, "host-a")) == 20000
 
 
 def test_an_attempt_without_ports_yet_is_told_of_none() -> None:

@@ -52,7 +52,7 @@ async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_h
     assert await home.turn() == []
     home.hand.land(legs["free"])
     await home.turn()
-    assert home.plan().reason == "a is with a person: `loopwright take-over a --done` goes on"
+    assert home.plan().reason == "a is with a person: `loopwright take-over a --done` continues"
     assert home.loop().state is LoopState.FAILED
     assert balanced(home)
 

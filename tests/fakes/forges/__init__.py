@@ -4,6 +4,6 @@ They know one repository and one token, keep the requests that are opened in mem
 and play any trouble that they are told to.
 """
 
-from loopwright.testing.forges.server import Asked, FakeForge, FakeGitHub, FakeGitLab, Opened, Trouble
+from tests.fakes.forges.server import Asked, FakeForge, FakeGitHub, FakeGitLab, Opened, Trouble
 
 __all__ = ["Asked", "FakeForge", "FakeGitHub", "FakeGitLab", "Opened", "Trouble"]

@@ -16,7 +16,7 @@ from contextvars import Context, ContextVar, copy_context
 from datetime import datetime, timedelta
 from typing import Any, Final, TypeVar
 
-from loopwright.testing.clock import START
+from tests.fakes.clock import START
 
 T = TypeVar("T")
 
@@ -140,14 +140,14 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def run_until_complete(self, future: Any) -> Any:
         """Run until this is done, in no time at all."""
         task: asyncio.Future[Any] = asyncio.ensure_future(future, loop=self)
-        before = events._get_running_loop()  # noqa: SLF001 - made for whoever writes a loop
-        events._set_running_loop(self)  # noqa: SLF001
+        before = events._get_running_loop()
+        events._set_running_loop(self)
         self._running = True
         try:
             self._run_until(task.done)
         finally:
             self._running = False
-            events._set_running_loop(before)  # noqa: SLF001
+            events._set_running_loop(before)
         return task.result()
 
     def _run_until(self, is_done: Callable[[], bool]) -> None:
@@ -266,13 +266,13 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def _ended(self, task: asyncio.Task[Any]) -> None:
         process = self._tasks.pop(task)
         # Nobody has asked for it yet: told by whoever throws it away, it would be told at no certain moment.
-        if task._log_traceback:  # noqa: SLF001 - there is no other way to know
+        if task._log_traceback:
             self._failed.append((task, process))
 
     def lost(self) -> list[asyncio.Task[Any]]:
         """Return the tasks that ended with an exception which nobody has asked for, but for those of the dead."""
         living = [task for task, process in self._failed if process is None or process.alive]
-        return [task for task in living if task._log_traceback]  # noqa: SLF001
+        return [task for task in living if task._log_traceback]
 
     def unfinished(self) -> list[asyncio.Task[Any]]:
         """Return the tasks that are not done, also those of processes that are dead."""

@@ -1,4 +1,4 @@
-"""The JSON Schemas of receipts, packets and what agents answer, by the names that they are published under."""
+"""The JSON Schemas of receipts, packets and agents' answers, by their published names."""
 
 from typing import Any, Final
 
@@ -12,10 +12,10 @@ from loopwright.core.plans.inspection_packets import (
     MOST_QUESTIONS,
     VERSION,
 )
-from loopwright.core.receipts.receipt_shape import receipt_schema
+from loopwright.core.receipts.model import Receipt
 from loopwright.core.replies import qa, reviews
+from loopwright.core.values.shapes import json_schema, published
 
-_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 _CUT: Final = len("\n[cut]")
 _TEXT: Final = {"type": "string", "maxLength": LONGEST_TEXT + _CUT}
 _ID: Final = {"type": ["string", "null"]}
@@ -87,12 +87,9 @@ def document_schemas() -> dict[str, dict[str, Any]]:
     titled = {
         "evaluation": ("What an evaluator answers about a plan", plan_evaluators.SCHEMA),
         "review": ("What a reviewer answers about a change", reviews.SCHEMA),
-        "qa_full": ("What a full look at the whole reports", qa.schema("full")),
-        "qa_lite": ("What a lite look at the whole reports", qa.schema("lite")),
+        "qa_full": ("What a full QA review reports", qa.schema("full")),
+        "qa_lite": ("What a lite QA review reports", qa.schema("lite")),
         "packet": ("An inspection packet", PACKET),
+        "receipt": ("Loopwright: a receipt", json_schema(Receipt)),
     }
-    made = {name: {"title": title, **schema} for name, (title, schema) in titled.items()}
-    return {
-        name: {"$schema": _DIALECT, **schema}
-        for name, schema in (*made.items(), ("receipt", receipt_schema()))
-    }
+    return {name: published(title, schema) for name, (title, schema) in titled.items()}

@@ -11,10 +11,11 @@ from collections.abc import Sequence
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field
 
+from tests.fakes.virtual_loop import Process
+
 from loopwright.adapters.dispatch.legs import Endings, OnError, checked_slots, run_leg
 from loopwright.core.rows.model import Leg
 from loopwright.ports import Execute
-from loopwright.testing.virtual_loop import Process
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

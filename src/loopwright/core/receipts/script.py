@@ -1,26 +1,26 @@
-"""The shell script that goes with a receipt: a stranger checks it with sh, git and sha256sum, and nothing of ours."""
+"""The shell script beside a receipt: it verifies the receipt with sh, git and sha256sum alone."""
 
 import hashlib
 import shlex
-from collections.abc import Iterator, Mapping
-from typing import Any, Final
+from collections.abc import Iterator
+from typing import Final
 
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.receipts.receipt_facts import (
-    gate_files,
-    gate_outputs,
-    plan_asked,
-    task_asked,
-    unseen_asked,
+from loopwright.core.policy.finishing import PULL_REQUEST
+from loopwright.core.receipts.events import decided
+from loopwright.core.receipts.evidence import gate_evidence
+from loopwright.core.receipts.landing_hashes import landings
+from loopwright.core.receipts.model import FinishEntry, Receipt, VerdictEntry
+from loopwright.core.receipts.verdicts import (
+    held_out_tasks,
+    latest_verdicts,
+    result_commands,
+    task_commands,
 )
-from loopwright.core.receipts.receipt_finishes import carries_hash, squashed
-from loopwright.core.receipts.receipt_landings import landings
-from loopwright.core.receipts.receipt_overrides import decided
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
-from loopwright.core.values.states import FinishState
+from loopwright.core.values.states import FinishState, TaskState
 
 _LONGEST: Final = 4000
-"""Of what nobody checked, so much is told: its end says what would check it."""
+"""How many characters of a gap or note the script prints: its end says what to do."""
 _HEAD: Final = """\
 #!/bin/sh
 # Checks a receipt of Loopwright against a git repository. It needs sh, git and sha256sum (or shasum), nothing else.
@@ -57,14 +57,14 @@ same() {{ # WHAT EXPECTED FOUND
     fi
 }}
 
-cd -- "${{1:-.}}" || cannot "there is no folder ${{1:-.}}"
-objects=$(git rev-parse --git-path objects 2>/dev/null) || cannot "$(pwd) is no git repository"
+cd -- "${{1:-.}}" || cannot "folder ${{1:-.}} does not exist"
+objects=$(git rev-parse --git-path objects 2>/dev/null) || cannot "$(pwd) is not a git repository"
 objects=$(CDPATH= cd -- "$objects" && pwd) || cannot "the objects of $(pwd) cannot be read"
 format=$(git rev-parse --show-object-format) || exit 2
 scratch=$(mktemp -d) || exit 2
 trap 'rm -rf -- "$scratch"' EXIT
 trap 'exit 2' HUP INT TERM
-# git answers from these objects alone: no configuration, attributes, grafts or replacements of anybody have a say.
+# git reads these objects alone: it ignores configuration, attributes, grafts and replacements.
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null GIT_ATTR_NOSYSTEM=1 GIT_NO_REPLACE_OBJECTS=1
 export GIT_CONFIG_NOSYSTEM GIT_CONFIG_GLOBAL GIT_ATTR_NOSYSTEM GIT_NO_REPLACE_OBJECTS
 git init -q --bare --template= --object-format="$format" "$scratch/git" || exit 2
@@ -175,39 +175,37 @@ printf 'AGREES: every commit, tree and change that it names is as it says\\n'
 """
 
 
-def check_script(receipt: Mapping[str, Any], text: str, *, name: str) -> str:
+def check_script(receipt: Receipt, text: str, *, name: str) -> str:
     """Return the script for a receipt whose shape was checked and whose file has this text."""
-    plan = receipt["plan"]
+    plan = receipt.plan
     parts = [_HEAD.format(name=shlex.quote(name)), ""]
     parts.append(f'same \'the receipt itself\' {_sha256(text)} "$(hash <"$receipt")"\n')
-    landed = [task for task in receipt["tasks"] if task["landed_sha"] is not None]
-    back = [one for one in receipt["overrides"] if one["commit"] is not None]
-    if plan["result_sha"] is not None:
+    landed = [task for task in receipt.tasks if task.landed_sha is not None]
+    back = [one for one in receipt.overrides if one.commit is not None]
+    if plan.result_sha is not None:
         parts.append(
             _RESULT.format(
-                base=plan["base_sha"],
-                result=plan["result_sha"],
-                others=" ".join(one["sha"] for one in plan["not_ours"]),
-                tree=shlex.quote(plan["result_tree"] or ""),
-                diff=shlex.quote(plan["diff_sha256"] or ""),
+                base=plan.base_sha,
+                result=plan.result_sha,
+                others=" ".join(one.sha for one in plan.not_ours),
+                tree=shlex.quote(plan.result_tree or ""),
+                diff=shlex.quote(plan.diff_sha256 or ""),
                 landings=_sorted(
-                    *(f"{task['id']} {task['landed_sha']}" for task in landed),
-                    *(f"{pair['task']} {pair['sha']}" for one in back for pair in one["took_out"]),
+                    *(f"{task.id} {task.landed_sha}" for task in landed),
+                    *(f"{pair.task} {pair.sha}" for one in back for pair in one.took_out),
                 ),
-                taken=_sorted(
-                    *(f"{one['commit']} {pair['sha']}" for one in back for pair in one["took_out"])
-                ),
+                taken=_sorted(*(f"{one.commit} {pair.sha}" for one in back for pair in one.took_out)),
             )
         )
     for task in landed:
-        told = (task["landed_sha"], task["parent_sha"], task["tree"], task["diff_sha256"])
-        words = (f"task {task['key']}", *(one or "" for one in told))
+        told = (task.landed_sha, task.parent_sha, task.tree, task.diff_sha256)
+        words = (f"task {task.key}", *(one or "" for one in told))
         parts.append(" ".join(("landed", *map(shlex.quote, words))))
     for sha, what, text in landings(receipt):
         parts.append(f"stated {shlex.quote(what)} {sha} <<'END'\n{text}END")
-    for one in receipt["finishes"]:
-        parts += _ended(one, plan["base_sha"])
-    for directory, file, sha256 in evidence(receipt):
+    for one in receipt.finishes:
+        parts += _ended(one, plan.base_sha)
+    for directory, file, sha256 in gate_evidence(receipt):
         parts.append(f"evidence {directory} {file} {shlex.quote(sha256)}")
     return "\n".join(parts) + _TAIL.format(facts="".join(f" {line}\n" for line in _facts(receipt)))
 
@@ -216,67 +214,68 @@ def _sorted(*lines: str) -> str:
     return "".join(f"{line}\n" for line in sorted(lines))
 
 
-def _ended(one: Mapping[str, Any], base: str) -> Iterator[str]:
+def _ended(one: FinishEntry, base: str) -> Iterator[str]:
     """Yield what to look at of one end of the plan."""
-    what, commit = f"the end {one['id']}", one["commit_sha"]
-    if one["receipt_sha256"] is not None:
-        yield f"frozen {one['id']} {one['receipt_sha256']}"
-    if one["state"] == FinishState.FINISHED.value and commit is not None:
-        yield f"ended {shlex.quote(what)} {commit} {shlex.quote(one['tree'] or '')} {base}"
-        if carries_hash(one):
-            yield f"names {shlex.quote(what)} {commit} {one['id']} {one['receipt_sha256']}"
+    what, commit = f"the end {one.id}", one.commit_sha
+    if one.receipt_sha256 is not None:
+        yield f"frozen {one.id} {one.receipt_sha256}"
+    if one.state is FinishState.FINISHED and commit is not None:
+        yield f"ended {shlex.quote(what)} {commit} {shlex.quote(one.tree or '')} {base}"
+        if one.carries_hash:
+            yield f"names {shlex.quote(what)} {commit} {one.id} {one.receipt_sha256}"
 
 
-def evidence(receipt: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
-    """Yield each file of a gate that the receipt names: its directory, its name and its hash as it was kept."""
-    seen: set[tuple[str, int]] = set()
-    for verdict in receipt["verdicts"]:
-        for directory, n, command in gate_outputs(verdict):
-            if (directory, n) not in seen:
-                seen.add((directory, n))
-                yield directory, f"{n}.out", command["kept_sha256"] or command["output_sha256"]
-                for suffix, _, sha256 in gate_files(command):
-                    if suffix != ".kept":
-                        yield directory, f"{n}{suffix}", sha256
-
-
-def _facts(receipt: Mapping[str, Any]) -> Iterator[str]:
+def _facts(receipt: Receipt) -> Iterator[str]:
     """Tell in lines of text what a person should know before believing it; no line can end the document it is in."""
-    plan = receipt["plan"]
-    yield from ("", f"The receipt says: {_line(receipt['outcome'])}", f"  {_line(plan.get('title', ''))}")
-    latest = verdicts_of(receipt)
+    plan = receipt.plan
+    yield from ("", f"The receipt says: {_line(receipt.outcome)}", f"  {_line(plan.title)}")
+    latest = latest_verdicts(receipt)
     yield from _ran(
-        "on the tree of the result", latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
+        "on the tree of the result", latest.get((plan.result_tree, gate_key(result_commands(receipt))))
     )
-    for task, commands in unseen_asked(receipt):
-        judged = latest.get((plan["result_tree"], gate_key(commands)))
-        yield from _ran(f"on the tree of the result, held out from task {_line(task['key'])}", judged)
-    reached = squashed(receipt)
-    for task in receipt["tasks"]:
-        yield f"task {_line(task['key'])}: {_line(task['outcome'])}"
-        judged = latest.get((task["tree"], gate_key(task_asked(plan, task))))
-        for where in reached.get(task["id"], ()):
+    for task, commands in held_out_tasks(receipt):
+        judged = latest.get((plan.result_tree, gate_key(commands)))
+        yield from _ran(f"on the tree of the result, held out from task {_line(task.key)}", judged)
+    reached = _finished(receipt)
+    for task in receipt.tasks:
+        yield f"task {_line(task.key)}: {_line(task.outcome)}"
+        judged = latest.get((task.tree, gate_key(task_commands(plan, task))))
+        for where in reached.get(task.id, ()):
             yield f"  taken over as {_line(where)}"
         yield from _ran(
-            "on the tree that landed" if task["landed_sha"] else "on a tree that did not land", judged
+            "on the tree that landed" if task.landed_sha else "on a tree that did not land", judged
         )
-    if receipt["overrides"]:
+    if receipt.overrides:
         yield "Decided by people:"
-    keys = {task["id"]: task["key"] for task in receipt["tasks"]}
-    for one in receipt["overrides"]:
+    keys = {task.id: task.key for task in receipt.tasks}
+    for one in receipt.overrides:
         yield "  - " + _line(decided(one, keys))
-    yield "Gaps:" if receipt["gaps"] else "Gaps: none"
-    for gap in receipt["gaps"]:
-        yield f"  - {_line(gap['cause'], most=_LONGEST)}"
-        yield f"    {_line(gap['remedy'], most=_LONGEST)}"
+    yield "Gaps:" if receipt.gaps else "Gaps: none"
+    for gap in receipt.gaps:
+        yield f"  - {_line(gap.cause, most=_LONGEST)}"
+        yield f"    {_line(gap.remedy, most=_LONGEST)}"
     yield "Notes:"
-    yield from (f"  - {_line(note['text'], most=_LONGEST)}" for note in receipt["notes"])
+    yield from (f"  - {_line(note.text, most=_LONGEST)}" for note in receipt.notes)
     yield ""
 
 
-def _ran(where: str, verdict: Mapping[str, Any] | None) -> Iterator[str]:
-    for command in verdict["commands"] if verdict else ():
-        yield f"  exit {command['exit_code']} {where}: {_line(command['command'])}"
+def _finished(receipt: Receipt) -> dict[str, list[str]]:
+    """Return, by the id of each task, the commits or pull requests that took it over."""
+    found: dict[str, list[str]] = {}
+    for one in receipt.finishes:
+        where = one.request_url if one.how == PULL_REQUEST else one.commit_sha
+        if one.state is not FinishState.FINISHED or where is None:
+            continue
+        for task in receipt.tasks:
+            chosen = task.id in one.tasks if one.tasks else True
+            if chosen and task.status is TaskState.COMPLETE:
+                found.setdefault(task.id, []).append(where)
+    return found
+
+
+def _ran(where: str, verdict: VerdictEntry | None) -> Iterator[str]:
+    for command in verdict.commands if verdict else ():
+        yield f"  exit {command.exit_code} {where}: {_line(command.command)}"
 
 
 def _line(text: str, *, most: int = 200) -> str:
