@@ -71,8 +71,8 @@ def test_all_that_is_wrong_is_named_and_no_plan_is_told_in_its_own_words(
     Path("p.yaml").write_text("I would\nrather not.\n")
     assert main(["p.yaml"]) == 1
     [only] = capsys.readouterr().out.splitlines()
-    assert only.startswith("your last message has no block ```loopwright-plan")
-    assert only.endswith("instead of a plan: I would rather not.")
+    assert only.startswith("there is no block ```loopwright-plan")
+    assert only.endswith("instead of a plan the answer has: I would rather not.")
 
 
 def test_an_answer_that_says_nothing_of_a_plan_is_none(
