@@ -259,10 +259,14 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def _waits_for_you(view: PlanView) -> bool:
     """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
-    asks = any(one.is_contradiction for one in view.questions)
+    asks = any(one.is_contradiction or one.is_manual for one in view.questions)
     if asks or any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
         return True
-    stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
+    stuck = [
+        task
+        for task in view.tasks
+        if task.status == "ERROR" or (task.status == "CANCELLED" and not task.manual)
+    ]
     return bool(stuck) and all(task.blocked for task in stuck)
 
 

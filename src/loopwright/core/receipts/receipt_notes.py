@@ -17,7 +17,7 @@ from loopwright.core.receipts.receipt_facts import (
     strayed_in,
     task_asked,
 )
-from loopwright.core.receipts.receipt_qa import is_passed_by_word, look_notes
+from loopwright.core.receipts.receipt_qa import is_passed_by_word, is_settled_by_hand, look_notes
 from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.receipts.receipt_verdicts import speaking
 from loopwright.core.rows.model import AUTHORS
@@ -32,7 +32,7 @@ def notes_of(body: Mapping[str, Any]) -> list[Note]:
     tasks = (
         Note(text=text, task=task["key"])
         for task in body["tasks"]
-        if task["status"] != TaskState.CANCELLED.value
+        if task["status"] != TaskState.CANCELLED.value or task["manual"]
         for text in (*_about_task(body, task), *_about_landing(body, task))
     )
     return list(dict.fromkeys((*tasks, *whole)))
@@ -64,6 +64,10 @@ def _about_result(body: Mapping[str, Any]) -> Iterator[str]:
 
 def _about_task(body: Mapping[str, Any], task: Mapping[str, Any]) -> Iterator[str]:
     plan, name = body["plan"], repr(task["key"])
+    if task["manual"]:
+        if is_settled_by_hand(task):
+            yield f"step {name} is for a person, and no command checked it: {task['reason'] or 'settled in the source'}"
+        return
     yield from look_notes(body, task)
     if not task["acceptance"] and not is_passed_by_word(task) and plan["gates"]:
         yield f"task {name} has no acceptance command of its own: gate:all alone checked it"

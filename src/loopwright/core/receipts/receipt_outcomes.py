@@ -31,7 +31,7 @@ from loopwright.core.receipts.receipt_facts import (
     unseen_asked,
 )
 from loopwright.core.receipts.receipt_notes import notes_of
-from loopwright.core.receipts.receipt_qa import is_passed_by_word
+from loopwright.core.receipts.receipt_qa import is_passed_by_word, is_settled_by_hand
 from loopwright.core.receipts.receipt_verdicts import Verdicts
 from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
 from loopwright.core.rows.model import Outcome
@@ -60,7 +60,8 @@ def derive(body: Mapping[str, Any]) -> Json:
     judged = [found for one in asked if (found := latest.get((plan["result_tree"], gate_key(one))))]
     result_gaps = _result_gaps(plan, judged, flaky)
     outcome = plan_outcome(
-        tasks=list(outcomes.values()),
+        # A manual step that you settled says nothing about the tree: a note names it.
+        tasks=[outcomes[task["id"]] for task in body["tasks"] if not is_settled_by_hand(task)],
         final=final,
         cancelled=plan["status"] == PlanState.CANCELLED.value,
         capped=bool(result_gaps),
@@ -146,6 +147,8 @@ def _landing_gaps(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[Gap]
 def _undone(task: Mapping[str, Any], outcome: Outcome, *, by_word: bool) -> list[Gap]:
     """Return the gap of a task that nobody did, or that nothing checked."""
     key = task["key"]
+    if is_settled_by_hand(task):
+        return []
     if outcome is Outcome.CANCELLED:
         return [
             Gap(

@@ -60,6 +60,12 @@ def is_passed_by_word(task: Mapping[str, Any]) -> bool:
     return task["status"] == TaskState.COMPLETE.value and task["landed_sha"] is None and not ended
 
 
+def is_settled_by_hand(task: Mapping[str, Any]) -> bool:
+    """Return whether a task is a manual step that the user did or skipped."""
+    settled = (TaskState.COMPLETE.value, TaskState.CANCELLED.value)
+    return bool(task["manual"]) and task["status"] in settled
+
+
 def look_notes(body: Mapping[str, Any], task: Mapping[str, Any]) -> list[str]:
     """Name what a look at the whole is not worth."""
     name = repr(task["key"])

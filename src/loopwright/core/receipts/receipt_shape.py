@@ -229,6 +229,7 @@ _RECEIPT: Final[dict[str, Any]] = {
             "type": _text,
             "origin": _text,
             "prove": _flag,
+            "manual": _flag,
             "described_sha256": _text,
             "status": _one_of([*TaskState]),
             "outcome": _text,

@@ -335,6 +335,7 @@ def _task(task: Task, attempts: Sequence[Attempt], git: GitFacts) -> Json:
         "origin": task.origin,
         "type": task.type,
         "prove": task.prove,
+        "manual": task.manual,
         "status": task.status.value,
         "failure": _value(task.failure),
         "reason": task.reason,

@@ -186,6 +186,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "status_not_written_back": "The last plan's status could not be written back to its source.",
         "task_landed": "The task has landed.",
         "task_landing": "The task is landing.",
+        "task_manual": "The task is a manual step.",
         "task_not_in_qa": "The task does not wait for a QA decision.",
         "task_not_landed": "The task has not landed.",
         "task_not_retryable": "Only a failed or cancelled task can be retried.",

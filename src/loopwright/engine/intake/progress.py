@@ -234,7 +234,7 @@ def _judged(plan: Plan) -> Judged | None:
 
 def _goes_on(task: Task) -> bool:
     mark = MARKS[task.status]
-    return mark is Mark.RUNNING or (mark is Mark.OPEN and task.unmet == 0)
+    return mark is Mark.RUNNING or (mark is Mark.OPEN and task.unmet == 0 and not task.early)
 
 
 def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:

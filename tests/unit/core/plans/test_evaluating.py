@@ -17,6 +17,8 @@ class Item:
     acceptance: tuple[GateCommand, ...] = ()
     criteria: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    manual: bool = False
 
 
 def item(key: str, *, run: str = "", after: tuple[str, ...] = (), **more: tuple[str, ...]) -> Item:
