@@ -71,11 +71,17 @@ def mark(task: TaskView) -> Text:
 
 def word(task: TaskView) -> str:
     """Return the one word for where a task stands."""
+    if task.manual and task.status == "COMPLETE":
+        return "done by hand"
+    if task.manual and task.status == "CANCELLED":
+        return "skipped"
     if task.status == "COMPLETE":
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
         return "blocked" if task.blocked else "failed"
     if task.status == "AWAITING_RESPONSE":
+        if task.manual:
+            return "by hand"
         return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
@@ -232,6 +238,8 @@ def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
 
 def has_gaps(view: PlanView | TaskView) -> bool:
     """Say whether a plan or a task is done, but not proven as a whole."""
+    if isinstance(view, TaskView) and view.manual:
+        return False
     return view.status in ("VERIFIED", "COMPLETE") and view.outcome in ("verified_with_gaps", "unverified")
 
 

@@ -354,6 +354,14 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
             code="task_not_retryable",
             hint="cancel it first if it is running",
         )
+    if is_met(task):
+        waiting = (TaskState.CREATED, TaskState.QUEUED)
+        if begun := [one.key for one in tx.find(Task, id=task.dependents) if one.status not in waiting]:
+            raise Refused(
+                f"you skipped {task.key}, and {', '.join(begun[:3])} started without it",
+                code="task_not_retryable",
+                hint="do the step by hand whenever you like: nothing waits for it",
+            )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     refuse_superseded(plan, loop)

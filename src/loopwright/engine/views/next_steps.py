@@ -201,7 +201,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
     cancel = Step(command=command("cancel", name), why=f"give it up; {what_stays(detail)}")
     match task.status:
         case "COMPLETE":
-            steps = [logs]
+            steps = [] if task.manual else [logs]
             if task.commit:
                 steps.append(Step(command=("git", "show", task.commit[:_SHORT]), why="what landed"))
             return steps
@@ -210,7 +210,8 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             resume = command("resume", short_id(detail.plan_id))
             then = [Step(command=resume, why="then continue, if no worker is running")]
             decide = _decisions(detail)
-            return [asked, *decide, *(then if decide or names.resting else ()), logs, cancel]
+            after = then if decide or names.resting else ()
+            return [asked, *decide, *after, *(() if task.manual else (logs,)), cancel]
         case "ERROR" | "CANCELLED":
             again = [
                 Step(command=command("retry", name, note="…"), why="try again, told what you know"),
