@@ -121,7 +121,7 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation
         source=source,
         despite=despite,
         tasks=len(tasks),
-        critical_path=len(graph.critical_path(_waits(work.tasks, tasks))),
+        critical_path=len(graph.critical_path(waits_of(work.tasks, tasks))),
         without_acceptance=sum(not task.acceptance and not task.manual for task in tasks),
         own=own,
         reported=_reported(work),
@@ -129,7 +129,8 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation
     ).checked()
 
 
-def _waits(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+def waits_of(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for, by dependency or by order."""
     edges = edges_of(tasks)
     order = order_of(items, tasks, edges)
     return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}

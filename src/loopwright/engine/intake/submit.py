@@ -196,6 +196,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         gates=asked.gates,
         books=asked.books,
         context=asked.work.context,
+        documents=asked.work.documents,
         doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
         environment=asked.environment,
