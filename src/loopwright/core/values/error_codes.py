@@ -102,6 +102,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "target_not_found": "No plan, task or run has this name.",
         "task_expected": "The command needs a task.",
         "task_not_found": "No task has this name.",
+        "work_not_found": "No plan is named, and no open work was found at the usual places.",
     },
     Refused: {
         "account_ambiguous": "The agent has several closed accounts; name one.",

@@ -44,6 +44,7 @@ class YamlSource(Source):
     """Reads a plan from one YAML or JSON file."""
 
     kind = "yaml"
+    usual_places = ("plan.yaml", "plan.yml", "plans/*.yaml", "plans/*.yml")
 
     def recognises(self, place: Path) -> bool:
         """Take every file that ends like one; a source with a name of its own is asked before."""
