@@ -71,3 +71,21 @@ def test_a_manual_step_is_asked_and_only_what_depends_on_it_waits(tmp_path: Path
     receipt = sandbox("receipt", "show", "--json").document
     [note] = [one for one in receipt["notes"] if one["task"] == "look"]
     assert "done by hand: it is blue" in note["text"]
+
+
+def test_a_killed_run_asks_a_manual_step_only_once(tmp_path: Path) -> None:
+    sandbox, plan = prepared(tmp_path)
+    hangs = [[{"write": "docs.txt", "text": "made\n"}, {"sleep": 60}]]
+    sandbox.play({"build": adds("build"), "docs": [*hangs, *adds("docs")], "ship": adds("ship")})
+    worker = sandbox.start("run", str(plan))
+    worker.until("docs  scripted")
+    worker.kill()
+    sandbox.play({"build": adds("build"), "docs": adds("docs") * 3, "ship": adds("ship")})
+    said = sandbox.run(plan)
+    assert said.code == 3, said.out + said.err
+    [question] = sandbox("answer", "--json").document["questions"]
+    assert sandbox("answer", question["id"], "skip").code == 0
+    assert sandbox.run(plan).code == 0
+    assert states(sandbox)["look"] == "CANCELLED"
+    written = {one["id"]: one.get("status") for one in json.loads(plan.read_text())["tasks"]}
+    assert written["look"] == "skipped"

@@ -589,9 +589,8 @@ def _landing_differences(task: Mapping[str, Any], facts: Facts, *, has_result: b
     found = []
     # Without a result there is no line yet on which to look for the landing.
     if has_result and landings != [landed]:
-        found.append(
-            f"task {name} should have landed once, as {landed}; found: {', '.join(landings) or 'nothing'}"
-        )
+        seen = ", ".join(landings) or "nothing"
+        found.append(f"task {name} should have landed once, as {landed}; found: {seen}")
     if facts.trees.get(landed) not in (None, task["tree"]):
         found.append(f"task {name} landed the tree {facts.trees[landed]}, but {task['tree']} was judged")
     if facts.parents.get(landed) != task["parent_sha"]:
