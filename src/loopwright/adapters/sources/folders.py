@@ -52,7 +52,7 @@ def _own(folder: Path, kind: str) -> str:
 
 def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]]:
     """Return the kind and the place of everything in a folder that is usually work, the folder itself first."""
-    return [(one, path) for path in (folder, *_usual(folder)) for one in _kinds(path, sources)]
+    return [(one, path) for path in (folder, *_usual(folder)) for one in kinds_of(path, sources)]
 
 
 def _usual(folder: Path) -> list[Path]:
@@ -73,6 +73,7 @@ def _tracks(folder: Path) -> Path:
     return folder / inner if name == outer else folder / outer / inner
 
 
-def _kinds(path: Path, sources: Sequence[Source]) -> list[str]:
+def kinds_of(path: Path, sources: Sequence[Source]) -> list[str]:
+    """Return the forms that a path could be in; our own counts only where no other does."""
     known = [one.kind for one in sources if one.recognises(path)]
     return [one for one in known if one != CATCH_ALL] or known

@@ -72,11 +72,17 @@ def mark(task: TaskView) -> Text:
 
 def word(task: TaskView) -> str:
     """Return the one word for the state of a task."""
+    if task.manual and task.status == "COMPLETE":
+        return "done by hand"
+    if task.manual and task.status == "CANCELLED":
+        return "skipped"
     if task.status == "COMPLETE":
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
         return "blocked" if task.blocked else "failed"
     if task.status == "AWAITING_RESPONSE":
+        if task.manual:
+            return "by hand"
         return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
@@ -230,6 +236,8 @@ def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
 
 def has_gaps(view: PlanView | TaskView) -> bool:
     """Return whether a plan or a task is done, but not fully proven."""
+    if isinstance(view, TaskView) and view.manual:
+        return False
     return view.status in ("VERIFIED", "COMPLETE") and view.outcome in ("verified_with_gaps", "unverified")
 
 
@@ -257,10 +265,14 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def _waits_for_you(view: PlanView) -> bool:
     """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
-    asks = any(one.is_contradiction for one in view.questions)
+    asks = any(one.is_contradiction or one.is_manual for one in view.questions)
     if asks or any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
         return True
-    stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
+    stuck = [
+        task
+        for task in view.tasks
+        if task.status == "ERROR" or (task.status == "CANCELLED" and not task.manual)
+    ]
     return bool(stuck) and all(task.blocked for task in stuck)
 
 

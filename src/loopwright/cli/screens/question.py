@@ -29,6 +29,9 @@ _DECIDES = "`'reject: …'` gives the next attempt your reason"
 _DECIDES_PLAN = "accept: the plan is verified and its receipt names these checks; reject: the plan fails"
 
 
+_BY_HAND = "or skip, or 'failed: WHY'; other tasks continue in the meantime"
+
+
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
@@ -54,6 +57,8 @@ def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> 
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
         if view.is_given_up:
             parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
+        if view.is_manual:
+            parts.append(Wrapped(Text(f"  {_BY_HAND}", style="dim"), indent="  "))
         if view.is_contradiction:
             then = (
                 f"if no worker is running, `{to_type('resume', short_id(view.plan_id))}` continues after that"
@@ -118,6 +123,8 @@ def _asker(view: QuestionView) -> str:
         if view.deadline and view.state == "OPEN"
         else ""
     )
+    if view.is_manual:
+        return f"manual step {named or 'that is gone'}"
     if view.is_given_up:
         return f"given up: {named or 'a task that is gone'}"
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

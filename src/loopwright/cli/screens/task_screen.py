@@ -114,6 +114,8 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
     lines = [first, plan]
     if task.status == "ERROR":
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
+    elif task.manual and task.status == "CANCELLED":
+        lines.append(Text(clean(task.reason) or "skipped", style="yellow"))
     elif task.status == "CANCELLED":
         lines.append(Text(f"cancelled after {_tries(detail)}; {what_stays(detail)}", style="yellow"))
         lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
@@ -345,6 +347,8 @@ def _who_worked(attempt: AttemptView) -> Lines:
 
 def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
     task = detail.task
+    if task.manual:
+        return [Text(clean(task.reason) or "done by hand")]
     outcome = (task.outcome or "").replace("_", " ")
     lines = [Text(outcome, style="green" if task.outcome in ("verified", "no_change_proven") else "yellow")]
     last = detail.attempts[-1] if detail.attempts else None

@@ -57,6 +57,10 @@ class Item(Protocol):
     @property
     def depends_on(self) -> tuple[str, ...]: ...
     @property
+    def after(self) -> tuple[str, ...]: ...
+    @property
+    def manual(self) -> bool: ...
+    @property
     def acceptance(self) -> tuple[GateCommand, ...]: ...
     @property
     def criteria(self) -> tuple[str, ...]: ...
@@ -92,11 +96,30 @@ def _cycles(tasks: Tasks) -> list[Finding]:
     return [_impossible("cycles", "tasks wait for each other: " + " -> ".join(cycle))] if cycle else []
 
 
+def _order(tasks: Tasks) -> list[Finding]:
+    """The order of the source fits the dependencies; where it does not, the dependencies count."""
+    if _ids(tasks) or _dependencies(tasks) or _cycles(tasks):
+        return []
+    known = {task.key for task in tasks}
+    unknown = [f"{task.key} after {one}" for task in tasks for one in task.after if one not in known]
+    _, dropped = graph.ordered(_edges(tasks), {task.key: task.after for task in tasks})
+    found = []
+    if unknown:
+        text = f"the order names tasks that are not in the plan, so it is ignored: {some(unknown)}"
+        found.append(Finding(check="order", weight=Weight.TOLD, text=text))
+    if dropped:
+        pairs = [f"{node} after {one}" for node, one in dropped]
+        text = f"the order contradicts the dependencies, so it is ignored: {some(pairs)}"
+        found.append(Finding(check="order", weight=Weight.TOLD, text=text))
+    return found
+
+
 def _can_fail(tasks: Tasks) -> list[Finding]:
     """A task's own checks can fail: one that always passes proves nothing."""
     vain = [
         f"{task.key}: {command.command}"
         for task in tasks
+        if not task.manual
         for command in task.acceptance
         if cannot_fail(command.command)
     ]
@@ -148,7 +171,7 @@ def _twins(tasks: Tasks) -> list[Finding]:
 
 def _acceptance(tasks: Tasks) -> list[Finding]:
     """Every open task has its own acceptance: gates alone say little about one task."""
-    bare = [task.key for task in tasks if not task.acceptance]
+    bare = [task.key for task in tasks if not task.acceptance and not task.manual]
     text = f"these have no acceptance: {some(bare)}"
     return [Finding(check="acceptance", weight=Weight.TOLD, text=text)] if bare else []
 
@@ -157,6 +180,7 @@ PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
     "ids": _ids,
     "dependencies": _dependencies,
     "cycles": _cycles,
+    "order": _order,
     "acceptance": _acceptance,
     "can_fail": _can_fail,
     "size": _size,
@@ -205,6 +229,13 @@ def _edges(tasks: Tasks) -> dict[str, tuple[str, ...]]:
     return {task.key: task.depends_on for task in tasks}
 
 
+def waits(tasks: Tasks) -> dict[str, tuple[str, ...]]:
+    """Return what each task waits for, by dependency or by order; the dependencies must have no cycle."""
+    edges = _edges(tasks)
+    order, _ = graph.ordered(edges, {task.key: task.after for task in tasks})
+    return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
+
+
 def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
     """Return the tasks, by their numbers, whose write scopes may touch the same path.
 
@@ -221,7 +252,7 @@ def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
 
 def _before(tasks: Tasks) -> list[int]:
     """Return what has to be complete before each task, through others too, as bits by their numbers."""
-    edges = _edges(tasks)
+    edges = waits(tasks)
     number = {task.key: n for n, task in enumerate(tasks)}
     found = [0] * len(tasks)
     for key in graph.topological(edges):

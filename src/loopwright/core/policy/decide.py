@@ -48,6 +48,10 @@ class Front:
     """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
     """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
+    manual: tuple[Task, ...] = ()
+    """Manual steps whose turn it is, and about which the user was not asked yet."""
+    by_hand: tuple[Task, ...] = ()
+    """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
     """Of a loop over a prompt with nothing left to do: its newest round."""
 
@@ -81,6 +85,13 @@ class StartAttempt:
     task_id: str
     instead: Choice | None = None
     """Who works, if that is not simply the agent of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskByHand:
+    """Ask the user to do a manual step."""
+
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,6 +164,7 @@ class ResumeLoop:
 Decision = (
     Dispatch
     | StartAttempt
+    | AskByHand
     | WakeAttempt
     | OpenEnvelope
     | BeginVerify
@@ -220,6 +232,9 @@ def _decide_plan(
         return [Dispatch(plan_id=plan.id)], []
     if plan.status is not PlanState.RUNNING:
         return [], []
+    if front.manual:
+        # They cost nothing. The next pass sees what may start beside them.
+        return [AskByHand(task_id=task.id) for task in front.manual], []
     over = over_budget(plan)
     if over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
@@ -354,10 +369,12 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         )
         reason = f"{tasks} for your decision: `loopwright answer`"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.failed_tasks and plan.policy.on_task_error == "fail":
+        return [FailPlan(plan_id=plan.id, reason=_failed_reason(plan))], []
+    if front.by_hand:
+        return [HoldPlan(plan_id=plan.id, reason=_by_hand_reason(front))], []
     if plan.failed_tasks:
         reason = _failed_reason(plan)
-        if plan.policy.on_task_error == "fail":
-            return [FailPlan(plan_id=plan.id, reason=reason)], []
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if front.taken:
         names = ", ".join(task.key for task in front.taken[:5])
@@ -382,6 +399,15 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         stopped = then
     green = front.last_round is not None and front.last_round.green
     return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []
+
+
+def _by_hand_reason(front: Front) -> str:
+    names = ", ".join(task.key for task in front.by_hand[:5])
+    count = len(front.by_hand)
+    steps = "1 manual step waits" if count == 1 else f"{count} manual steps wait"
+    failed = front.plan.failed_tasks
+    more = f"; {'1 task' if failed == 1 else f'{failed} tasks'} failed" if failed else ""
+    return f"{steps} for you ({names}): `loopwright answer`{more}"
 
 
 def _failed_reason(plan: Plan) -> str:

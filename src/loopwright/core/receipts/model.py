@@ -157,6 +157,7 @@ class TaskFacts:
     origin: str
     type: str
     prove: bool
+    manual: bool
     status: TaskState
     failure: Failure | None
     reason: str
@@ -195,6 +196,11 @@ class TaskFacts:
         """Whether a person's word completed it: nothing landed, and no attempt reached its end."""
         ended = any(one.state is AttemptState.LANDED for one in self.attempts)
         return self.status is TaskState.COMPLETE and self.landed_sha is None and not ended
+
+    @property
+    def is_settled_by_hand(self) -> bool:
+        """Whether it is a manual step that the user did or skipped."""
+        return self.manual and self.status in (TaskState.COMPLETE, TaskState.CANCELLED)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

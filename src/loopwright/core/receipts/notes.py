@@ -30,7 +30,7 @@ def notes_of(body: ReceiptFacts) -> list[Note]:
     tasks = (
         Note(text=text, task=task.key)
         for task in body.tasks
-        if task.status is not TaskState.CANCELLED
+        if task.status is not TaskState.CANCELLED or task.manual
         for text in (*_about_task(body, task), *_about_landing(body, task))
     )
     return list(dict.fromkeys((*tasks, *whole)))
@@ -62,6 +62,10 @@ def _about_result(body: ReceiptFacts) -> Iterator[str]:
 
 def _about_task(body: ReceiptFacts, task: TaskFacts) -> Iterator[str]:
     plan, name = body.plan, repr(task.key)
+    if task.manual:
+        if task.is_settled_by_hand:
+            yield f"step {name} is for a person, and no command checked it: {task.reason or 'settled in the source'}"
+        return
     yield from _about_qa(body, task)
     if not task.acceptance and not task.is_passed_by_word and plan.gates:
         yield f"task {name} has no acceptance command: only gate:all checked it"

@@ -80,7 +80,8 @@ def derive(body: ReceiptFacts) -> Derived:
     judged = [found for one in asked if (found := latest.get((plan.result_tree, gate_key(one))))]
     result_gaps = _result_gaps(plan, judged, flaky)
     outcome = plan_outcome(
-        tasks=list(outcomes.values()),
+        # A manual step that you settled says nothing about the tree: a note names it.
+        tasks=[outcomes[task.id] for task in body.tasks if not task.is_settled_by_hand],
         final=final,
         cancelled=plan.status is PlanState.CANCELLED,
         capped=bool(result_gaps),
@@ -163,6 +164,8 @@ def _landing_gaps(body: ReceiptFacts, task: TaskFacts) -> list[Gap]:
 def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
     """Return the gap of a task that was cancelled or not checked."""
     key = task.key
+    if task.is_settled_by_hand:
+        return []
     if outcome is Outcome.CANCELLED:
         return [
             Gap(

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from loopwright.core.values.permissions import Wish, WishKind
 from loopwright.core.values.wording import on_one_line, shortened, visible
 
-QuestionKind = Literal["permission", "question", "escalation", "contradiction"]
+QuestionKind = Literal["permission", "question", "escalation", "contradiction", "manual"]
 
 FENCE: Final = "loopwright-ask"
 """The language of a fenced block that asks: for agents without a tool to ask with."""

@@ -177,6 +177,8 @@ class Plan:
     executed_at: datetime | None = None
     completed_at: datetime | None = None
     verified_at: datetime | None = None
+    documents: tuple[str, ...] = ()
+    """Documents that agents should read, relative to the repository."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +248,16 @@ class Task:
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
+    after: tuple[str, ...] = ()
+    """Tasks that come first in the order of the source. It does not need them (see `core.policy.order`)."""
+    followers: tuple[str, ...] = ()
+    """Tasks that name this one in `after`."""
+    early: bool = False
+    """Whether a task that comes first can still continue without you: kept so that no pass looks at all tasks."""
+    manual: bool = False
+    """A step for a person: Loopwright asks you to do it, and no agent gets it."""
+    section: str = ""
+    """The text of the section of the source that it is in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -103,6 +103,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "target_not_found": "No plan, task or run has this name.",
         "task_expected": "The command needs a task.",
         "task_not_found": "No task has this name.",
+        "work_not_found": "No plan is named, and no open work was found at the usual places.",
     },
     Refused: {
         "account_ambiguous": "The agent has several closed accounts; name one.",
@@ -187,6 +188,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "status_not_written_back": "The last plan's status could not be written back to its source.",
         "task_landed": "The task has landed.",
         "task_landing": "The task is landing.",
+        "task_manual": "The task is a manual step.",
         "task_not_in_qa": "The task does not wait for a QA decision.",
         "task_not_landed": "The task has not landed.",
         "task_not_retryable": "Only a failed or cancelled task can be retried.",

@@ -159,7 +159,8 @@ TASK: Final[Table[TaskState]] = _table(
     {
         # To COMPLETE only by a person who ticked it off in the source.
         _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
-        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
+        # To AWAITING_RESPONSE for a manual step, which Loopwright asks you to do.
+        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE, _T.AWAITING_RESPONSE},
         _T.RUNNING: {
             _T.COMPLETE,
             _T.ERROR,

@@ -1,5 +1,6 @@
 """What an agent is told and given: read from the rows and the repository by `gather`, put together by `brief`."""
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -67,6 +68,8 @@ class Facts:
     review_fixes: ReviewFixes = field(default_factory=ReviewFixes)
     last_answer: str = ""
     """What the attempt before this one answered, where agents only answer."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """The text of the plan's documents, by their paths in the workspace."""
     review: Review | None = None
     """The review that it belongs to, and the change to look at; None for any but a reviewer."""
     patch: Patch | None = None
@@ -144,6 +147,7 @@ def _prompt(facts: Facts) -> str:
         asks_by_tool=asks_by_tool,
         findings=facts.review_fixes.findings,
         contradicted=contradicted,
+        documents=facts.documents,
     )
 
 
@@ -217,12 +221,25 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
         )
 
     facts = await world.store.read(load)
+    if rows.plan.documents and review is None:
+        facts = replace(facts, documents=await _documents(world, rows))
     if review is not None:
         patch = await world.repository(rows.project).patch(review.parent_sha, review.candidate_sha)
         return replace(facts, patch=patch)
     if policy.answer is not None and rows.task.type != qa.TYPE and attempt.n > 1:
         return replace(facts, last_answer=await last_answer(world, rows))
     return facts
+
+
+async def _documents(world: World, rows: Rows) -> dict[str, str]:
+    """Return the text of the plan's documents; one that is not in the attempt's base commit has none."""
+    names = {
+        posixpath.normpath(posixpath.join(rows.project.subfolder, one)): one for one in rows.plan.documents
+    }
+    sha = rows.attempt.base_sha or rows.plan.base_sha
+    found = await world.repository(rows.project).files_at(sha, list(names))
+    texts = {names[path]: content.decode("utf-8", "replace") for path, content in found.items()}
+    return {one: texts.get(one, "") for one in rows.plan.documents}
 
 
 def _place_of(world: World, attempt: Attempt, review: Review | None) -> Path:

@@ -1,6 +1,6 @@
 """The evaluation of a plan: begun once, then completed with what the project and an agent say about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,6 +22,15 @@ def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
     """Return what each of these tasks waits for; what the source says was done before is not waited for."""
     known = {task.key for task in tasks}
     return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
+
+
+def order_of(
+    items: Sequence[PlannedTask], tasks: Sequence[PlannedTask], edges: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks comes after; the order of the source leads through what is out of the way."""
+    named = {item.key: item.after for item in items}
+    kept, _ = graph.ordered(edges, graph.order_among([task.key for task in tasks], named))
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,12 +121,19 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation
         source=source,
         despite=despite,
         tasks=len(tasks),
-        critical_path=len(graph.critical_path(edges_of(tasks))),
-        without_acceptance=sum(not task.acceptance for task in tasks),
+        critical_path=len(graph.critical_path(waits_of(work.tasks, tasks))),
+        without_acceptance=sum(not task.acceptance and not task.manual for task in tasks),
         own=own,
         reported=_reported(work),
         is_passed=work.evaluated == "passed",
     ).checked()
+
+
+def waits_of(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for, by dependency or by order."""
+    edges = edges_of(tasks)
+    order = order_of(items, tasks, edges)
+    return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
 
 
 def _reported(work: PlannedWork) -> tuple[Finding, ...]:

@@ -27,6 +27,7 @@ WORDS: Final = (
     "title",
     "description",
     "criteria",
+    "section",
     *JUDGED,
     "priority",
     "agent",
@@ -75,6 +76,8 @@ def _said(plan: Plan, task: Task, item: PlannedTask, name: str) -> Any:
         # A second try gave it more than its file says; those are not taken back.
         said = item.max_attempts or task.max_attempts
         return max(said, task.max_attempts) if task.attempts else said
+    if name in ("acceptance", "held_out") and task.manual:
+        return ()
     return getattr(item, name)
 
 

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import budget, escalations
+from loopwright.core.policy import budget, escalations, manual_steps
 from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.rounds import tries
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import happened
@@ -39,6 +40,7 @@ from loopwright.core.values.states import (
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries, handover
 from loopwright.engine.rows import finishes, pauses, questions
+from loopwright.engine.rows.manual_steps import take_answer
 from loopwright.engine.rows.moves import (
     begin_verify,
     cancel_attempt,
@@ -48,6 +50,7 @@ from loopwright.engine.rows.moves import (
     move_run,
     move_task,
     need,
+    note_completion,
 )
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
@@ -250,6 +253,11 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
 
 def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     task = tx.get(Task, command.target)
+    if task is not None and task.manual and task.status is not TaskState.COMPLETE:
+        told = _cancel_task(tx, command, task)
+        note_completion(tx, task)
+        _reopen_held(tx, task.plan_id, command.actor)
+        return told
     if task is not None:
         return _cancel_task(tx, command, task)
     plan, loop = _plan(tx, command)
@@ -324,7 +332,7 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
 
 def _what_is_left(tx: Tx, plan_id: str) -> str:
     """Return how a plan continues of which nothing is left but what was cancelled: nothing does so by itself."""
-    statuses = {task.status for task in tx.find(Task, plan_id=plan_id)}
+    statuses = {task.status for task in tx.find(Task, plan_id=plan_id) if not task.manual}
     if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
         return ""
     return (
@@ -346,6 +354,14 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
             code="task_not_retryable",
             hint="cancel it first if it is running",
         )
+    if is_met(task):
+        waiting = (TaskState.CREATED, TaskState.QUEUED)
+        if begun := [one.key for one in tx.find(Task, id=task.dependents) if one.status not in waiting]:
+            raise Refused(
+                f"you skipped {task.key}, and {', '.join(begun[:3])} started without it",
+                code="task_not_retryable",
+                hint="do the step by hand whenever you like: nothing waits for it",
+            )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     refuse_superseded(plan, loop)
@@ -403,6 +419,10 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         outcome=None,
         **steer,
     )
+    if task.manual:
+        move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=steer)
+        reopen_plan(tx, plan.id, command.actor)
+        return f"{task.key} is asked again"
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
     told = evidence_of(tx, last)
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
@@ -449,6 +469,7 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
     if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
         return []
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    tasks = [task for task in tasks if not (task.manual and is_met(task))]
     given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
     landed = [task for task in tasks if task.status is TaskState.COMPLETE]
     whole = landed and len(given_up) + len(landed) == len(tasks)
@@ -458,7 +479,7 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
 def held_up(tx: Tx, plan_id: str) -> list[Task]:
     """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
-    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED}
+    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED and not is_met(task)}
     if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
         return []
     before = 0
@@ -486,6 +507,12 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         return questions.answer(tx, ids, command)
     if escalations.is_given_up(question.kind, question.key):
         return _decided(tx, ids, command, question)
+    if question.kind == manual_steps.KIND:
+        questions.refuse_scope(question, command)
+        said = str(command.arguments.get("answer") or "")
+        told = take_answer(tx, question, said, command.actor)
+        _reopen_held(tx, question.plan_id, command.actor)
+        return told
     if question.kind != budget.ASKED:
         told = questions.answer(tx, ids, command)
         loop = need(tx.get(Loop, question.loop_id), "the loop")
@@ -499,6 +526,16 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
     text = str(command.arguments.get("answer") or "")
     verb, arguments = pauses.meant(tx, question, text, command.actor)
     return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))
+
+
+def _reopen_held(tx: Tx, plan_id: str, actor: str) -> None:
+    """Let a plan continue that was held for the user, if its loop is not paused or stopped."""
+    plan = need(tx.get(Plan, plan_id), "the plan")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING:
+        done_at = plan.completed_at
+        reopen_plan(tx, plan.id, actor)
+        tx.update(Plan, plan.id, completed_at=done_at)
 
 
 def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:

@@ -25,6 +25,7 @@ from loopwright.engine.rows.moves import (
     move_task,
     need,
 )
+from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
@@ -67,14 +68,22 @@ def take_over(tx: Tx, ids: Ids, command: Command) -> str:
             code="task_landed",
             hint=f"`{to_type('rollback', task.key)}` takes that back first",
         )
+    if task.manual:
+        raise Refused(
+            f"{task.key} is a manual step, which no agent gets",
+            code="task_manual",
+            hint="`loopwright answer` lists the steps that wait for you",
+        )
     if task.unmet or task.status is TaskState.CREATED:
         raise Refused(
             f"{task.key} waits for other tasks: what it builds on is not there yet", code="task_waits"
         )
     _end_attempt(tx, ids, command, plan, task)
+    before = need(tx.get(Task, task.id), "the task")
     task = tx.update(
         Task, task.id, taken_by=command.actor, taken_dir=where, not_before=None, updated_at=tx.now()
     )
+    follow_order(tx, before, task)
     told: dict[str, Any] = {"key": task.key, "directory": where, "command": command.id}
     tx.append(happened("task_taken_over", command.actor, plan=plan, task=task, **told))
     return f"{task.key} is yours; the machine leaves it alone until you hand it back"
@@ -155,6 +164,7 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
     # One whose tries were used up is given one more: without it, it could not continue.
     most = max(task.max_attempts, task.attempts + 1)
+    before = task
     task = tx.update(
         Task,
         task.id,
@@ -165,6 +175,7 @@ def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
         max_attempts=most,
         updated_at=tx.now(),
     )
+    follow_order(tx, before, task)
     told: dict[str, Any] = {"key": task.key, "command": command.id}
     tx.append(happened("task_given_back", command.actor, plan=plan, task=task, **told))
     reopen_plan(tx, plan.id, command.actor)

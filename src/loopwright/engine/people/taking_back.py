@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.policy.finishing import PULL_REQUEST
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.rounds import tries
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Command, Finish, Loop, Plan, Project, Task
@@ -248,11 +249,17 @@ def _queue(
             # It is queued again when its agent has been ended in order: see `moves.begin_anew`.
             tx.update(Attempt, last.id, interrupt="cancel")
             return
+    about: dict[str, Any]
+    if task.manual:
+        about = {"why": command.verb, "command": command.id, "commit": commit}
+        if task.status is not TaskState.QUEUED:
+            move_task(tx, task, TaskState.QUEUED, "task_reopened", command.actor, about=about, **_ANEW)
+        return
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
     more = min(task.max_attempts, tries(plan, task))
     task = tx.update(Task, task.id, max_attempts=max(task.max_attempts, task.attempts + more))
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=evidence)
-    about: dict[str, Any] = {"why": command.verb, "command": command.id, "n": attempt.n, "commit": commit}
+    about = {"why": command.verb, "command": command.id, "n": attempt.n, "commit": commit}
     if evidence:
         about["note"] = evidence
     if task.status is TaskState.QUEUED:
@@ -274,7 +281,7 @@ def _queue(
 def _count_unmet(tx: Tx, plan: Plan) -> None:
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
     for task in tasks.values():
-        unmet = sum(tasks[one].status is not TaskState.COMPLETE for one in task.depends_on)
+        unmet = sum(not is_met(tasks[one]) for one in task.depends_on)
         if unmet != task.unmet:
             tx.update(Task, task.id, unmet=unmet)
 

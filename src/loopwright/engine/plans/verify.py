@@ -9,6 +9,7 @@ from loopwright.core.gates.gates import plan_commands
 from loopwright.core.gates.held_out import joined
 from loopwright.core.gates.verdicts import evidence, plan_outcome, refused_commands
 from loopwright.core.policy.finishing import LEAVE
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.red_first import FIX_ORIGIN
 from loopwright.core.policy.retry import backoff
 from loopwright.core.rows.events import happened
@@ -158,7 +159,10 @@ class VerifyLeg:
             return
         line = await repository.steps(sha, since=plan.base_sha)
         outcome = plan_outcome(
-            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
+            # A manual step that you settled says nothing about the tree.
+            tasks=[
+                task.outcome or Outcome.NOT_VERIFIED for task in tasks if not (task.manual and is_met(task))
+            ],
             final=verdict.status,
             # What others put on the branch was judged by no task's gate, and may be what judged those after it.
             capped=whole.is_excused

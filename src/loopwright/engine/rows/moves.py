@@ -7,6 +7,8 @@ from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import budget, fallback, rounds
 from loopwright.core.policy.budget import spent_today
 from loopwright.core.policy.graph import kept
+from loopwright.core.policy.manual_steps import KIND as BY_HAND
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.replies.reviews import blocking, said_hash
 from loopwright.core.rows.events import happened
@@ -47,6 +49,7 @@ from loopwright.core.values.states import (
     step,
 )
 from loopwright.engine.rows.escalations import escalate, open_ones
+from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Ids, Tx
@@ -145,14 +148,26 @@ def move_task(
     )
     tx.append(happened(event, actor, plan=_plan(tx, task), task=moved, key=task.key, **(about or {})))
     opened = (target not in SETTLED_TASK) - (task.status not in SETTLED_TASK)
-    failing = (TaskState.ERROR, TaskState.CANCELLED)
-    failed = (target in failing) - (task.status in failing)
+    failed = _needs_you(moved) - _needs_you(task)
     if opened or failed:
         plan = need(tx.get(Plan, task.plan_id), "the plan")
         tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
     if task.status is TaskState.ERROR:
         withdraw_escalations(tx, actor, task_id=task.id)
+    if task.manual and task.status is TaskState.AWAITING_RESPONSE:
+        for question in tx.find(Question, task_id=task.id, kind=BY_HAND, state=QuestionState.OPEN):
+            move_question(tx, question, QuestionState.WITHDRAWN, actor)
+    if met := is_met(moved) - is_met(task):
+        for dependent_id in task.dependents:
+            dependent = need(tx.get(Task, dependent_id), "a dependent task")
+            tx.update(Task, dependent.id, unmet=dependent.unmet - met)
+    follow_order(tx, task, moved)
     return moved
+
+
+def _needs_you(task: Task) -> bool:
+    """Return whether a task keeps its plan from ending; a manual step that you skipped does not."""
+    return task.status in (TaskState.ERROR, TaskState.CANCELLED) and not is_met(task)
 
 
 def move_attempt(
@@ -305,7 +320,7 @@ def complete_task(
     actor: str = MACHINE,
     reason: str = "",
 ) -> Task:
-    """Mark a task as landed and let its dependents see it; the last one completes the plan."""
+    """Mark a task as done; the last one completes the plan."""
     done = move_task(
         tx,
         task,
@@ -323,15 +338,17 @@ def complete_task(
         taken_by="",
         taken_dir="",
     )
-    for dependent_id in task.dependents:
-        dependent = need(tx.get(Task, dependent_id), "a dependent task")
-        tx.update(Task, dependent.id, unmet=dependent.unmet - 1)
+    note_completion(tx, task)
+    return done
+
+
+def note_completion(tx: Tx, task: Task) -> None:
+    """Note that a plan is complete, if this task was the last one."""
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     more = rounds.loops(plan, task)  # only what stops a loop completes it
     if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())
         tx.append(happened("plan_completed", MACHINE, plan=plan))
-    return done
 
 
 def fail_attempt(

@@ -47,6 +47,8 @@ def doing(
 ) -> str:
     """Return what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
     if attempt is None:
+        if task.manual and task.status is TaskState.AWAITING_RESPONSE:
+            return "waits for you to do it by hand"
         if task.status is TaskState.QUEUED and task.taken_by:
             failed = f"; not accepted: {task.reason}" if task.reason else ""
             return f"with {task.taken_by} in {task.taken_dir}{failed}"
@@ -54,7 +56,7 @@ def doing(
             return "waits for " + ", ".join(waiting_for)
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
             return f"tries again at {task.not_before:%Y-%m-%d %H:%M:%S} UTC"
-        return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+        return "waits for a free slot" if task.status is TaskState.QUEUED and not task.manual else ""
     if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
         return ANSWERED
     if task.status is TaskState.AWAITING_RESPONSE:

@@ -6,6 +6,8 @@ from typing import Final
 from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
 from loopwright.core.policy import budget as budgets
+from loopwright.core.policy.manual_steps import DONE, FAILED, SKIP
+from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.rows.model import Role
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import short_id
@@ -128,7 +130,7 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
         for task in view.tasks
         if task.status == "ERROR"
     ][:3]
-    given_up = [task for task in view.tasks if task.status == "CANCELLED"]
+    given_up = [task for task in view.tasks if task.status == "CANCELLED" and not task.manual]
     if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
         # The two ways to continue: you decide which.
         steps += [
@@ -158,6 +160,15 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=command("logs", plan), why="what the complete gate printed"))
         steps.append(Step(command=command("reverify", plan), why="run the complete gate once more"))
+    if view.status == "RUNNING":
+        steps += [
+            Step(
+                command=command("answer", short_id(one.id), DONE),
+                why="you did this step by hand (or skip, failed)",
+            )
+            for one in view.questions
+            if one.kind == BY_HAND
+        ][:3]
     if view.status == "RUNNING" and any(one.kind == KIND for one in view.questions):
         steps.insert(0, Step(command=command("resume", plan), why="continue after your answer"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
@@ -190,7 +201,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
     cancel = Step(command=command("cancel", name), why=f"give it up; {what_stays(detail)}")
     match task.status:
         case "COMPLETE":
-            steps = [logs]
+            steps = [] if task.manual else [logs]
             if task.commit:
                 steps.append(Step(command=("git", "show", task.commit[:_SHORT]), why="what landed"))
             return steps
@@ -199,7 +210,8 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             resume = command("resume", short_id(detail.plan_id))
             then = [Step(command=resume, why="then continue, if no worker is running")]
             decide = _decisions(detail)
-            return [asked, *decide, *(then if decide or names.resting else ()), logs, cancel]
+            after = then if decide or names.resting else ()
+            return [asked, *decide, *after, *(() if task.manual else (logs,)), cancel]
         case "ERROR" | "CANCELLED":
             again = [
                 Step(command=command("retry", name, note="…"), why="try again, told what you know"),
@@ -247,8 +259,15 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
 
 
 def _decisions(detail: TaskDetail) -> list[Step]:
-    """Return the two answers to each question about contradicted checks."""
-    return [
+    """Return the answers to each question about contradicted checks or a manual step."""
+    by_hand = ((DONE, "you did it"), (SKIP, "continue without it"), (f"{FAILED}: …", "say what went wrong"))
+    decisions = [
+        Step(command=command("answer", short_id(one.id), said), why=why)
+        for one in detail.questions
+        if one.kind == BY_HAND
+        for said, why in by_hand
+    ]
+    return decisions + [
         Step(command=command("answer", short_id(one.id), said), why=why)
         for one in detail.questions
         if one.kind == KIND

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.graph import claims, scopes_overlap, strayed
+from loopwright.core.policy.order import is_met
 from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.rows.model import (
@@ -25,6 +26,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.failures import RULES, Failure
@@ -45,6 +47,8 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
+from loopwright.engine.rows.manual_steps import open_steps
+from loopwright.engine.rows.order import holding_up
 from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
 from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.ref_names import attempt_ref
@@ -96,6 +100,10 @@ class TaskView:
     """What the agent is doing, or what the task waits for."""
     reason: str
     depends_on: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Tasks that come first in the order of the source. It does not need them."""
+    manual: bool = False
+    """A step that you do: no agent gets it."""
     failure: Failure | None = None
     review: ReviewState | None = None
     """How the review of its newest attempt stands; None when there is none."""
@@ -251,7 +259,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     reviews = newest_reviews(tx, plan)
     now = tx.now()
     keys = {task.id: task.key for task in tasks}
-    statuses = {task.id: task.status for task in tasks}
+    rows = {task.id: task for task in tasks}
     busy = [one for one in tasks if one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)]
     by_task: dict[str | None, list[Run]] = {}
     for run in runs:
@@ -265,7 +273,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     def view(task: Task) -> TaskView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
-        waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
+        waiting_for = [keys[one] for one in task.depends_on if not is_met(rows[one])]
+        waiting_for = waiting_for or [one.key for one in holding_up(rows, task)]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
         elif not waiting_for and full:
@@ -324,7 +333,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         limits=cap_views(tx, plan),
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
         finishes=finish_views(tx, plan.id, keys),
-        awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
+        awaits_look=full and any(map(_may_start, tasks)),
         sleeps_until=sleeps_until(tx, plan),
         stopped=how_it_stopped(tx, plan),
         status_on_branch=bool(plan.books),
@@ -332,6 +341,10 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         untold=debt_view(tx, plan.id),
         prefix="" if _names_suffice(tx, plan, loop) else f"{short_id(plan.id)}/",
     )
+
+
+def _may_start(task: Task) -> bool:
+    return task.status is TaskState.QUEUED and not task.unmet and not task.early and not task.manual
 
 
 def _is_full(plan: Plan, tasks: list[Task]) -> bool:
@@ -409,6 +422,8 @@ def _task_view(
         ),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
+        after=tuple(keys[one] for one in task.after),
+        manual=task.manual,
         failure=task.failure,
         taken_by=task.taken_by,
         reviewed_by=task.reviewed_by,
@@ -486,8 +501,14 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         commands=task_commands(plan, task),
         decisions=decisions_about(tx, task),
         strays=stray_views(tx, plan.id, task.id),
-        questions=tuple(question_view(tx, one) for one in (open_of(tx, attempts[-1]) if attempts else ())),
+        questions=tuple(question_view(tx, one) for one in _asked(tx, task, attempts)),
     )
+
+
+def _asked(tx: Tx, task: Task, attempts: list[Attempt]) -> list[Question]:
+    if task.manual:
+        return [one for one in open_steps(tx, task.plan_id) if one.task_id == task.id]
+    return open_of(tx, attempts[-1]) if attempts else []
 
 
 def _judged(runs: list[Run]) -> Verdict | None:

@@ -41,6 +41,7 @@ from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import may_move, serves
 from loopwright.engine.rows import pauses, questions
 from loopwright.engine.rows.legs import DRIVEN
+from loopwright.engine.rows.manual_steps import ask_by_hand
 from loopwright.engine.rows.moves import (
     MACHINE,
     begin_verify,
@@ -65,6 +66,8 @@ JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})
 """States in which no agent works any more."""
 _IN_ORDER = ("priority", "position", "created_at")
 """How the tasks of a plan start; like `core.policy.decide.turn_of`."""
+_TURN: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "early": False, "taken_by": ""}
+"""A task that may start."""
 _DISPATCH_BATCH = 200
 _LOOK_AHEAD = 32
 _ENDING = policy.BeginVerify | policy.HoldPlan | policy.FailPlan
@@ -108,7 +111,8 @@ async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
-    dispatched = any(isinstance(one, policy.Dispatch | policy.NextRound) for one in seen.decisions)
+    again = (policy.Dispatch, policy.NextRound, policy.AskByHand)
+    dispatched = any(isinstance(one, again) for one in seen.decisions)
     return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
 
 
@@ -178,7 +182,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     if plan.status is not PlanState.RUNNING or loop.state is not LoopState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     going = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
-    running = tx.find(Task, plan_id=plan.id, status=going, order_by=_IN_ORDER)
+    running = tx.find(Task, plan_id=plan.id, status=going, manual=False, order_by=_IN_ORDER)
     places = {task.id: place for place, task in enumerate(running)}
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
     attempts.sort(key=lambda one: places[one.task_id])
@@ -190,10 +194,14 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     working = tuple(task for task in running if task.id not in parked | checked)
     room = min(room, policy.plan_room(plan, len(working), len(checked), alone=alone))
     ready = _ready(tx, plan, room, closed=closed)
+    manual = tx.find(Task, plan_id=plan.id, manual=True, **_TURN, order_by=_IN_ORDER)
+    asked = TaskState.AWAITING_RESPONSE
     return policy.Front(
         loop=loop,
         plan=plan,
         ready=ready,
+        manual=tuple(manual),
+        by_hand=tuple(tx.find(Task, plan_id=plan.id, manual=True, status=asked, order_by=_IN_ORDER)),
         taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
         unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,
@@ -219,8 +227,7 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
     """Return what may start next, no more than it takes to decide: this is asked several times per task."""
 
     def first(limit: int) -> list[Task]:
-        ready: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "taken_by": ""}
-        return tx.find(Task, plan_id=plan.id, order_by=_IN_ORDER, limit=limit, **ready)
+        return tx.find(Task, plan_id=plan.id, manual=False, **_TURN, order_by=_IN_ORDER, limit=limit)
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))
@@ -247,6 +254,8 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             return None  # done in batches of its own
         case policy.StartAttempt(task_id=task_id, instead=instead):
             return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
+        case policy.AskByHand(task_id=task_id):
+            ask_by_hand(tx, world.ids, need(tx.get(Task, task_id), "the task"))
         case policy.WakeAttempt(attempt_id=attempt_id, instead=instead):
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):
@@ -419,6 +428,9 @@ def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:
         Task, plan_id=plan_id, status=TaskState.CREATED, order_by=("position",), limit=_DISPATCH_BATCH
     )
     for task in batch:
+        if task.manual:
+            move_task(tx, task, TaskState.QUEUED, "task_queued")
+            continue
         try:
             world.agent(task.agent or plan.policy.agent)
         except UserError as trouble:

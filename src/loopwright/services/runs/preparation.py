@@ -13,6 +13,7 @@ from loopwright.adapters import registry
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.evaluating import Weight
 from loopwright.core.values.states import ENDED_PLAN
+from loopwright.core.values.wording import grouped
 from loopwright.engine.intake.evaluation import Evaluation, evaluate, to_do
 from loopwright.engine.intake.submit import Submission, is_known, last_plan
 from loopwright.engine.processes.held_files import keep
@@ -51,6 +52,7 @@ from loopwright.services.preflight.checks import (
     who_works,
 )
 from loopwright.services.preflight.cost_check import check_costs
+from loopwright.services.preflight.plan_documents import with_documents
 from loopwright.services.preflight.round_check import check_rounds
 from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan, tracked_files
 from loopwright.services.preflight.spec_loader import with_specs
@@ -257,6 +259,9 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         work, about_specs = await with_specs(
             repository, start.sha, place, path, work, settings.policy().copy_files
         )
+        work, about_documents = await with_documents(
+            repository, start.sha, place, path, work, settings.policy().copy_files
+        )
     check_plan(settings, work)
     missing = check_agents(settings, work)
     check_fallback(settings)
@@ -276,7 +281,8 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         *unused_loops(found, place.root),
         *other,
         *about_specs,
-        *work.notes,
+        *about_documents,
+        *grouped(work.notes),
         *(one.text for one in evaluation.findings),
     )
     for note in notes:

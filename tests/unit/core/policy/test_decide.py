@@ -9,6 +9,7 @@ from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.policy.decide import (
+    AskByHand,
     BeginVerify,
     Decided,
     Dispatch,
@@ -355,3 +356,22 @@ def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
     turns = [turn_of(loop, plan, one) for one in (second, urgent, first)]
     assert [turn.rank[-2] for turn in sorted(turns, key=lambda one: one.rank)] == [3, 1, 2]
     assert (turns[0].plan_id, turns[0].parallel) == (plan.id, 2)
+
+
+def test_a_manual_step_is_asked_before_anything_starts_and_holds_the_plan_when_nothing_else_moves() -> None:
+    step = task(key="look", manual=True)
+    asking = replace(front(ready=(task(),)), manual=(step,))
+    assert decided(asking).decisions == (AskByHand(task_id=step.id),)
+    waiting = replace(front(open_tasks=1), by_hand=(step,))
+    [held] = decided(waiting).decisions
+    assert isinstance(held, HoldPlan)
+    assert held.reason == "1 manual step waits for you (look): `loopwright answer`"
+    both = replace(front(open_tasks=2, failed_tasks=1), by_hand=(step, step))
+    [held] = decided(both).decisions
+    assert isinstance(held, HoldPlan)
+    assert held.reason == "2 manual steps wait for you (look, look): `loopwright answer`; 1 task failed"
+    failing = replace(
+        front(open_tasks=1, failed_tasks=2, policy=Policy(on_task_error="fail")), by_hand=(step,)
+    )
+    [failed] = decided(failing).decisions
+    assert isinstance(failed, FailPlan)

@@ -18,10 +18,10 @@ from loopwright.cli.screens.plan_table import news_lines
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
-from loopwright.cli.shell.parameters import PlanPath, SettingsFile
+from loopwright.cli.shell.parameters import FoundPlan, SettingsFile
 from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags
 from loopwright.config.settings import settings
-from loopwright.core.values.errors import Refused
+from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import PlanState
@@ -30,6 +30,7 @@ from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.goals import is_goal
+from loopwright.services.projects.found_work import find_work
 from loopwright.services.runs.known_plans import for_finished
 from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Standing, Submitted, submit
@@ -38,9 +39,12 @@ from loopwright.services.views.source_news import view_with_news
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
+_SHOWN = 20
+"""So many sources are named."""
+
 
 def run(
-    plan: PlanPath,
+    plan: FoundPlan = None,
     /,
     *,
     agent: str | None = None,
@@ -70,6 +74,7 @@ def run(
     ----------
     plan
         The file or folder with the work, in any supported form; or a goal in words, which an agent plans first.
+        Without one, Loopwright looks for work at the usual places and asks before it runs any.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
@@ -105,7 +110,9 @@ def run(
     json
         Print the result as JSON, and nothing else.
     """
-    if is_goal(str(plan)):
+    if plan is None:
+        plan = _confirmed(as_json=json)
+    elif is_goal(str(plan)):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
     flags: dict[str, Any] = {
         "agent": agent,
@@ -131,6 +138,35 @@ def run(
         check_base=False if no_check_base else None,
     )
     return asyncio.run(_run(request, detach=detach, as_json=json))
+
+
+def _confirmed(*, as_json: bool) -> Path:
+    """Return the work that the user chooses among what is found here; none of it runs without their word."""
+    found = find_work(Path())
+    todo = [one for one in found if one.open]
+    if not todo:
+        there = ", ".join(f"{one.path} ({one.summary})" for one in found[:_SHOWN])
+        raise NotFound(
+            f"no plan is named, and there is no open work here{f': {there}' if there else ''}",
+            code="work_not_found",
+            hint=f"name a plan, such as `{to_type('run', 'plan.yaml')}`, or a goal in words",
+        )
+    names = [f"{one.path} ({one.summary})" for one in todo[:_SHOWN]]
+    more = len(todo) - len(names)
+    if as_json or not sys.stdin.isatty():
+        raise Refused(
+            f"no plan is named; found here: {', '.join(names)}{f' and {more} more' if more else ''}",
+            code="confirmation_needed",
+            hint=f"name the one to run: `{to_type('run', str(todo[0].path))}`",
+        )
+    for n, name in enumerate(names, 1):
+        sys.stdout.write(f"  {n}  {name}\n")
+    said = input(f"Run {todo[0].path}? [y/N, or a number] ").strip().lower()
+    if said.isdecimal() and 1 <= int(said) <= len(names):
+        return todo[int(said) - 1].path
+    if said in ("y", "yes"):
+        return todo[0].path
+    raise Refused("nothing was run", code="declined", hint=f"`{to_type('run', str(todo[0].path))}`")
 
 
 def _for_goal(
