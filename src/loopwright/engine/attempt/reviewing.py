@@ -70,23 +70,19 @@ async def covered(
     candidate: Candidate,
     facts: GateFiles,
     judged: dict[str, Any],
-    contradicted: tuple[str, ...] = (),
 ) -> Covered | None:
-    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say.
-
-    Contradicted checks are reviewed wherever a reviewer is named; the row of the review says whether it approved.
-    """
+    """Return that a candidate may land; None if a reviewer has to read it first, or its author has to repair it."""
     policy = landing.plan.policy.review
-    if policy.mode == "off" and not (contradicted and policy.agent):
+    if policy.mode == "off":
         return Covered(review_id=None)
     patch = await landing.repository.patch(candidate.parent, candidate.sha)
     why = reasons(
         policy, patch, facts, subfolder=landing.project.subfolder, complexity=landing.task.complexity
     )
-    if not (why or contradicted):
+    if not why:
         return Covered(review_id=None)
     return await landing.world.store.transact(
-        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged, contradicted)
+        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged)
     )
 
 
@@ -97,7 +93,6 @@ def _look(
     patch: Patch,
     why: tuple[str, ...],
     judged: dict[str, Any],
-    contradicted: tuple[str, ...],
 ) -> Covered | None:
     current = change_attempt(tx, landing.attempt.id, landing.fence)
     if current.state is not AttemptState.CHECKING:
@@ -108,9 +103,11 @@ def _look(
     same = tx.find(
         Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=OVER, order_by=("-created_at",)
     )
-    known = [one for one in same if set(contradicted) <= set(one.contradicted)]
+    # A review of contradicted checks reads the whole change too. One that came to no answer had a single call, and a
+    # person decided about the checks alone, so the change is still to be reviewed.
+    known = [one for one in same if not (one.contradicted and one.state is ReviewState.UNCLEAR)]
     if not known:
-        ask_reviewer(tx, landing, current, candidate, patch, why, contradicted)
+        ask_reviewer(tx, landing, current, candidate, patch, why, ())
         return None
     if known[0].state is not ReviewState.BLOCKING:
         return Covered(review_id=known[0].id)

@@ -10,7 +10,7 @@ from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Rev
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Review, Role, Run
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Review, Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy, ReviewPolicy
@@ -312,3 +312,13 @@ async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_ans
     [scene.leg] = await scene.home.turn()
     assert scene.attempt.state is AttemptState.CHECKING
     assert (scene.home.plan().outcome, scene.home.plan().reason) == (None, "")
+
+
+async def test_accepted_work_is_judged_although_the_budget_is_used_up() -> None:
+    scene = await contradicting(max_cost=1_000_000)
+    await scene.after_turn()
+    await scene.settle()
+    plan = scene.home.plan().id
+    scene.home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan, spent_micros=1_000_000))
+    await scene.decide("accept")
+    assert scene.attempt.state is AttemptState.CHECKING

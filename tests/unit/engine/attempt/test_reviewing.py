@@ -24,7 +24,7 @@ from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewSta
 from loopwright.engine.attempt.agent_brief import mending
 from loopwright.engine.attempt.cleanup import tidy_attempt
 from loopwright.engine.attempt.landing_line import Landing
-from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
+from loopwright.engine.attempt.reviewing import Covered, ask_reviewer, author_of, covered, give_up, take_in
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money.quotas import account_of
 from loopwright.engine.money.spending import allowance, review_cap
@@ -63,12 +63,10 @@ class Reviewed:
     def run(self) -> Run:
         return self.home.get(Run, self.attempt.run_id)
 
-    async def look(
-        self, facts: GateFiles | None = None, contradicted: tuple[str, ...] = ()
-    ) -> Covered | None:
-        """Let the landing ask whether the candidate may land."""
+    @property
+    def landing(self) -> Landing:
         home = self.home
-        landing = Landing(
+        return Landing(
             world=home.world,
             repository=home.repository,  # type: ignore[arg-type]
             project=home.project(),
@@ -77,7 +75,17 @@ class Reviewed:
             attempt=self.attempt,
             fence=self.leg.fence,
         )
-        return await covered(landing, CANDIDATE, facts or GateFiles(), {}, contradicted)
+
+    async def look(self, facts: GateFiles | None = None) -> Covered | None:
+        """Let the landing ask whether the candidate may land."""
+        return await covered(self.landing, CANDIDATE, facts or GateFiles(), {})
+
+    def ask_about(self, *checks: str) -> None:
+        """Have the reviewer decide about contradicted checks."""
+        self.home.store.transact_sync(
+            "asked",
+            lambda tx: ask_reviewer(tx, self.landing, self.attempt, CANDIDATE, self.patch, (), checks),
+        )
 
     def begin(self) -> None:
         """Let the agent that is due start."""
@@ -365,18 +373,24 @@ async def test_the_tree_in_which_work_done_by_hand_was_looked_at_is_tidied_away_
 CHECK = "tests/test_a.py::test_old"
 
 
-async def test_contradicted_checks_are_reviewed_wherever_a_reviewer_is_named() -> None:
-    scene = await checked(mode="off", agent=None)
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=None), "no reviewer is named"
-    scene = await checked(mode="off")
-    assert await scene.look() == Covered(review_id=None)
-    assert await scene.look(contradicted=(CHECK,)) is None
-    [review] = scene.home.all(Review)
-    assert review.contradicted == (CHECK,)
-    await scene.answer(decision="approve")
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)
-    assert scene.home.get(Review, review.id).state is ReviewState.CLEAR
-    assert await scene.look(contradicted=("another",)) is None, "nobody approved that one"
+@each_case("decision", ["approve", "unclear"])
+def test_a_review_of_contradicted_checks_counts_for_the_change_only_if_it_came_to_an_answer(
+    decision: str,
+) -> None:
+    async def play() -> tuple[Reviewed, Covered | None]:
+        scene = await checked(mode="always")
+        scene.ask_about(CHECK)
+        await scene.answer(decision=decision)
+        return scene, await scene.look()
+
+    scene, found = asyncio.run(play())
+    first, *others = scene.home.all(Review)
+    assert (first.contradicted, first.state is ReviewState.CLEAR) == ((CHECK,), decision == "approve")
+    if decision == "approve":
+        assert (found, others) == (Covered(review_id=first.id), []), "it has read the whole change"
+    else:
+        assert found is None
+        assert [one.contradicted for one in others] == [()], "a person decides about the checks alone"
 
 
 @each_case(
@@ -394,7 +408,7 @@ def test_a_decision_about_contradicted_checks_takes_one_call_and_is_unclear_with
 ) -> None:
     async def play() -> Reviewed:
         scene = await checked()
-        await scene.look(contradicted=(CHECK,))
+        scene.ask_about(CHECK)
         await scene.answer(**said)
         return scene
 
@@ -424,7 +438,7 @@ async def test_a_reviewer_may_cost_a_share_of_what_the_work_has_cost() -> None:
 
 async def test_a_reviewer_that_may_not_start_leaves_an_unclear_review() -> None:
     scene = await checked()
-    await scene.look(contradicted=(CHECK,))
+    await scene.look()
     rows = Rows(
         project=scene.home.project(),
         loop=scene.home.loop(),
@@ -436,4 +450,4 @@ async def test_a_reviewer_that_may_not_start_leaves_an_unclear_review() -> None:
     [review] = scene.home.all(Review)
     assert (review.state, review.problem) == (ReviewState.UNCLEAR, "the account is closed")
     assert (scene.attempt.state, scene.run.role) == (AttemptState.CHECKING, Role.IMPLEMENTER)
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)
+    assert await scene.look() == Covered(review_id=review.id)
