@@ -10,9 +10,10 @@ from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Rev
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Review, Role, Run
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Review, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import (
     AttemptState,
@@ -246,6 +247,10 @@ async def test_work_by_hand_gets_no_turn_of_an_agent() -> None:
     assert await scene.settle() is None
     assert scene.attempt.state is AttemptState.WAITING
     assert "The agent gave no reason." in scene.question.text
+    task, question = scene.home.task("a").id, scene.question.id
+    scene.home.store.transact_sync("taken", lambda tx: tx.update(Task, task, taken_by="me"))
+    refused = await scene.home.command("hand_back", task, base_sha="2" * 40, tip_sha="5" * 40)
+    assert f"a waits for your answer to {short_id(question)}" in refused.result
 
 
 async def test_a_reviewer_who_finds_nothing_wrong_allows_exactly_these_checks() -> None:
