@@ -25,6 +25,7 @@ from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.home.submitters import asked
 from loopwright.adapters.home.user_folder import Views, forget_sessions, user_folder
 from loopwright.adapters.machine.disk import HomeDisk
+from loopwright.adapters.machine.files import copy_folder
 from loopwright.adapters.machine.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.processes.redaction import redacted
@@ -139,6 +140,7 @@ def make_world(
         ),
         dependencies=DependencyCache(home.root / "dependencies"),
         caches=settings.values.caches,
+        copy_folder=copy_folder,
     )
 
 

@@ -17,6 +17,7 @@ from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, ac
 from tests.simulation.people import Person
 from tests.simulation.promises import (
     by_hand,
+    contradictions,
     dialogue,
     discovered,
     ends,
@@ -62,6 +63,7 @@ MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
 MORE_PROMISES = (
+    contradictions,
     dialogue,
     money,
     reviews,

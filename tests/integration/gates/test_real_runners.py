@@ -109,6 +109,20 @@ def test_vitest_tells_every_test_and_the_reports_of_its_configuration_are_writte
     assert "a.test.js" in (desk.tree / "report.xml").read_text()
 
 
+@pytest.mark.parametrize("text", ["jest -t new", "vitest run -t new"])
+def test_tests_that_a_name_pattern_leaves_out_are_deselected_and_not_skipped(desk: Desk, text: str) -> None:
+    tests = (
+        "describe('a', () => { test('old', () => {}); test.skip('left', () => {}); });\n"
+        "test.skip('a new one', () => {});\n"
+    )
+    config = "export default { test: { globals: true } };\n"
+    _, seen = see(desk, text, {"package.json": PACKAGE, "vitest.config.mjs": config, "a.test.js": tests})
+    assert seen == Witnessed(
+        skipped=frozenset({"a.test.js::a new one"}),
+        deselected=frozenset({"a.test.js::a > old", "a.test.js::a > left"}),
+    )
+
+
 @pytest.mark.parametrize("runner", DECEIVES)
 def test_expectations_that_are_switched_off_are_found_out(desk: Desk, runner: str) -> None:
     config = {

@@ -290,6 +290,15 @@ def test_node_runs_a_test_alone(desk: Desk) -> None:
     assert (seen.passed, seen.failed, seen.problems) == (only, frozenset(), ())
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_tests_that_a_name_pattern_leaves_out_are_not_skipped(desk: Desk) -> None:
+    text = "import test from 'node:test';\ntest('old', () => {});\ntest.skip('a new one', () => {});\n"
+    _, (seen,) = see(desk, command("node --test --test-name-pattern=new"), **{"a.test_mjs": text})
+    assert seen is not None
+    assert (seen.passed, seen.skipped) == (frozenset(), frozenset({"a.test.mjs::a new one"}))
+    assert seen.problems == ()
+
+
 JEST = """<?xml version="1.0" encoding="UTF-8"?>
 <testsuites name="jest tests" tests="3" failures="1" errors="0" time="0.9">
   <testsuite name="sum" errors="0" failures="1" skipped="1" timestamp="2026-01-02T00:00:00" time="0.4" tests="3">

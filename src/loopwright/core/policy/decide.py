@@ -5,7 +5,7 @@ counts on the rows. So a pass costs as much as there is to do, not as much as th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from loopwright.core.policy import fallback
@@ -46,6 +46,8 @@ class Front:
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
     undecided: frozenset[str] = frozenset()
     """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
+    decided: frozenset[str] = frozenset()
+    """Those of the waiting attempts for which a person has decided: they are judged again, without an agent."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
     """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
     manual: tuple[Task, ...] = ()
@@ -236,7 +238,10 @@ def _decide_plan(
         # They cost nothing. The next pass sees what may start beside them.
         return [AskByHand(task_id=task.id) for task in front.manual], []
     over = over_budget(plan)
-    if over and (front.ready or front.waiting):
+    if over and (judged_next := tuple(one for one in front.waiting if one.id in front.decided)):
+        # Judging costs nothing, so the budget holds back only the rest.
+        front = replace(front, ready=(), waiting=judged_next)
+    elif over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
     decisions, due, held = _start_tasks(front, now, room, admission)
     reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
@@ -278,6 +283,8 @@ def _start_tasks(
         # An attempt that waits for an envelope continues when that opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
+        elif len(decisions) < room and attempt.id in front.decided:
+            decisions.append(WakeAttempt(attempt_id=attempt.id))
         elif len(decisions) < room:
             task = front.handed_on.get(attempt.id)
             others = fallback.after(task, policy) if task is not None else policy.fallback

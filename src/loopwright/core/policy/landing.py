@@ -453,9 +453,11 @@ def _reviewed(found: Found, files: GateFiles) -> Decision | Want:
     why = reasons(policy, decided.patch, files, subfolder=found.subfolder, complexity=found.task.complexity)
     if not why:
         return Land(files=files)
-    if not decided.reviews:
+    # A review of contradicted checks reads the whole change too. One that came to no answer had a single call, and a
+    # person decided about the checks alone, so the change is still to be reviewed.
+    known = [one for one in decided.reviews if not (one.contradicted and one.state is ReviewState.UNCLEAR)]
+    if not known:
         return AskReviewer(patch=decided.patch, reasons=why)
-    review = decided.reviews[0]
-    if review.state is ReviewState.BLOCKING:
-        return SendBack(review=review, files=files)
-    return Land(files=files, review_id=review.id)
+    if known[0].state is ReviewState.BLOCKING:
+        return SendBack(review=known[0], files=files)
+    return Land(files=files, review_id=known[0].id)

@@ -186,6 +186,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "source_kind_changed": "The source is worked on in another format.",
         "source_program_missing": "The source's program is not installed any more.",
         "status_not_written_back": "The last plan's status could not be written back to its source.",
+        "task_asks_you": "The task waits for your answer to a question.",
         "task_landed": "The task has landed.",
         "task_landing": "The task is landing.",
         "task_manual": "The task is a manual step.",

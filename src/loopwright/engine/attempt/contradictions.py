@@ -58,6 +58,12 @@ def undecided(tx: Tx, waiting: Iterable[Attempt]) -> frozenset[str]:
     return frozenset(one.id for one in asked if any(each.kind == KIND for each in open_of(tx, one)))
 
 
+def decided(tx: Tx, waiting: Iterable[Attempt]) -> frozenset[str]:
+    """Return the parked attempts for which a person has decided about the checks that they contradict."""
+    asked = [one for one in waiting if one.questions and has_had_its_turn(one)]
+    return frozenset(one.id for one in asked if not open_of(tx, one) and is_decided(tx, one))
+
+
 def is_decided(tx: Tx, attempt: Attempt) -> bool:
     """Return whether a parked attempt waited for a person's decision about the checks that it contradicts."""
     asked = of_attempt(tx, attempt)

@@ -72,7 +72,8 @@ async def baseline_of(
 
 def on_base(ask: Judging, *, sha: str, tree: str) -> Judging:
     """Return the same question about the base commit, where there is nothing to compare with."""
-    return replace(ask, role=Role.BASELINE, sha=sha, tree=tree, before=None, exempt=(), brought=())
+    asked = replace(ask, role=Role.BASELINE, sha=sha, tree=tree, landed=True)
+    return replace(asked, before=None, exempt=(), brought=())
 
 
 async def uncompared_commands(

@@ -27,6 +27,7 @@ from loopwright.engine.rows.moves import (
 )
 from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.plan_states_text import plan_word
+from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.ports import Ids, Tx
@@ -132,6 +133,13 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     task = begin_anew(tx, ids, task, command.actor)
     if task.status is not TaskState.QUEUED:
         last = need(tx.get(Attempt, task.attempt_id or ""), "the attempt")
+        if asked := open_of(tx, last):
+            question = short_id(asked[0].id)
+            raise Refused(
+                f"{task.key} waits for your answer to {question}",
+                code="task_asks_you",
+                hint=f"`{to_type('answer', question)}` shows the question and takes your answer",
+            )
         why = "is being checked" if last.agent == HUMAN else "is being taken from its agent"
         raise Refused(f"{task.key} {why} right now", code="attempt_ending", hint="try again in a moment")
     if command.arguments.get("drop"):

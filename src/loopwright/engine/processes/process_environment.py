@@ -30,6 +30,20 @@ CACHES: Final[Mapping[str, str]] = {
 }
 """Tools that would otherwise fill a cache per workspace, with the folder they share."""
 
+GATE_CACHES: Final[Mapping[str, str]] = {"GOCACHE": "go-build", "MYPY_CACHE_DIR": "mypy"}
+"""Compiler caches whose content decides what a gate sees: a gate shares none of them with agents."""
+
+
+def gate_cache_values(cache: Path) -> dict[str, str]:
+    """Return the variables that have compilers use a folder as their cache."""
+    return {name: str(cache / folder) for name, folder in GATE_CACHES.items()}
+
+
+def private_cache(tree: Path) -> Path:
+    """Return the folder of the compiler caches that only the gate in this tree uses; it goes with the tree."""
+    # No test runner or linter reads `.git`.
+    return tree / ".git" / "loopwright-cache"
+
 
 def cache_folder(world: World, plan: Plan) -> Path:
     """Return the folder of the caches that runs share: what is contained shares them with its own project only."""

@@ -77,11 +77,14 @@ class Shared:
     """The user's own checkout, which gates do not see."""
 
 
-async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox) -> Shared:
-    """Return what a contained run shares with others; nothing is looked for where nothing contains it."""
+async def shared_by(
+    world: World, project: Project, plan: Plan, sandbox: Sandbox, *, also: Path | None = None
+) -> Shared:
+    """Return what a contained run shares with others, `also` one more cache; nothing where nothing contains it."""
     if sandbox.level is Containment.NONE:
         return Shared()
     caches = (cache_folder(world, plan),) if world.caches else ()
+    caches = (*caches, also) if also is not None else caches
     for folder in caches:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Shared(

@@ -1,7 +1,9 @@
 """Everything the engine works with, as one value that `app` puts together."""
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +72,10 @@ class HomePaths:
         """Return the folder of shared dependency caches."""
         return self.root / "cache"
 
+    def gate_cache(self, checkout: Path) -> Path:
+        """Return the folder of compiler caches that gates of one checkout read, filled only by runs on landed trees."""
+        return self.root / "gate-caches" / sha256(os.fsencode(checkout)).hexdigest()[:16]
+
     def archive(self, attempt_id: str) -> Path:
         """Return where the files of an attempt are kept that git cannot record."""
         return self.root / "archives" / f"{attempt_id}.tar.gz"
@@ -137,6 +143,10 @@ def no_source(kind: str) -> Source | None:  # noqa: ARG001
 
 def _no_files(folder: Path, files: Files, seen: Files) -> bool:  # noqa: ARG001
     return False
+
+
+async def _nothing_copied(source: Path, target: Path) -> None:
+    """Copy nothing: a world without a disk has no caches."""
 
 
 async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
@@ -213,5 +223,7 @@ class World:
     """Dependencies that were installed before; None where every workspace installs its own."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
+    copy_folder: Callable[[Path, Path], Awaitable[None]] = _nothing_copied
+    """Copies a folder to a new place, if it has any files; raises `OSError` and leaves nothing there if that fails."""
     project_ids: dict[str, str] = field(default_factory=dict)
     """The project of each plan that was asked for: it never changes."""

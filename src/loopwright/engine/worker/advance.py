@@ -209,6 +209,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         waiting=waiting,
         parked=tuple(task for task in running if task.id in parked),
         undecided=contradictions.undecided(tx, waiting),
+        decided=contradictions.decided(tx, waiting),
         reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
         last_round=round_views.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,

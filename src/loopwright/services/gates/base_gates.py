@@ -215,7 +215,9 @@ async def _asked(
 def _clone(asked: _Asked) -> AbstractAsyncContextManager[CleanTree]:
     place, settings = asked.place, asked.settings
     copied = below(place.subfolder, settings.policy().copy_files)
-    return clean_tree(place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied)
+    return clean_tree(
+        place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied, landed=True
+    )
 
 
 async def _probed(

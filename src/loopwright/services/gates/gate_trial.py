@@ -58,7 +58,9 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
         return Tried()
     tell("making a clean clone")
     copied = below(place.subfolder, detected.env_files)
-    async with clean_tree(place.root, sha, settings, subfolder=place.subfolder, copy_files=copied) as tree:
+    async with clean_tree(
+        place.root, sha, settings, subfolder=place.subfolder, copy_files=copied, landed=True
+    ) as tree:
         setup = None
         if command := detected.preparation:
             tell(f"setup: {command}")

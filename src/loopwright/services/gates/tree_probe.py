@@ -151,7 +151,7 @@ class TreeProbe:
         place = self.place
         copied = below(place.subfolder, self.policy.copy_files)
         async with clean_tree(
-            place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied
+            place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied, landed=True
         ) as tree:
             return await self._tried(tree, untried, before, product, explain=explain)
 

@@ -348,6 +348,18 @@ def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None
     assert decided(done).decisions == (BeginVerify(plan_id=done.plan.id),)
 
 
+def test_a_used_up_budget_does_not_hold_back_work_that_a_person_accepted() -> None:
+    policy = Policy(max_cost=MICROS)
+    accepted, other = parked(wake_at=NOW), parked(wake_at=NOW)
+    scene = replace(
+        front(ready=(task(),), waiting=(other, accepted), policy=policy, spent_micros=MICROS),
+        decided=frozenset({accepted.id}),
+    )
+    assert decided(scene).decisions == (WakeAttempt(attempt_id=accepted.id),)
+    assert decided(scene, busy=4).decisions == ()
+    assert isinstance(decided(replace(scene, waiting=(other,))).decisions[0], PauseLoop)
+
+
 def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
     loop = rows.loop(rows.project())
     plan = rows.plan(loop, policy=Policy(parallel=2))

@@ -91,6 +91,16 @@ def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
     assert isinstance(admission(closed).choose("codex", None), Choice), "another account is another matter"
 
 
+def test_work_that_a_person_accepted_is_judged_while_its_account_is_closed() -> None:
+    accepted = parked(wake_at=NOW, envelope_id=None)
+    held = decided(plan(), envelope(agent=accepted.agent), waiting=(accepted,))
+    assert held.decisions == ()
+    made = decided(
+        plan(), envelope(agent=accepted.agent), waiting=(accepted,), decided=frozenset({accepted.id})
+    )
+    assert made.decisions == (WakeAttempt(attempt_id=accepted.id),)
+
+
 @pytest.mark.trap("breaker by hand")
 @each_case("until", [None, NOW, NOW - timedelta(seconds=1)])
 def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:

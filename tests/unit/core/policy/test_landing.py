@@ -322,6 +322,12 @@ def test_a_review_lets_exactly_this_change_land() -> None:
     assert sent == SendBack(review=blocking, files=GateFiles())
     landed = judge_candidate(replace(found, decided=Decided(patch=PATCH, reviews=(clear, blocking))))
     assert landed == Land(files=GateFiles(), review_id="rev_1")
+    about_checks = (a_review(ReviewState.UNCLEAR, A), a_review(ReviewState.CLEAR, A))
+    asked, read = (
+        judge_candidate(replace(found, decided=Decided(patch=PATCH, reviews=(one,)))) for one in about_checks
+    )
+    assert isinstance(asked, AskReviewer), "a person decided about the checks alone"
+    assert isinstance(read, Land), "it has read the whole change"
 
 
 def test_a_change_without_a_reason_for_a_review_lands() -> None:

@@ -12,10 +12,11 @@ from loopwright.core.policy.landing import Land
 from loopwright.core.policy.red_first import RedFound
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Review, Role, Run
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Review, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import (
     AttemptState,
@@ -248,6 +249,10 @@ async def test_work_by_hand_gets_no_turn_of_an_agent() -> None:
     assert await scene.settle() is None
     assert scene.attempt.state is AttemptState.WAITING
     assert "The agent gave no reason." in scene.question.text
+    task, question = scene.home.task("a").id, scene.question.id
+    scene.home.store.transact_sync("taken", lambda tx: tx.update(Task, task, taken_by="me"))
+    refused = await scene.home.command("hand_back", task, base_sha="2" * 40, tip_sha="5" * 40)
+    assert f"a waits for your answer to {short_id(question)}" in refused.result
 
 
 async def test_a_reviewer_who_finds_nothing_wrong_allows_exactly_these_checks() -> None:
@@ -314,3 +319,13 @@ async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_ans
     [scene.leg] = await scene.home.turn()
     assert scene.attempt.state is AttemptState.CHECKING
     assert (scene.home.plan().outcome, scene.home.plan().reason) == (None, "")
+
+
+async def test_accepted_work_is_judged_although_the_budget_is_used_up() -> None:
+    scene = await contradicting(max_cost=1_000_000)
+    await scene.after_turn()
+    await scene.settle()
+    plan = scene.home.plan().id
+    scene.home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan, spent_micros=1_000_000))
+    await scene.decide("accept")
+    assert scene.attempt.state is AttemptState.CHECKING
