@@ -13,7 +13,7 @@ from tests.unit.sources.golden import DATA, files_in, progress
 from loopwright.adapters import registry
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.adapters.sources.plan_md.plan_md_outline import MAX_LINE, MAX_TASKS
-from loopwright.adapters.sources.text.plan_file import MAX_LINES
+from loopwright.adapters.sources.text.markdown import MAX_LINES
 from loopwright.adapters.sources.text.reading import read, recognise
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork

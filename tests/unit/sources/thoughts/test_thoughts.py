@@ -155,7 +155,7 @@ def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
     assert problems(_01_a="x", _02_b=" \n") == (
         "plans/p-02-b.md:1: the phase is empty: say what is to be done",
     )
-    assert problems(_01_a="```\n", _02_b="x") == ("plans/p-01-a.md:1: this ``` block is never closed",)
+    assert problems(_01_a="```\n# A\n", _02_b="x") == ("plans/p-01-a.md:1: this ``` block is never closed",)
     assert problems(_01_a="x" * 200_001, _02_b="x")[0].endswith("at most 200000 characters")
     with pytest.raises(BadPlan, match="there is no overview here"):
         SOURCE.files(tmp_path)

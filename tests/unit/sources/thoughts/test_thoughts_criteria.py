@@ -3,7 +3,7 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.adapters.sources.text.markdown_lines import read_markdown
+from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
 
 REAL = """# Phase 1: Prompt generation

@@ -18,7 +18,7 @@ from loopwright.adapters.sources.plan_md.plan_md_sync import HOW, flagged
 from loopwright.adapters.sources.plan_md.plan_md_write import finished, told
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.text.located import check_text
-from loopwright.adapters.sources.text.markdown_lines import read_markdown
+from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.text.plan_file import decoded
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file

@@ -20,7 +20,7 @@ from loopwright.adapters.sources.plan_md.plan_md_outline import (
 )
 from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, commands, paths, references
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
-from loopwright.adapters.sources.text.markdown_lines import Kind
+from loopwright.adapters.sources.text.markdown import Kind
 from loopwright.adapters.sources.text.problems import Problems, check_graph
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside

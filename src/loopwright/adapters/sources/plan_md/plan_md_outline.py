@@ -11,8 +11,9 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown
 from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 
@@ -139,6 +140,9 @@ class Outline:
 
 def outline(markdown: Markdown, problems: Problems) -> Outline:
     """Find sections and items; what makes them uncertain is noted as a problem."""
+    if markdown.opened is not None:
+        fence = markdown.lines[markdown.opened].text.strip()[:3]
+        raise Unreadable(markdown.opened + 1, f"this {fence} block is never closed")
     sections = tuple(_sections(markdown.lines))
     names = _Names(problems)
     tasks: list[Item] = []

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import Outline
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line
+from loopwright.adapters.sources.text.markdown import Kind, Line
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.config.nearest import nearest, quoted
 from loopwright.core.replies.doc_sync import MOST, DocSync, usable

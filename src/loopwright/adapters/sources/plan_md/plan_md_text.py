@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import OURS, reference, without_comments
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line
+from loopwright.adapters.sources.text.markdown import Kind, Line
 from loopwright.config.nearest import nearest
 
 LABELS: Final = {

@@ -18,7 +18,7 @@ from loopwright.adapters.sources.plan_md.plan_md_outline import (
     outline,
     without_comments,
 )
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 

@@ -31,8 +31,11 @@ _STRICT: Final = "strict"
 _OPENED: Final = "opened"
 _LINES: Final = "lines"
 _WORK: Final = re.compile(r"[ \t]*(?:#{1,6}[ \t]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~!/-]\][ \t])")
-_LATE_ITEM: Final = re.compile(r"[ \t]*[0-9]{1,9}[.)][ \t]+\[[ xX~!/-]\](?:[ \t]|$)")
-"""A task that CommonMark takes for the text above it, because only a list that begins with 1 may follow text."""
+_LATE_ITEM: Final = re.compile(
+    r"[ \t]*[0-9]{1,9}[.)][ \t]+\[[ xX~!/-]\](?:[ \t]|$)"
+    r"|[ ]{0,3}(?:\t|[ ]{4})[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\S"
+)
+"""A list item that CommonMark takes for the text above it: it is indented too far, or a number above 1 follows text."""
 _NO_CODE: Final = re.compile(r"(?:#{2,6}|[-*+]|[0-9]{1,9}[.)])[ \t]")
 """What ends a fenced block at the margin; `# words` is a comment in most languages."""
 _MARGIN: Final = 200
@@ -74,6 +77,8 @@ class Blocks:
     tables: list[tuple[int, int]] = field(default_factory=list)
     front: int = 0
     """How many lines the front matter has, with its fences."""
+    opened: int | None = None
+    """The first line of a fenced block that is never closed and hides no work."""
 
 
 def blocks_in(texts: Sequence[str]) -> Blocks:
@@ -82,10 +87,15 @@ def blocks_in(texts: Sequence[str]) -> Blocks:
     source = "\n".join((*("" for _ in range(front)), *texts[front:]))
     tokens, opened = _parsed(source, strict=False)
     if opened is not None and _hides_work(texts, opened):
-        tokens, still_opened = _parsed(source, strict=True)
-        if still_opened is not None and _hides_work(texts, still_opened):
-            raise Unreadable(opened[0] + 1, _NEVER_CLOSED[opened[1]])
-    found = Blocks(kinds=[Kind.TEXT if text.strip() else Kind.BLANK for text in texts], front=front)
+        first = opened
+        tokens, opened = _parsed(source, strict=True)
+        if opened is not None and _hides_work(texts, opened):
+            raise Unreadable(first[0] + 1, _NEVER_CLOSED[first[1]])
+    found = Blocks(
+        kinds=[Kind.TEXT if text.strip() else Kind.BLANK for text in texts],
+        front=front,
+        opened=opened[0] if opened is not None else None,
+    )
     found.kinds[:front] = [Kind.FRONT] * front
     for token in _unquoted(tokens):
         _place(token, found, texts)

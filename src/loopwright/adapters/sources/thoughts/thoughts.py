@@ -10,7 +10,7 @@ from loopwright.adapters.sources.plan_md.plan_md_meaning import is_sha
 from loopwright.adapters.sources.plan_md.plan_md_outline import MARKS, OURS, without_comments
 from loopwright.adapters.sources.plan_md.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID, MAX_TITLE
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import called, located_at, read_file
 from loopwright.adapters.sources.text.unreadable import Unreadable

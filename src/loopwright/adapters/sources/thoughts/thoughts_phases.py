@@ -9,7 +9,7 @@ from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import outline, without_comments
 from loopwright.adapters.sources.plan_md.plan_md_write import Rows
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.unreadable import Unreadable

@@ -7,7 +7,7 @@ from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import OURS, without_comments
 from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, Rows, one_line
-from loopwright.adapters.sources.text.markdown_lines import Line
+from loopwright.adapters.sources.text.markdown import Line
 from loopwright.ports import ItemProgress, Mark
 
 _STATUS: Final = re.compile(
