@@ -8,7 +8,7 @@ from typing import Final
 from loopwright.adapters.sources.plan_md.plan_md import METADATA, PLAN
 from loopwright.adapters.sources.plan_md.plan_md_schema import VERSION
 from loopwright.adapters.sources.plan_md.plan_md_steps import time_text
-from loopwright.adapters.sources.plan_md.plan_md_write import one_line
+from loopwright.adapters.sources.text.titles import one_line
 
 _TRACKS: Final = ("conductor", "tracks")
 _MAX_REASON: Final = 2000

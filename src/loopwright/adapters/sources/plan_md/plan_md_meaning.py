@@ -9,19 +9,12 @@ from itertools import islice
 from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_dag import Dag, Entry, read_dag
-from loopwright.adapters.sources.plan_md.plan_md_outline import (
-    MARKS,
-    OURS,
-    Item,
-    Outline,
-    SectionKind,
-    fields,
-    reference,
-)
+from loopwright.adapters.sources.plan_md.plan_md_outline import Item, Outline, SectionKind, fields, reference
 from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, commands, paths, references
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
-from loopwright.adapters.sources.text.markdown import Kind
+from loopwright.adapters.sources.text.markdown import MARKS, Kind
 from loopwright.adapters.sources.text.problems import Problems, check_graph
+from loopwright.adapters.sources.text.titles import OURS, is_sha
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import did_you_mean, quoted
@@ -44,7 +37,6 @@ _CALLED: Final = {
     "type": "Type",
 }
 """What to write for each label."""
-_SHA: Final = frozenset("0123456789abcdef")
 
 
 def meaning(found: Outline, name: str, problems: Problems, context: str) -> PlannedWork:
@@ -70,11 +62,6 @@ def meaning(found: Outline, name: str, problems: Problems, context: str) -> Plan
 def commit_of(item: Item) -> str | None:
     """Return the commit that a task's line names."""
     return next((comment for comment in reversed(item.comments) if is_sha(comment)), None)
-
-
-def is_sha(words: str) -> bool:
-    """Say whether a comment is the name of a commit."""
-    return 7 <= len(words) <= 64 and _SHA.issuperset(words)
 
 
 class _Reader:

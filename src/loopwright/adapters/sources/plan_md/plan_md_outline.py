@@ -11,25 +11,15 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
-from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown
+from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
 from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.titles import OURS, slug, without_comments
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 
-OURS: Final = "<!-- loopwright -->"
-"""Ends every line that Loopwright added, and so may change or take away again."""
 MAX_TASKS: Final = 10_000
 MAX_LINE: Final = 20_000
-MARKS: Final = {
-    " ": Mark.OPEN,
-    "~": Mark.RUNNING,
-    "/": Mark.RUNNING,
-    "x": Mark.DONE,
-    "X": Mark.DONE,
-    "!": Mark.BLOCKED,
-    "-": Mark.SKIPPED,
-}
 _TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
 """What people write for a cross, the Cyrillic letter included."""
 
@@ -193,12 +183,6 @@ def reference(words: str) -> str:
     return _key_of(match) if match is not None and match.end() == len(words) + 1 else unquote(words)
 
 
-def slug(words: str) -> str:
-    """Return a short name made of letters, digits and dashes."""
-    return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
-
-
-_WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = r"[0-9A-Za-z]{0,20}[0-9][0-9A-Za-z]{0,20}(?:[._-][0-9A-Za-z]{1,20}){0,5}"
 _CALLED: Final = re.compile(
     rf"(?P<word>task|fix|step|story|item)[ \t]{{1,3}}#?(?P<number>{_NUMBER})"
@@ -287,20 +271,6 @@ def _wrong_mark(box: str) -> str:
         return "[] needs a space to be a checkbox: write [ ]"
     known = ", ".join(f"[{mark}]" for mark in MARKS)
     return f"unknown mark [{box}]: known are {known}"
-
-
-def without_comments(words: str) -> tuple[str, list[str]]:
-    """Return a line's words without its comments, and what stands in those, ours left out."""
-    plain: list[str] = []
-    comments: list[str] = []
-    at = 0
-    while (start := words.find("<!--", at)) >= 0 and (end := words.find("-->", start + 4)) >= 0:
-        plain.append(words[at:start])
-        if words[start : end + 3] != OURS:
-            comments.append(words[start + 4 : end].strip())
-        at = end + 3
-    plain.append(words[at:])
-    return " ".join(part.strip() for part in plain if part.strip()), comments
 
 
 _FIELDS: Final = {

@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import Item
-from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, is_met, one_line
+from loopwright.adapters.sources.plan_md.plan_md_write import is_met
+from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
 from loopwright.ports import FixTask, Judged, Mark, Progress
 
 AGENT: Final = "loopwright"

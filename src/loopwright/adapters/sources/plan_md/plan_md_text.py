@@ -7,8 +7,9 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import OURS, reference, without_comments
+from loopwright.adapters.sources.plan_md.plan_md_outline import reference
 from loopwright.adapters.sources.text.markdown import Kind, Line
+from loopwright.adapters.sources.text.titles import OURS, without_comments
 from loopwright.config.nearest import nearest
 
 LABELS: Final = {

@@ -4,29 +4,25 @@ from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of, is_sha
+from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md.plan_md_outline import (
     ADDED,
     DISCOVERED,
     LABELS,
-    OURS,
     SUMMARY,
     Item,
     Outline,
     SectionKind,
     id_comment,
     outline,
-    without_comments,
 )
-from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import BOXES, Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
-SHA_LENGTH: Final = 12
-_MAX_WORDS: Final = 500
 _SHOWN: Final = 5
 _LEVEL: Final = SUMMARY.index(" ")
-BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _FINISHED: Final = "<!-- finished: "
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
@@ -51,13 +47,6 @@ def _outline(content: bytes, name: str) -> Outline:
     found = outline(read_markdown(content), problems)
     refuse(name, problems)
     return found
-
-
-def one_line(words: str, limit: int = _MAX_WORDS) -> str:
-    """Return words as they may stand in a line of the plan: they cannot begin or end a comment."""
-    words = " ".join("".join(char for char in words if char.isprintable() or char.isspace()).split())
-    words = words.replace("<!--", "<! --").replace("-->", "-- >")
-    return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def _rows(markdown: Markdown) -> Rows:

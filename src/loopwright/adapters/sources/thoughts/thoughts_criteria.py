@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import without_comments
 from loopwright.adapters.sources.text.criteria import runnable
 from loopwright.adapters.sources.text.markdown import Kind, Line
+from loopwright.adapters.sources.text.titles import without_comments
 from loopwright.core.values.criteria import MAX_ENTRY, checks_in
 from loopwright.core.values.policy import GateCommand
 

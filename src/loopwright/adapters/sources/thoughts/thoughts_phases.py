@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import outline, without_comments
+from loopwright.adapters.sources.plan_md.plan_md_outline import outline
 from loopwright.adapters.sources.plan_md.plan_md_write import Rows
 from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.titles import without_comments
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.thoughts.thoughts_files import is_called_like_a_plan, may_stand_alone
 from loopwright.adapters.sources.thoughts.thoughts_status import status_at, tell_status

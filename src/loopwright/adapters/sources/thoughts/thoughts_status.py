@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import OURS, without_comments
-from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, Rows, one_line
+from loopwright.adapters.sources.plan_md.plan_md_write import Rows
 from loopwright.adapters.sources.text.markdown import Line
+from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, one_line, without_comments
 from loopwright.ports import ItemProgress, Mark
 
 _STATUS: Final = re.compile(
