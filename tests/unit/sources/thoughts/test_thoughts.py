@@ -278,7 +278,8 @@ def test_the_phases_of_one_file_are_tasks_with_their_own_text(tmp_path: Path) ->
         7,
         ["npm test -- form"],
     )
-    assert one.criteria == ("Tests pass: `npm test -- form`", "It looks right")
+    assert one.criteria == ("Tests pass: `npm test -- form`",), "a person checks how it looks"
+    assert work.notes == ("sign-up.md:7: 1 manual check is left to you, not given to the agent",)
     assert two.description == "Phase 2: The client\n-------------------\n\nCall it."
     assert (
         work.context == "# Sign-up\n\n## Overview\n\nPeople cannot sign up.\n\n## References\n\n- the ticket"
