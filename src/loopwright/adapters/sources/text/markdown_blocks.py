@@ -1,7 +1,7 @@
 """Which line of a Markdown file is what, by CommonMark with a few rules for how people really write.
 
 - A fence may be indented as deep as you like, and one that is opened inside a list may be closed at the margin.
-- A `markdown` block may hold other fences that have a language.
+- A `markdown` block may hold other fences that have a language or are indented deeper.
 - Text that is indented by four columns is text: most of it is a list that is indented too far.
 - Only comments are HTML. Other tags are text, so they hide no task.
 
@@ -208,9 +208,9 @@ def _fence(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
 def _fence_end(state: "StateBlock", opening: re.Match[str], start: int, end: int) -> tuple[int, bool]:
     """Return the line after a fenced block, and whether its end is written."""
     is_strict = state.env[_STRICT]
-    deepest = max(state.blkIndent, state.sCount[start]) + 3
-    depth, is_at_margin = 1, False
     nests = not is_strict and opening[2].casefold() in _NESTING
+    deepest = max(state.blkIndent, state.sCount[start]) + (0 if nests else 3)
+    depth, is_at_margin = 1, False
     for at in range(start + 1, end):
         text = _line(state, at)
         if text and state.sCount[at] < state.blkIndent and not is_at_margin:

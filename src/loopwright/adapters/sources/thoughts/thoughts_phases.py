@@ -9,7 +9,7 @@ from typing import Final
 
 from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.titles import slug, without_comments
+from loopwright.adapters.sources.text.titles import plain_title, slug, without_comments
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.thoughts.thoughts_criteria import group_of
 from loopwright.adapters.sources.thoughts.thoughts_files import is_called_like_a_plan, may_stand_alone
@@ -91,7 +91,7 @@ def _phases(markdown: Markdown, headings: list[tuple[int, Line]], word: str) -> 
         Phase(
             key=keys[at],
             number=number,
-            title=without_comments(markdown.lines[at].words)[0],
+            title=plain_title(markdown.lines[at].words),
             start=at,
             end=ends[bisect_right(ends, at)],
         )
@@ -128,7 +128,10 @@ def standings(markdown: Markdown, phases: tuple[Phase, ...]) -> dict[str, Standi
 def _said(markdown: Markdown, phases: tuple[Phase, ...]) -> list[tuple[Phase, tuple[Said, ...]]]:
     plan, tables = said_in_plan(markdown, phases[0].start), said_in_tables(markdown)
     return [
-        (phase, (said_in_title(phase.title), plan, tables.get(phase.number, Said.NOTHING)))
+        (
+            phase,
+            (said_in_title(markdown.lines[phase.start].words), plan, tables.get(phase.number, Said.NOTHING)),
+        )
         for phase in phases
     ]
 
