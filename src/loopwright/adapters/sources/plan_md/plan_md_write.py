@@ -136,6 +136,8 @@ def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
     present = commit_of(item)
     if standing.mark is Mark.DONE and standing.commit:
         commit = standing.commit[:SHA_LENGTH]
+        if present is None and item.sha is not None and commit.startswith(item.sha[:SHA_LENGTH]):
+            return text
         if present is None:
             end = len(text.rstrip())
             return f"{text[:end]} <!-- {commit} -->{text[end:]}"

@@ -8,6 +8,8 @@ from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan
 
 MAX_PROBLEMS: Final = 50
+MAX_WAITS: Final = 250_000
+"""How many dependencies a source may stand for without writing them down."""
 
 
 class Problems:
