@@ -94,3 +94,11 @@ _WORD: Final = re.compile(r"\w+")
 def slug(words: str) -> str:
     """Return a short name made of letters, digits and dashes."""
     return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
+
+
+def is_prompt(name: str) -> bool:
+    """Return whether a file is called like a prompt: `PROMPT.md`, `PROMPT_build.md`, `prompt-plan.md`."""
+    return _PROMPT.fullmatch(name) is not None
+
+
+_PROMPT: Final = re.compile(r"prompt(?:[_.-][\w.-]+)?\.md", re.IGNORECASE)

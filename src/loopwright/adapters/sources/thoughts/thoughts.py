@@ -59,6 +59,7 @@ class ThoughtsSource(Source):
     """Reads phase plans from a folder, from one overview, or from one file by itself."""
 
     kind = "thoughts"
+    usual_places = ("thoughts", "thoughts/*/plans", "thoughts/*/plans/*.md")
 
     def recognises(self, place: Path) -> bool:
         """Take a folder with such a set, any file of one, and a plan by itself in a `plans` folder."""
