@@ -507,6 +507,10 @@ def test_a_report_with_headings_of_its_own_is_understood(
 
 LOCATED = [
     ("words\n", "plan.md:1: there is no task here: write each as a line such as `- [ ] Add the login form`"),
+    (
+        "# Plan\\n\\n1. Do it.\\n2. Test it.",
+        "plan.md:1: this line has the two characters \\n for line breaks",
+    ),
     ("- [ ] a\n- []\n", "plan.md:2: [] needs a space to be a checkbox: write [ ]"),
     (
         "- [ ] a\n- [?] b\n",

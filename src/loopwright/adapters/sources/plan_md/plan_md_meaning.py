@@ -28,6 +28,10 @@ MAX_GROUP: Final = 100
 """How many tasks of a parallel group run before the next one that is not in it."""
 _NEAR: Final = 10
 """How many tasks above and below a task its agent sees."""
+_NO_TASK: Final = "there is no task here: write each as a line such as `- [ ] Add the login form`"
+_NO_BREAKS: Final = (
+    "this line has the two characters \\n for line breaks: replace them and write `- [ ]` before tasks"
+)
 _COMPLEXITIES: Final = ("high", "medium", "low")
 _YES_OR_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 _CALLED: Final = {
@@ -47,7 +51,9 @@ def meaning(found: Outline, name: str, problems: Problems, context: str) -> Plan
     dag = read_dag(found.markdown.lines, problems)
     tasks = _Reader(found, dag, problems).tasks()
     if not tasks and not problems.count:
-        problems.note(1, "", "there is no task here: write each as a line such as `- [ ] Add the login form`")
+        first = found.markdown.lines[0].text if found.markdown.lines else ""
+        message = _NO_BREAKS if "\\n" in first else _NO_TASK
+        problems.note(1, "", message)
     title, prose = _around(found, dag)
     beside = ", with what lies beside the plan," if context and len(prose) <= MAX_DESCRIPTION else ""
     context = "\n\n".join(part for part in (prose, context) if part)
