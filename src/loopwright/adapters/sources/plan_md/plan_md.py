@@ -45,7 +45,7 @@ class PlanMdSource(Source):
     """Reads a plan made of checkboxes, and keeps its marks."""
 
     kind = "plan_md"
-    usual_places = ("plan.md", "PLAN.md", "tasks.md", "conductor/tracks/*")
+    usual_places = ("*plan.md", "*PLAN.md", "[Tt]asks.md", "TASKS.md", "conductor/tracks/*", "plans/*.md")
 
     def recognises(self, place: Path) -> bool:
         """Take `plan.md` and its like, a folder with one, and any other Markdown file with a checkbox in it.

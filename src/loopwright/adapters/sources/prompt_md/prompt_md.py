@@ -26,7 +26,7 @@ class PromptSource(Source):
     """Reads a prompt; it has no place for a status."""
 
     kind = "prompt_md"
-    usual_places = ("PROMPT.md", ".ralph/PROMPT.md")
+    usual_places = ("PROMPT*.md", "prompt.md", ".ralph/PROMPT.md")
 
     def recognises(self, place: Path) -> bool:
         """Take `PROMPT.md`, and a file such as `PROMPT_build.md`."""
