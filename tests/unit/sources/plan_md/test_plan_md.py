@@ -150,6 +150,14 @@ def test_steps_for_people_are_manual_and_sub_boxes_follow_their_task() -> None:
     assert {task.phase for task in found.values()} == {"Phase 1"}
 
 
+def test_numbers_that_begin_again_in_each_phase_are_told_apart_by_it() -> None:
+    plan = "## Cart\n- [ ] Task 1: a\n- [ ] Task 2: b\n## Prices\n- [ ] Task 1: c\n- [ ] Task 2: d\n"
+    found = work(plan)
+    assert [task.key for task in found.tasks] == ["1", "2", "prices/1", "prices/2"]
+    assert found.notes == ('plan.md:5: "1" is already on line 2, so this task is called "prices/1"',)
+    assert "is already on line 2" in problems(f"{plan}## Cart\n- [ ] Task 1: e\n")[0]
+
+
 def test_a_task_knows_the_section_it_is_in() -> None:
     found = tasks("# Shop\n## Cart\n- [ ] Add\n- [x] Remove\n## Prices\n- [ ] Show\n")
     assert found["add"].section == "Shop > Cart\n- Add\n- Remove"

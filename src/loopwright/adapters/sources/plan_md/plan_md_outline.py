@@ -237,6 +237,7 @@ class _Names:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._lines: dict[str, int] = {}
+        self._phases: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def item(self, line: Line, phase: str, section: int, at: int, end: int) -> Item:
@@ -258,6 +259,8 @@ class _Names:
             self._problems.note(at + 1, "", f"a task on one line has at most {MAX_LINE} characters")
         if not words and line.box in MARKS:
             self._problems.note(at + 1, "", "a box without words: say what is to be done")
+        if key in self._lines and not given and phase != self._phases.get(key):
+            key = self._in_phase(key, phase, at)
         if key in self._lines:
             self._problems.note(
                 at + 1,
@@ -267,6 +270,7 @@ class _Names:
         else:
             key = key or self._from_words(title, phase)
             self._lines[key] = at + 1
+            self._phases[key] = phase
         if line.box not in MARKS:
             self._problems.note(at + 1, "", _wrong_mark(line.box or ""))
         return Item(
@@ -281,6 +285,18 @@ class _Names:
             sha=sha,
             ours=ours,
         )
+
+    def _in_phase(self, key: str, phase: str, at: int) -> str:
+        """Return the name of a task whose number is used in an earlier phase: numbers may begin again in each."""
+        within = f"{slug(phase)[:40] or 'more'}/{key}"[:MAX_ID]
+        if not self._counts.get("/"):
+            self._counts["/"] = 1
+            self._problems.warn(
+                at + 1,
+                "",
+                f"{quoted(key)} is already on line {self._lines[key]}, so this task is called {quoted(within)}",
+            )
+        return within
 
     def _from_words(self, title: str, phase: str) -> str:
         """Return a name that stays the same as long as these words do, wherever the line is moved."""
