@@ -1,4 +1,4 @@
-"""A track of its own for work that somebody came upon: its plan with the one task, and its metadata."""
+"""A new track for work that an agent found: its plan with one task, and its metadata."""
 
 import json
 from datetime import datetime

@@ -60,7 +60,7 @@ class PlanMdSource(Source):
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
     def files(self, place: Path) -> Files:
-        """Return the plan, and what lies beside a `plan.md`."""
+        """Return the plan, with the specification, metadata and list of tracks of a `plan.md`."""
         plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place
         found = {plan.name: read_file(plan)}
         if plan.name.casefold() == PLAN:
@@ -141,7 +141,7 @@ def _beginning(place: Path) -> bytes:
 
 
 def _plan_name(files: Files) -> str:
-    """Return the plan among the files; what lies beside one is a plan only if it was named by itself."""
+    """Return the plan among the files; `spec.md` is a plan only if you name it by itself."""
     found = next((name for name in files if name.casefold() not in (SPEC, METADATA, TRACKS)), "")
     alone = next(iter(files), "") if len(files) == 1 and METADATA not in files else ""
     if not (found or alone):
@@ -216,7 +216,7 @@ def _with_metadata(
 
 
 def _resumed(work: PlannedWork, found: Outline, last: str) -> tuple[PlannedWork, list[str]]:
-    """Return the work with the task that follows the last one that was done: there it goes on."""
+    """Return the work, with the first open task behind the last finished one marked as the first."""
     names = [item.name for item in found.tasks]
     called = quoted(last, 200)
     if last not in names:
@@ -241,9 +241,9 @@ def _verdict(found: Outline) -> str:
 
 
 def _verdict_of(found: Outline, report: Section, after: tuple[Section, ...]) -> str:
-    """Return what one report says: under a heading of its own, in its own lines, or by the single results in it.
+    """Return what one report says: under a heading *Verdict*, in its own lines, or by the single results in it.
 
-    The verdict of a board that was asked stands below a heading of the board's, and is one result among others.
+    The verdict of a board is below the board's own heading, and is one result among others.
     """
     inner = tuple(takewhile(lambda one: one.level > report.level, after))
     own, below = _lines(found, report), [line for one in inner for line in (one.title, *_lines(found, one))]

@@ -74,7 +74,7 @@ def commit_of(item: Item) -> str | None:
 
 
 class _Reader:
-    """Reads each task, then who waits for whom."""
+    """Reads each task, then the order of all."""
 
     def __init__(self, found: Outline, dag: Dag | None, problems: Problems) -> None:
         self._found = found
@@ -167,7 +167,7 @@ class _Reader:
         return tuple(dict.fromkeys(criteria)), gates
 
     def _misspelt(self, inside: Body) -> None:
-        """Say which label was probably meant: a check that would not be run in silence is an error."""
+        """Note which label was probably meant: a check that silently does not run is an error."""
         for one in inside.misspelt:
             said, meant = quoted(one.said), quoted(_CALLED[one.label])
             if one.guess is Guess.LIKE:

@@ -1,4 +1,4 @@
-"""Where things stand in a checkbox plan: its sections, and its tasks with their names and lines.
+"""The sections of a checkbox plan, and its tasks with their names and lines.
 
 Reading and writing both start from here, so that they cannot disagree about which line is whose.
 """
@@ -38,7 +38,7 @@ class SectionKind(Enum):
     ASIDE = auto()
     """Boxes that say what must be true, not what is to be done."""
     DISCOVERED = auto()
-    """Work that was found on the way: nobody has decided to do it."""
+    """Work that agents found: you have not decided about it."""
     REPORT = auto()
     """What was written about the plan, not a part of it."""
 
@@ -68,7 +68,7 @@ _REPORTS: Final = (
 )
 DISCOVERED: Final = "discovered work"
 SUMMARY: Final = f"## Execution Summary {OURS}"
-"""The heading of the summary that Loopwright writes at the end: what people append there is no part of it."""
+"""The heading of the summary that Loopwright writes at the end: what you append there is not part of it."""
 LABELS: Final = (
     "**Track**:",
     "**Tasks Completed**:",
@@ -87,14 +87,14 @@ ADDED: Final = "Added tasks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading with what stands below it, up to the next heading."""
+    """A heading with the lines below it, up to the next heading."""
 
     title: str
     kind: SectionKind
     level: int
     start: int
-    """Index of its heading's line (of the line before its first one, for want of a heading); -1 for what stands
-    before any heading."""
+    """Index of its heading's line (of the line before its first one, if it has no heading); -1 above
+    all headings."""
     end: int
     """Index after its last line."""
 
@@ -165,7 +165,7 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
         for at in range(label.line, label.end)
     }
     for number, section in enumerate(sections):
-        # Where no task stands, brackets are as well a list of options or a legend.
+        # In a section without tasks, brackets can be a list of options or a legend.
         beside = boxed[number] or not has_tasks
         for at, end in _boxes(markdown, boxes, section.start + 1, section.end):
             line = markdown.lines[at]
@@ -410,17 +410,17 @@ def _boxes(markdown: Markdown, boxes: Mapping[int, int], start: int, stop: int) 
 
 
 def _is_box(line: Line) -> bool:
-    """Say whether brackets are a checkbox: `[a]` and `[1]` could be references."""
+    """Return whether brackets are a checkbox: `[a]` and `[1]` could be references."""
     return line.box is not None and (line.box in MARKS or not line.box.isalnum())
 
 
 def _is_sign(line: Line) -> bool:
-    """Say whether a checkbox has a sign in it that is no mark."""
+    """Return whether a checkbox has a sign in it that is not a mark."""
     return bool(line.box) and line.box not in MARKS
 
 
 def _is_almost(line: Line) -> bool:
-    """Say whether brackets that are no checkbox stand where one does; numbers, footnotes and definitions do so, too."""
+    """Return whether brackets look like a checkbox but are not one, nor a number, a footnote or a definition."""
     inside = (line.box or None) if line.almost is None else line.almost
     if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
         return False
@@ -431,13 +431,13 @@ def _is_almost(line: Line) -> bool:
 
 
 def _is_meant(inside: str) -> bool:
-    """Say whether nobody would write this in brackets but for a box; `[UI]` is a word, and `[A]` one of several."""
+    """Return whether brackets with this inside can only mean a box; `[UI]` is a word, and `[A]` one of several."""
     bare = inside.strip().replace("\ufe0f", "")
     return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
 
 
 def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
-    """Say whether this is more likely a type such as `[]string`, a legend, or words in italics."""
+    """Return whether this is more likely a type such as `[]string`, a legend, or words in italics."""
     if inside.strip() and inside.strip() not in MARKS:
         return not beside
     if line.kind is Kind.TEXT and line.words.startswith("*") and line.words.count("*") % 2 == 0:
@@ -448,7 +448,7 @@ def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
 
 
 def _tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
-    """Say how it should look: a task that is passed over in silence is work that is never done.
+    """Note how it should look: a task that is silently skipped is never done.
 
     `beside` says whether real tasks stand in the same section.
     """

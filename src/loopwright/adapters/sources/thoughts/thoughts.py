@@ -81,7 +81,7 @@ class ThoughtsSource(Source):
         return {name: read_file(folder / name) for name in names}
 
     def left_out(self, place: Path) -> tuple[str, ...]:
-        """Say what lies beside the sets as if it were a part of one; none of it is read."""
+        """Return a note for each file that looks like part of a set and is not read."""
         return tuple(
             f"{_called(called(place), file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
             for file in _left_out(place, _chosen(place))
@@ -112,7 +112,7 @@ class ThoughtsSource(Source):
                 numbers[phase.number] = phase.name
                 standing = _standing(found, one, listed, phase)
                 task = _task(phase.name, found[phase.name], standing, problems)
-                # A phase is told the overview of its own set alone.
+                # A phase gets only the overview of its own set.
                 before = _behind(replace(task, section=overview if len(sets) > 1 else ""), before)
                 tasks.append(before)
             if len(overview) > MAX_DESCRIPTION:
@@ -163,7 +163,7 @@ def _sets(files: Files) -> tuple[PhaseSet, ...]:
 
 
 def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
-    """Return what lies beside the sets that are meant and looks like one of their phases, or like a plan."""
+    """Return the files beside the chosen sets that look like one of their phases, or like a plan."""
     if place.is_dir():
         return left_out(_names(place), chosen)[:_MOST_LEFT]
     if not any(place.name in one.overviews for one in chosen):
@@ -456,7 +456,7 @@ def _with_status(markdown: Markdown, said: tuple[Said, ...], standing: ItemProgr
 
 
 def _is_title(markdown: Markdown, at: int) -> bool:
-    """Say whether this is the heading's last line: the one below it when it is underlined."""
+    """Return whether this is the heading's last line: the one below it when it is underlined."""
     line = markdown.lines[at]
     if line.kind is Kind.COMMENT and at and markdown.lines[at - 1].kind is Kind.HEADING:
         return not line.text.strip().strip("=")

@@ -1,4 +1,4 @@
-"""A phase plan in one file: each `## Phase N` is a task, and everything around the phases is told to all of them."""
+"""A phase plan in one file: each `## Phase N` is a task, and every agent gets the text around the phases."""
 
 import re
 from bisect import bisect_right
