@@ -43,6 +43,11 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "plan_md": "loopwright.adapters.sources.plan_md.plan_md:PlanMdSource",
         "prompt_md": "loopwright.adapters.sources.prompt_md.prompt_md:PromptSource",
         "thoughts": "loopwright.adapters.sources.thoughts.thoughts:ThoughtsSource",
+        "speckit": "loopwright.adapters.sources.speckit.speckit:SpecKitSource",
+        "openspec": "loopwright.adapters.sources.openspec.openspec:OpenSpecSource",
+        "kiro": "loopwright.adapters.sources.kiro.kiro:KiroSource",
+        "execplan": "loopwright.adapters.sources.execplan.execplan:ExecPlanSource",
+        "superpowers": "loopwright.adapters.sources.superpowers.superpowers:SuperpowersSource",
         "spec": "loopwright.adapters.sources.spec.spec:SpecSource",
         "yaml": "loopwright.adapters.sources.spec.yaml_plan:YamlSource",
     }

@@ -272,7 +272,7 @@ class Source(ABC):
 
     A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
     method has a default for a format that does not have the feature.
-    Only `recognises`, `files`, `left_out`, `has_program` and `write_to_program` look at the disk.
+    Only `recognises`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the disk.
     """
 
     kind: ClassVar[str]
@@ -310,6 +310,10 @@ class Source(ABC):
     def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the names of the files that have a place for status: all, unless some only specify or configure."""
         return tuple(files)
+
+    def documents(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the documents beside the source that agents should read, relative to its folder."""
+        return ()
 
     def left_out(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Return a note for each file at the place that looks like work and is not read."""
