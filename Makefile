@@ -76,7 +76,7 @@ check: $(DEV) ## Check format, lint, types, layers, generated pages, English and
 	@$(BIN)/pytest -q -n 0 tests/migrations/test_migrations.py::test_the_migrations_lead_to_the_tables_of_this_program
 	@$(MAKE) --no-print-directory coverage
 
-phrases: $(DEV) ## List unclear phrases in the pages and in the messages of the program
+phrases: $(DEV) ## List unclear phrases in the pages and in the whole package, also where `make check` allows them
 	@$(BIN)/python -m scripts.check_text --messages
 
 format: $(DEV) ## Format the code and fix what can be fixed

@@ -4,9 +4,9 @@ import shutil
 from pathlib import Path
 
 import pytest
+from tests.fakes.agent_binaries import bundled_codex
 
 from loopwright.adapters.sandbox.proof import proof
-from loopwright.testing.agent_binaries import bundled_codex
 
 
 def bubblewrap() -> str | None:

@@ -14,11 +14,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from tests.fakes.agent_binaries import bundled_claude
 from tests.waiting import eventually
 
 from loopwright.adapters.sandbox.container import Container
 from loopwright.adapters.sandbox.container_proof import container_proof
-from loopwright.testing.agent_binaries import bundled_claude
 
 IMAGE = f"localhost/loopwright-tests:{hashlib.sha256(Path(__file__).read_bytes()).hexdigest()[:12]}"
 SIGN = "/etc/made-for-tests"

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 from uuid import UUID
 
+from tests.fakes.clock import FakeClock
+from tests.fakes.seeded_engine import SeededEngine
+
 from loopwright.adapters.home.membership import LeasedMembership, LockedMembership
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.discoveries import Discovery
@@ -79,9 +82,7 @@ from loopwright.ports import (
     Tx,
     no_failpoint,
 )
-from loopwright.testing.clock import FakeClock
 from loopwright.testing.memory_store import MemoryStore, MemoryTx
-from loopwright.testing.seeded_engine import SeededEngine
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -763,7 +764,7 @@ class Hand:
             base_sha="2" * 40,
             workspace="/nowhere",
             host_id=me.host_id,
-            port_base=free_port_base(tx, me.host_id, 20000, 10),
+            port_base=free_port_base(tx, me.host_id),
         )
         move_attempt(tx, attempt, AttemptState.WORKING, fence=leg.fence)
 
@@ -819,12 +820,31 @@ def recount(home: Home) -> dict[str, tuple[int, int]]:
     for plan in home.all(Plan):
         tasks = home.all(Task, plan_id=plan.id)
         unsettled = [one for one in tasks if one.status not in (*failing, TaskState.COMPLETE)]
+        met = {one.id for one in tasks if one.status is TaskState.COMPLETE}
+        met |= {one.id for one in tasks if one.manual and one.status is TaskState.CANCELLED}
+        early = _early({one.id: one for one in tasks}, met)
         counts[f"open tasks of {plan.id}"] = (len(unsettled), plan.open_tasks)
         counts[f"failed tasks of {plan.id}"] = (
-            sum(one.status in failing for one in tasks),
+            sum(one.status in failing and one.id not in met for one in tasks),
             plan.failed_tasks,
         )
-        complete = {one.id for one in tasks if one.status is TaskState.COMPLETE}
         for task in tasks:
-            counts[f"unmet of {task.key}"] = (len(set(task.depends_on) - complete), task.unmet)
+            counts[f"unmet of {task.key}"] = (len(set(task.depends_on) - met), task.unmet)
+            counts[f"early of {task.key}"] = (task.id in early, task.early)
     return counts
+
+
+def _early(tasks: dict[str, Task], met: set[str]) -> set[str]:
+    """Return whose turn it is not, in the most naive way: whoever comes after one that can still move."""
+    waits = (TaskState.ERROR, TaskState.CANCELLED, TaskState.AWAITING_RESPONSE)
+    stuck = {one.id for one in tasks.values() if one.id not in met and (one.status in waits or one.taken_by)}
+    for _ in tasks:
+        begun = (TaskState.CREATED, TaskState.QUEUED)
+        stuck |= {
+            one.id for one in tasks.values() if one.status in begun and stuck.intersection(one.depends_on)
+        }
+    moving = set(tasks) - met - stuck
+    early: set[str] = set()
+    for _ in tasks:
+        early |= {one.id for one in tasks.values() if (moving | early).intersection(one.after)}
+    return early

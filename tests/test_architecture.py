@@ -48,6 +48,47 @@ def test_the_layers_point_inwards() -> None:
     assert " kept, 0 broken" in done.stdout
 
 
+def unexplained_imports(text: str) -> list[int]:
+    """Return the lines of imports inside functions that no comment above or behind them explains."""
+    lines, found = text.split("\n"), set[int]()
+    functions = (ast.FunctionDef, ast.AsyncFunctionDef)
+    for function in (node for node in ast.walk(ast.parse(text)) if isinstance(node, functions)):
+        explained = False
+        late = (one for one in ast.walk(function) if isinstance(one, ast.Import | ast.ImportFrom))
+        for node in sorted(late, key=lambda one: one.lineno):
+            above = next((line.strip() for line in reversed(lines[: node.lineno - 1]) if line.strip()), "")
+            follows = above.startswith(("from ", "import ")) or above == ")"
+            explained = "#" in lines[node.lineno - 1] or above.startswith("#") or (follows and explained)
+            if not explained:
+                found.add(node.lineno)
+    return sorted(found)
+
+
+def test_an_import_inside_a_function_has_its_reason() -> None:
+    """Imports stand at the top. One that comes late saves start-up time, or waits for what may be missing."""
+    found = {
+        module_name(path): lines
+        for path in MODULES
+        if not path.is_relative_to(PACKAGE / "adapters" / "sources")
+        and (lines := unexplained_imports(path.read_text(encoding="utf-8")))
+    }
+    assert found == {}, "say why in a comment above, or move them to the top"
+
+
+@each_case(
+    ("body", "lines"),
+    [
+        ("import a", [2]),
+        ("import a  # it is slow", []),
+        ("# it is slow\n    import a\n    from b import c", []),
+        ("x = 1\n    import a", [3]),
+        ("# it is slow\n    import a\n    x = 1\n    import b", [5]),
+    ],
+)
+def test_an_import_without_a_reason_is_found(body: str, lines: list[int]) -> None:
+    assert unexplained_imports(f"def f():\n    {body}\n") == lines
+
+
 def test_every_module_stays_short_enough_to_read() -> None:
     lines = {module_name(path): len(path.read_text(encoding="utf-8").splitlines()) for path in MODULES}
     assert {name: count for name, count in lines.items() if count > LINE_LIMIT} == {}, "split these"

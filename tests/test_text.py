@@ -73,7 +73,27 @@ def test_pages_that_are_too_long_together_are_refused(
     assert "25001 words" in capsys.readouterr().err
 
 
-def test_messages_of_the_program_are_checked_on_request(tmp_path: Path) -> None:
-    write(tmp_path, "src/a.py", '"""Nobody."""\n\nX = "Mend it."\n')
-    assert check_text.main([], root=tmp_path) == 0
+@each_case(
+    "text",
+    [
+        '"""Nobody."""\n',
+        'X = "Mend it."\n',
+        "x = 1  # whoever reads this\n",
+        'def f():\n    """Say whether."""\n',
+    ],
+)
+def test_messages_docstrings_and_comments_of_checked_folders_are_checked(
+    text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("services/a.py", "core/a.py", "adapters/sources/a.py"):
+        write(tmp_path, f"src/loopwright/{name}", text)
+    assert check_text.main([], root=tmp_path) == 1
+    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
+        "src/loopwright/services/a.py"
+    ]
     assert check_text.main(["--messages"], root=tmp_path) == 1
+    assert len(capsys.readouterr().err.splitlines()) == 3
+
+
+def test_there_is_no_is_plain_english() -> None:
+    assert list(check_text.unclear("There is no agent named x.")) == []

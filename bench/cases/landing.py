@@ -21,7 +21,8 @@ PLAN_GATES = 2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Took:
-    bare_s: float
+    bare_s: tuple[float, float]
+    """The gate alone, the first time and again."""
     wall_s: tuple[float, float]
     gates: tuple[int, int]
 
@@ -55,7 +56,6 @@ def _landed(setting: Setting, runner: Runner) -> Iterator[Measurement]:
         return _Took(bare_s=bare, wall_s=(walls[0], walls[1]), gates=(gates[0], gates[1]))
 
     (took,) = taken_in_turn(setting.repeats, (once,))
-    bare = tuple(one.bare_s for one in took)
     for n, (what, limit) in enumerate((("cold", COLD), ("warm baseline", WARM))):
         yield Measurement(
             case=CASE,
@@ -63,7 +63,7 @@ def _landed(setting: Setting, runner: Runner) -> Iterator[Measurement]:
             unit="s",
             values=tuple(one.wall_s[n] - FIXED_S for one in took),
             against="the gate alone",
-            baseline=bare,
+            baseline=tuple(one.bare_s[n] for one in took),
             target=Target(limit=limit, of="ratio"),
             group=f"One-task plan against its bare gate, {what}",
             at=runner.name,
@@ -84,7 +84,7 @@ def _ten(setting: Setting, runner: Runner) -> Iterator[Measurement]:
         jobs = tuple(Job(key=f"t{each}", seconds=0) for each in range(count))
         root = setting.folder / f"ten-{n}"
         yard = Project(root=root, jobs=jobs, runner=runner, seconds=SECONDS).make()
-        bare, since = yard.bare_s(), now()
+        (_, bare), since = yard.bare_s(), now()
         wall = yard.run_plan(0).wall_s
         gates = yard.full_gates(since)
         yard.remove()

@@ -25,6 +25,7 @@ from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.home.submitters import asked
 from loopwright.adapters.home.user_folder import Views, forget_sessions, user_folder
 from loopwright.adapters.machine.disk import HomeDisk
+from loopwright.adapters.machine.files import copy_folder
 from loopwright.adapters.machine.host import SystemClock, boot_id, host_id, new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.processes.redaction import redacted
@@ -81,7 +82,7 @@ def make_world(
     project_id: str | None = None,
     submitter: str = "",
 ) -> World:
-    """Put the ports of one worker together; with a project, it starts nothing for others that nobody attends.
+    """Put the ports of one worker together; with a project, it starts nothing for other projects.
 
     `submitter` is the submission that this environment belongs to.
     """
@@ -139,8 +140,7 @@ def make_world(
         ),
         dependencies=DependencyCache(home.root / "dependencies"),
         caches=settings.values.caches,
-        port_first=settings.values.ports.first,
-        port_count=settings.values.ports.size,
+        copy_folder=copy_folder,
     )
 
 
@@ -169,6 +169,7 @@ def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
 
 
 def _forge_of(settings: Settings, env_of: Environments, plan: Plan, address: str) -> Forge:
+    # Its library takes long to load, and only a pull request needs it.
     from loopwright.adapters.forge.choosing import TOKENS
 
     return forge(settings, env_of.lent(plan, TOKENS), address)
@@ -258,6 +259,7 @@ def repositories(home: Home) -> Callable[[Project], GitRepository]:
 
 def _engine(home: Home) -> Engine:
     if home.membership.exclusive:
+        # A shared home needs the other one.
         from loopwright.adapters.dispatch.local import LocalEngine
 
         return LocalEngine(on_error=_report)
@@ -271,11 +273,11 @@ def _engine(home: Home) -> Engine:
 
 def _report(leg: Leg, error: BaseException) -> None:
     """The worker records what goes wrong in a leg itself; an error that gets here is a defect of the worker."""
-    raise RuntimeError(f"leg {leg.id} ended with an error that nobody recorded") from error
+    raise RuntimeError(f"leg {leg.id} ended with an error that was not recorded") from error
 
 
 def secrets_of(host_env: Mapping[str, str], env: Mapping[str, str], given: Sequence[str]) -> tuple[str, ...]:
-    """Return what must not be stored of what a run has, and of what it was not given and may come upon."""
+    """Return the secrets of a run, including those that it was not given but may find: they must not be stored."""
     elsewhere = {
         name: value
         for name, value in host_env.items()

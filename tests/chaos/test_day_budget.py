@@ -32,7 +32,7 @@ def test_a_loop_waits_for_the_next_day_in_the_foreground(shop: Workshop, clock: 
     loop = until_paused(shop)
     tomorrow = loop.updated_at.date() + timedelta(days=1)
     assert loop.resume_at == datetime(tomorrow.year, tomorrow.month, tomorrow.day, tzinfo=UTC)
-    named = f"it goes on by itself at {tomorrow} 00:00 UTC"
+    named = f"it continues by itself at {tomorrow} 00:00 UTC"
     assert named in loop.reason
     assert named.removesuffix(" UTC") in shop("status").out
     assert f"it continues by itself at {tomorrow} 00:00" in shop("answer").out

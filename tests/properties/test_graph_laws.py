@@ -9,6 +9,7 @@ from loopwright.core.policy.graph import (
     critical_path,
     dependents,
     find_cycle,
+    ordered,
     ready,
     scopes_overlap,
     topological,
@@ -145,3 +146,16 @@ def test_two_scopes_that_both_hold_a_path_overlap(
 
     one = ("./" if dotted else "") + scope(first)
     assert scopes_overlap([one], [scope(second)])
+
+
+@LAW
+@given(edges=dags(), after=graphs())
+def test_an_order_never_makes_a_cycle_and_loses_nothing_that_fits(edges: Edges, after: Edges) -> None:
+    kept, dropped = ordered(edges, after)
+    union = {node: [*deps, *kept[node]] for node, deps in edges.items()}
+    assert find_cycle(union) is None
+    named = {(node, one) for node in edges for one in after.get(node, ()) if one in edges and one != node}
+    assert {(node, one) for node, before in kept.items() for one in before} | set(dropped) == named
+    whole = {node: [*deps, *(one for at, one in named if at == node)] for node, deps in edges.items()}
+    if find_cycle(whole) is None:
+        assert dropped == ()

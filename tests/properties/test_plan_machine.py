@@ -22,7 +22,10 @@ from hypothesis.stateful import (
 from tests.doubles import BROKEN, FAILED, PASSED, Home, planned, recount
 
 from loopwright.core.policy.decide import ahead
+from loopwright.core.policy.manual_steps import KIND
+from loopwright.core.policy.order import is_met
 from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import FenceLost
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
@@ -33,6 +36,7 @@ from loopwright.core.values.states import (
     AttemptState,
     LoopState,
     PlanState,
+    QuestionState,
     RunState,
     TaskState,
 )
@@ -79,6 +83,8 @@ def plans(draw: st.DrawFn) -> tuple[Any, ...]:
             planned(
                 KEYS[n],
                 *sorted(before),
+                after=tuple(sorted(draw(st.sets(st.sampled_from(KEYS), max_size=2)))),
+                manual=draw(st.sampled_from([False] * 5 + [True])),
                 agent=draw(st.sampled_from([None] * 9 + ["nobody"])),
                 max_attempts=draw(st.sampled_from([None, 1])),
                 scope=draw(st.sampled_from([(), (), ("src",)])),
@@ -213,6 +219,11 @@ class PlanMachine(RuleBasedStateMachine):
             more = min(self.limits[key], self.policy.max_attempts)
             self.limits[key] = max(self.limits[key], task.attempts + more)
 
+    @precondition(lambda self: self._by_hand())
+    @rule(answer=st.sampled_from(["done", "skip", "failed: no"]))
+    def a_person_does_a_manual_step(self, answer: str) -> None:
+        self._answers(answer)
+
     @precondition(lambda self: self.home.clock.now().minute % 7 == 6)
     @rule()
     def a_person_cancels_everything(self) -> None:
@@ -233,6 +244,10 @@ class PlanMachine(RuleBasedStateMachine):
             assert [one.n for one in attempts] == list(range(1, len(attempts) + 1))
             live = [one for one in attempts if one.state in LIVE_ATTEMPT]
             match task.status:
+                case _ if task.manual:
+                    assert attempts == []
+                    asked = self.home.all(Question, task_id=task.id, state=QuestionState.OPEN)
+                    assert len(asked) == (task.status is TaskState.AWAITING_RESPONSE)
                 case TaskState.QUEUED:
                     assert [(one.id, one.state) for one in live] == [(task.attempt_id, AttemptState.QUEUED)]
                 case TaskState.RUNNING:
@@ -253,10 +268,10 @@ class PlanMachine(RuleBasedStateMachine):
 
     @invariant()
     def no_task_starts_before_what_it_waits_for_has_landed(self) -> None:
-        status = {task.id: task.status for task in self._tasks()}
+        met = {task.id for task in self._tasks() if is_met(task)}
         for task in self._tasks():
             if task.status in (TaskState.RUNNING, TaskState.COMPLETE):
-                assert {status[dep] for dep in task.depends_on} <= {TaskState.COMPLETE}
+                assert met.issuperset(task.depends_on)
 
     @invariant()
     def there_is_room_for_everything_that_runs(self) -> None:
@@ -270,7 +285,8 @@ class PlanMachine(RuleBasedStateMachine):
             assert sum(one.interrupt != "cancel" for one in agents) <= parallel + ahead(parallel)
             assert sum(one.interrupt != "cancel" for one in driven) <= 2 * parallel + ahead(parallel)
             under_way = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
-            assert sum(bool(task.scope) and task.status in under_way for task in self._tasks()) <= 1
+            held = [task for task in self._tasks() if task.scope and not task.manual]
+            assert sum(task.status in under_way for task in held) <= 1
 
     @invariant()
     def every_run_belongs_and_ends_with_its_attempt(self) -> None:
@@ -297,7 +313,7 @@ class PlanMachine(RuleBasedStateMachine):
         if hasattr(self, "home"):
             plan = self.home.plan()
             if plan.status in (PlanState.VERIFYING, PlanState.VERIFIED):
-                assert {task.status for task in self._tasks()} == {TaskState.COMPLETE}
+                assert all(map(is_met, self._tasks()))
                 assert plan.completed_at is not None
 
     # --- the end ---
@@ -321,6 +337,10 @@ class PlanMachine(RuleBasedStateMachine):
                     assert plan.policy.max_cost is not None
                     assert "--max-cost" in answer.result
                     return
+                moved = True
+            if not moved and self._by_hand() and plan.status not in ENDED_PLAN:
+                assert loop.state is LoopState.FAILED
+                self._answers("done")
                 moved = True
             if not moved:
                 break
@@ -402,6 +422,13 @@ class PlanMachine(RuleBasedStateMachine):
 
     def _verify_legs(self) -> list[Leg]:
         return [leg for leg in self.legs if leg.subject == self.plan_id]
+
+    def _by_hand(self) -> list[Question]:
+        return [one for one in self.home.all(Question, state=QuestionState.OPEN) if one.kind == KIND]
+
+    def _answers(self, answer: str) -> None:
+        done = self.do(self.home.command("answer", self._by_hand()[0].id, answer=answer))
+        assert done.state is CommandState.APPLIED, done.result
 
     def _fence_of(self, subject: str) -> int:
         if subject == self.plan_id:

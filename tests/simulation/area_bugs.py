@@ -12,7 +12,7 @@ from loopwright.core.replies.discoveries import Discovery, Noticed, key_for
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import GitFailed
 from loopwright.core.values.states import DiscoveryState, PlanState
-from loopwright.engine.attempt import after_run, qa, rounds
+from loopwright.engine.attempt import after_run, contradictions, qa, rounds
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.people import discoveries
 from loopwright.engine.views import round_views
@@ -152,3 +152,19 @@ def documents_not_waited_for() -> Patches:
         return ()
 
     return ((doc_sync, "due", due),)
+
+
+# --- contradicted checks -----------------------------------------------------------------------------------
+
+
+@bug("work that contradicts a check lands by the agent's own word", "contradiction")
+def contradiction_not_asked_about() -> Patches:
+    async def settle(_landing: Any, _candidate: Any, facts: Any, checks: Any, *_rest: Any) -> Any:
+        return replace(facts, contradicted=checks, allowed_by=("the agent",) * len(checks))
+
+    return ((contradictions, "settle", settle),)
+
+
+@bug("a decision about contradicted checks is forgotten and asked again", "contradiction")
+def decision_forgotten() -> Patches:
+    return ((contradictions, "_answer", lambda *_: None),)

@@ -9,7 +9,7 @@ from tests.simulation import target as sim_target
 from tests.simulation.planted import PLANTED, Bug, Patches, bug
 from tests.simulation.trouble import effect
 
-from loopwright.core.policy import budget, decide, quotas
+from loopwright.core.policy import budget, decide, landing, quotas
 from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Review, Run, Task, VerdictRecord
@@ -23,7 +23,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.attempt import after_run, agent_runs, attempt, cleanup, land, reviewing
+from loopwright.engine.attempt import after_run, agent_runs, attempt, candidates, cleanup, land
 from loopwright.engine.gates import gate_runs, held_out
 from loopwright.engine.memory import slots
 from loopwright.engine.money import quotas as accounts
@@ -37,23 +37,26 @@ from loopwright.ports import Tx
 
 @bug("work lands before a reviewer has looked at it")
 def review_not_waited_for() -> Patches:
-    async def covered(*_args: Any) -> reviewing.Covered:
-        return reviewing.Covered(review_id=None)
+    right = landing.judge_candidate
 
-    return ((land, "covered", covered),)
+    def judge(found: landing.Found) -> Any:
+        decision = right(found)
+        asked = isinstance(decision, landing.AskReviewer) and not decision.contradicted
+        return landing.Land(files=found.files) if asked else decision
+
+    return ((candidates, "judge_candidate", judge),)
 
 
 @bug("the review of another change of the same task is enough", "take_back")
 def any_review_will_do() -> Patches:
-    right = reviewing._look
+    right = candidates.decisions
 
-    def look(tx: Tx, landing: Any, candidate: Any, patch_: Any, why: Any, judged: Any) -> Any:
-        known = tx.find(Review, task_id=landing.task.id, state=ReviewState.CLEAR)
-        if known:
-            return reviewing.Covered(review_id=known[0].id)
-        return right(tx, landing, candidate, patch_, why, judged)
+    def decisions(tx: Tx, landed: Any, patch_: Any) -> landing.Decided:
+        known = tx.find(Review, task_id=landed.task.id, state=ReviewState.CLEAR)
+        decided = right(tx, landed, patch_)
+        return replace(decided, reviews=tuple(known)) if known else decided
 
-    return ((reviewing, "_look", look),)
+    return ((candidates, "decisions", decisions),)
 
 
 @bug("an attempt lands although it was not looked for on the branch first")
@@ -135,7 +138,7 @@ def claim_is_believed() -> Patches:
     async def judge(*_: Any) -> tuple[None, Verdict]:
         return None, Verdict(status=VerdictStatus.PASSED)
 
-    return ((land, "judge_until_known", judge),)
+    return ((candidates, "judge_until_known", judge),)
 
 
 @bug("a verdict on another tree is taken for this one's")
@@ -150,7 +153,7 @@ def verdict_of_another_tree() -> Patches:
         known = await world.store.read(look)
         return (known[0], known[0].verdict) if known else await right(world, repository, ask, interrupt)
 
-    return ((land, "judge_until_known", judge), (held_out, "judge", judge))
+    return ((candidates, "judge_until_known", judge), (held_out, "judge", judge))
 
 
 @bug("the gated commit is landed although the branch moved meanwhile")
@@ -475,14 +478,14 @@ def nobody_judges_what_stays() -> Patches:
 
 @bug("what a person hands back lands without its gate", "take_over")
 def handed_back_lands_ungated() -> Patches:
-    right = land.judge_until_known
+    right = candidates.judge_until_known
 
     async def judge(world: Any, repository: Any, ask: Any, interrupt: Any) -> Any:
         if ask.attempt is not None and ask.attempt.agent == handover.HUMAN:
             return None, Verdict(status=VerdictStatus.PASSED)
         return await right(world, repository, ask, interrupt)
 
-    return ((land, "judge_until_known", judge),)
+    return ((candidates, "judge_until_known", judge),)
 
 
 @bug("a task that a person has taken over is started all the same", "take_over")

@@ -9,8 +9,9 @@ from contextvars import Context
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
+from tests.fakes.virtual_loop import VirtualClock
 from tests.simulation.agents import MODEL, Act, draw_act
 from tests.simulation.answers import draw_answer
 from tests.simulation.services import Services
@@ -26,7 +27,6 @@ from loopwright.core.values.findings import Check, CheckStatus, Verdict, Verdict
 from loopwright.core.values.permissions import Settled
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Exit, GateRequest, OutputLine, RunSpec, Sighting
-from loopwright.testing.virtual_loop import VirtualClock
 
 GATE_ALL = GateCommand(name="all", command="all")
 _LONGEST_S = 150.0
@@ -38,12 +38,22 @@ def acceptance(key: str) -> GateCommand:
     return GateCommand(name=f"accept {key}", command=f"accept {key}")
 
 
+NEW: Final = ".new"
+"""How a file is called that has behaviour which only a new test allows."""
+
+
 def is_good(command: str, files: Mapping[str, str]) -> bool:
     """Say what a command finds in a tree when nothing goes wrong."""
     if command.startswith("accept "):
         key = command.removeprefix("accept ")
         return files.get(f"{key}.txt") == f"good {key}"
-    return not any(text.startswith(("bad", "half")) for text in files.values())
+    contradicts = any(path.endswith(NEW) and test_of(path.removesuffix(NEW)) not in files for path in files)
+    return not contradicts and not any(text.startswith(("bad", "half")) for text in files.values())
+
+
+def test_of(key: str) -> str:
+    """Return the test that a task brings along for behaviour that contradicts the old tests."""
+    return f"tests/test_{key}.py"
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -86,11 +96,16 @@ class Kept:
 
     @property
     def goes_back(self) -> bool:
-        """Say whether an agent is asked once more about what it finished: by a reviewer, or for a readable answer."""
-        return (
-            "An independent reviewer looked at what you did" in self.prompt
-            or "could not be read" in self.prompt
+        """Return whether an agent is asked once more about work that it finished."""
+        return self.is_told_of_checks or any(
+            words in self.prompt
+            for words in ("An independent reviewer looked at what you did", "could not be read")
         )
+
+    @property
+    def is_told_of_checks(self) -> bool:
+        """Return whether an agent has its turn with the checks that its work contradicts."""
+        return "Your work contradicts or removes existing checks" in self.prompt
 
     @property
     def is_done(self) -> bool:
@@ -279,7 +294,15 @@ class Machine:
             self._write(workspace, f"{key}.txt", f"{quality} {key}")
             for path in task.scope if task.origin == DOCUMENTS else ():
                 self._write(workspace, path, f"{quality} {path}")
-            if kept.goes_back:
+            if kept.is_told_of_checks:
+                # It keeps the old behaviour after all, or it insists and leaves its work as it is.
+                if self._trouble.chance("contradiction").random() < 0.3:
+                    workspace.files.pop(f"{key}{NEW}", None)
+                    workspace.files.pop(test_of(key), None)
+            elif self._trouble.strikes("contradiction", 0.3, kept.spec.run_id):
+                self._write(workspace, f"{key}{NEW}", "another way")
+                self._write(workspace, test_of(key), "passes with it")
+            if kept.goes_back and not kept.is_told_of_checks:
                 self._write(workspace, f"{key}.mended", kept.spec.run_id)
             if self._trouble.has("conflict") and self._trouble.chance("conflict").random() < 0.3:
                 self._write(workspace, "shared.txt", f"by {key}")
@@ -443,5 +466,6 @@ class SimGate:
             )
             for n, (command, good) in enumerate(found.items())
         )
-        status = VerdictStatus.PASSED if all(found.values()) else VerdictStatus.FAILED
-        return Verdict(status=status, checks=checks, reason="" if all(found.values()) else "a check failed")
+        broken = tuple(command for command, good in found.items() if not good)
+        status = VerdictStatus.FAILED if broken else VerdictStatus.PASSED
+        return Verdict(status=status, checks=checks, reason="a check failed" if broken else "", broken=broken)

@@ -8,6 +8,8 @@ from tests.simulation.promises import discovered
 from tests.simulation.promises.by_hand import Hands
 from tests.simulation.services import AGENT, OTHER
 
+from loopwright.core.gates.contradictions import ACCEPT
+from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.escalations import is_given_up
 from loopwright.core.policy.quotas import needs_person
@@ -188,8 +190,9 @@ class Person:
                 continue
             if question.id not in self._seen:
                 self._seen.add(question.id)
-                if chance.random() < 0.9:
-                    answer = "yes" if question.kind == "permission" else "right"
+                # A decision about contradicted checks has no deadline, so its plan waits for it.
+                if chance.random() < 0.9 or question.kind == CONTRADICTION:
+                    answer = {"permission": "yes", CONTRADICTION: ACCEPT}.get(question.kind, "right")
                     await self._ask("answer", question.id, answer=answer)
 
     async def _open_something(self) -> None:

@@ -47,13 +47,20 @@ FAULTS: Final[Mapping[str, str]] = {
     "rounds": "a loop over one prompt, with rounds that are good, bad, or change nothing",
     "look": "the last task of each plan is a look at the whole, which finds something, or nothing",
     "documents": "agents say that business documents have to follow what they changed",
+    "contradiction": "agents change tests so that their work passes, which contradicts the old ones",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
 
 
 APART: Final = ("take_back", "take_over")
 """Drawn by themselves, so that a seed gives the run that it gave before they were thought of, but for them."""
-AREAS: Final[Mapping[str, float]] = {"discovery": 0.25, "rounds": 0.12, "look": 0.12, "documents": 0.12}
+AREAS: Final[Mapping[str, float]] = {
+    "discovery": 0.25,
+    "rounds": 0.12,
+    "look": 0.12,
+    "documents": 0.12,
+    "contradiction": 0.2,
+}
 """Drawn in the same way, each with its share of all seeds: what only some plans have to do with."""
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.values.errors import GitFailed, MergeConflict
 from loopwright.core.values.patches import Patch, read_patch
-from loopwright.ports import Candidate, Snapshot, Standing, Step, Trailers, Tripwire
+from loopwright.ports import Candidate, Entry, FileChange, Snapshot, Standing, Step, Trailers, Tripwire
 
 Files = Mapping[str, str]
 
@@ -107,6 +107,10 @@ def merged(base: Files, ours: Files, theirs: Files) -> tuple[dict[str, str], lis
         if chosen is not None:
             files[path] = chosen
     return files, conflicts
+
+
+def _entry(files: Files, path: str) -> Entry | None:
+    return Entry(mode="100644", id=files[path]) if path in files else None
 
 
 def patch_between(old: Files, new: Files) -> Patch:
@@ -248,7 +252,42 @@ class SimRepository:
             raise MergeConflict(tuple(conflicts), "both changed it")
         tree = target.tree(files)
         commit = target.commit(tree, (tip, attempt_sha), trailers, f"{subject} {at}")
-        return Candidate(parent=tip, sha=commit.sha, tree=tree, empty=tree == target.commits[tip].tree)
+        return Candidate(
+            parent=tip,
+            sha=commit.sha,
+            tree=tree,
+            empty=tree == target.commits[tip].tree,
+            changes=self._changes(ours, files) if self._trouble.has("contradiction") else (),
+        )
+
+    def _changes(self, before: Files, after: Files) -> tuple[FileChange, ...]:
+        """Return the tests that differ: of other files nothing is asked."""
+        return tuple(
+            FileChange(path=path, before=_entry(before, path), after=_entry(after, path))
+            for path in sorted({*before, *after})
+            if path.startswith("tests/") and before.get(path) != after.get(path)
+        )
+
+    async def laid_over(
+        self, candidate: Candidate, *, restore: Sequence[FileChange], texts: Mapping[str, str]
+    ) -> Candidate:
+        assert not texts, "no simulated file judges in part"
+        await self._do("laid_over")
+        before, files = self._target.files(candidate.parent), dict(self._target.trees[candidate.tree])
+        for change in restore:
+            files.pop(change.path, None)
+            if change.path in before:
+                files[change.path] = before[change.path]
+        tree = self._target.tree(files)
+        sha = self._target.commit(tree, (candidate.parent,), None, f"old checks of {candidate.sha}").sha
+        return replace(candidate, sha=sha, tree=tree)
+
+    async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
+        return {}
+
+    async def listed(self, sha: str) -> dict[str, Entry]:
+        files = self._target.files(sha)
+        return {path: Entry(mode="100644", id=text) for path, text in files.items()}
 
     async def checkout(self, path: Path, sha: str, *, copy_files: Any = ()) -> None:
         await self._do("checkout")

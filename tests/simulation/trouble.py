@@ -4,9 +4,8 @@ import asyncio
 import random
 from collections import Counter
 
+from tests.fakes.virtual_loop import Process, VirtualLoop
 from tests.simulation.scenario import Scenario
-
-from loopwright.testing.virtual_loop import Process, VirtualLoop
 
 _KEPT = 60_000
 

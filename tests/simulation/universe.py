@@ -9,12 +9,15 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
+from tests.fakes.seeded_engine import Faults, SeededEngine
+from tests.fakes.virtual_loop import Process, VirtualClock, VirtualLoop
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
 from tests.simulation.people import Person
 from tests.simulation.promises import (
     by_hand,
+    contradictions,
     dialogue,
     discovered,
     ends,
@@ -44,8 +47,6 @@ from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.rows.world import HomePaths, Me, World
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Base, PlannedTask, PlannedWork
-from loopwright.testing.seeded_engine import Faults, SeededEngine
-from loopwright.testing.virtual_loop import Process, VirtualClock, VirtualLoop
 
 STORM_S = 300.0
 """How long things may go wrong."""
@@ -62,6 +63,7 @@ MOST_COMMITS = 40_000
 MOST_READS = 500
 """More without any commit is looked at."""
 MORE_PROMISES = (
+    contradictions,
     dialogue,
     money,
     reviews,
@@ -337,7 +339,6 @@ class Universe:
             # Of a stream of its own: what else follows from a seed stays what it was.
             parallel_gates=self.trouble.chance("parallel gates").choice((1, 2, 4)),
             fix_cycles=self.trouble.chance("fix cycles").choice((0, 1, 3)),
-            latest_resume=self.trouble.chance("latest resume").choice((None, None, None, "00:02")),
         )
         if not self.trouble.has("budget"):
             return policy

@@ -217,6 +217,11 @@ import pathlib
 def limit():
     return json.loads(pathlib.Path("%s").read_text())["limit"]
 """
+TALLY = """const test = require('node:test');
+const assert = require('node:assert');
+const tally = require('./tally');
+test('counts once', () => assert.equal(tally.once(2), 2));
+"""
 HONEST_FILES: dict[str, str] = {
     ".gitignore": ".loopwright/\n__pycache__/\n",
     "checks/check_calc.py": CHECKS,
@@ -237,6 +242,8 @@ HONEST_FILES: dict[str, str] = {
     "package.json": '{"name": "calc", "version": "1.0.0", "exports": {".": "./calc.js"}}\n',
     "requirements.txt": "pytest\n",
     "Makefile": ".PHONY: check\n\ncheck:\n\ttrue\n",
+    "tally/tally.js": "exports.once = (n) => n;\n",
+    "tally/tally.test.js": TALLY,
 }
 HONEST: dict[str, Behaviour] = {
     "changes_module": honest(
@@ -288,6 +295,14 @@ HONEST: dict[str, Behaviour] = {
         ),
         write("requirements.txt", "pytest\nrequests>=2\n"),
         check="grep -q mul.js package.json",
+    ),
+    "node_test_by_name": honest(
+        "adds a test to a file with tests of node, and its acceptance chooses it by its name",
+        write("tally/tally.js", "exports.once = (n) => n;\nexports.twice = (n) => 2 * n;\n"),
+        write(
+            "tally/tally.test.js", f"{TALLY}test('counts twice', () => assert.equal(tally.twice(2), 4));\n"
+        ),
+        check="cd tally && node --test --test-name-pattern=twice",
     ),
     "new_target": honest(
         "adds a target to the Makefile, and a folder of that name",

@@ -15,10 +15,10 @@ import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.sandbox import Sandbox, task
 
-from loopwright.core.receipts.receipts import verify_receipt
+from loopwright.core.receipts.verify import verify_receipt
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.services.receipts.check import look_again
-from loopwright.services.receipts.files import read_receipt
+from loopwright.services.receipts.files import load_receipt
 
 CHANGES = 3
 """In each of the five parts; a hundred in the long version."""
@@ -78,7 +78,7 @@ class Scene:
     def agrees(self) -> tuple[bool, str]:
         """Verify as the command does, in this process: five hundred starts of it would take minutes."""
         try:
-            receipt = read_receipt(self.receipt)
+            receipt = load_receipt(self.receipt)
             facts = asyncio.run(look_again(receipt, self.sandbox.repository, self.receipt))
         except LoopwrightError as refused:
             return False, str(refused)
@@ -97,10 +97,9 @@ class Scene:
                 beside = [self.sandbox.home / "patches", self.sandbox.home / "held_out"]
                 return [*kept, *(path for folder in beside for path in folder.iterdir())]
             case "git":
-                receipt = read_receipt(self.receipt)
-                plan = receipt["plan"]
-                tips = [one["tip_sha"] for task in receipt["tasks"] for one in task["attempts"]]
-                line = [plan["result_sha"], *tips, f"^{plan['base_sha']}"]
+                receipt = load_receipt(self.receipt)
+                tips = [one.tip_sha for task in receipt.tasks for one in task.attempts if one.tip_sha]
+                line = [receipt.plan.result_sha or "", *tips, f"^{receipt.plan.base_sha}"]
                 named = self.sandbox.git("rev-list", "--objects", *line).splitlines()
                 found = [objects / one[:2] / one[2:40] for one in named]
                 return [path for path in found if path.exists()]

@@ -43,6 +43,11 @@ SOURCES: Final[Mapping[str, str]] = MappingProxyType(
         "plan_md": "loopwright.adapters.sources.plan_md.plan_md:PlanMdSource",
         "prompt_md": "loopwright.adapters.sources.prompt_md.prompt_md:PromptSource",
         "thoughts": "loopwright.adapters.sources.thoughts.thoughts:ThoughtsSource",
+        "speckit": "loopwright.adapters.sources.speckit.speckit:SpecKitSource",
+        "openspec": "loopwright.adapters.sources.openspec.openspec:OpenSpecSource",
+        "kiro": "loopwright.adapters.sources.kiro.kiro:KiroSource",
+        "execplan": "loopwright.adapters.sources.execplan.execplan:ExecPlanSource",
+        "superpowers": "loopwright.adapters.sources.superpowers.superpowers:SuperpowersSource",
         "spec": "loopwright.adapters.sources.spec.spec:SpecSource",
         "yaml": "loopwright.adapters.sources.spec.yaml_plan:YamlSource",
     }
@@ -93,6 +98,7 @@ def _installed(what: str) -> "Mapping[str, EntryPoint]":
 @cache
 def _offered(path: tuple[str, ...]) -> "Mapping[str, Mapping[str, EntryPoint]]":  # noqa: ARG001 - what is found depends on it
     """Read what every installed package offers, which takes longer than most commands do, once only."""
+    # Most commands need no third-party adapter.
     from importlib.metadata import entry_points
 
     found = entry_points()

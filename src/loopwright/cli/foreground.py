@@ -26,7 +26,7 @@ NET_S = 5.0
 """How long to wait for news at most."""
 
 SHOWN_SHARE = 10
-"""How many times as long as a picture took to make nothing is drawn: a large plan must not be busy showing itself."""
+"""How long to wait after a picture, as a multiple of the time it took: drawing a large plan must not take all time."""
 
 _PAUSED = {
     signal.SIGINT: "paused from the terminal",
@@ -101,10 +101,10 @@ class Foreground:
 
     def _interrupted(self, number: signal.Signals) -> None:
         self._signals += 1
-        if self._signals > 2:  # whatever is waited for does not come
+        if self._signals > 2:  # the pause does not end
             resume = to_type("resume", short_id(self._plan_id))
             sys.stderr.write(
-                f"\nLeaving at once. Agents that still run go on alone.\ntake them over:  {resume}\n"
+                f"\nLeaving at once. Agents that still run continue alone.\ntake them over:  {resume}\n"
             )
             sys.stderr.flush()
             os._exit(ExitCode.INTERRUPTED)
@@ -125,7 +125,7 @@ class Foreground:
             self._driver.stop_now()
 
     def _say_left(self, holder: Mapping[str, Any]) -> None:
-        """Say that only the following ends; a closed terminal hears nothing of it."""
+        """Print that only the following ends; a closed terminal gets nothing."""
         name = short_id(self._plan_id)
         with suppress(OSError):
             sys.stderr.write(
@@ -134,7 +134,7 @@ class Foreground:
             )
 
     def _leave_terminal(self) -> None:
-        """The terminal was closed: write to nowhere, so that a word too many does not cut the pausing short."""
+        """Write to nowhere after the terminal was closed, so that printing does not end the pause with an error."""
         nowhere = os.open(os.devnull, os.O_WRONLY)
         for fd in self._terminals:
             os.dup2(nowhere, fd)
@@ -142,10 +142,10 @@ class Foreground:
 
 
 def showing(*, quiet: bool) -> Drive:
-    """Return what drives a plan on this terminal that the same command continues when it is given again."""
+    """Return a driver that shows a plan on this terminal; the same command continues the plan."""
 
     async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
-        display = Display(footer="Ctrl-C pauses cleanly; the same command goes on.", quiet=quiet)
+        display = Display(footer="Ctrl-C pauses cleanly; the same command continues.", quiet=quiet)
         foreground = Foreground(at, plan, actor=actor(), display=display, submitter=submitter)
         return await foreground.rested()
 
@@ -162,13 +162,13 @@ def code_of(rested: Rested) -> ExitCode:
 
 def _say_cut_off(why: str) -> None:
     sys.stderr.write(
-        f"The pause cannot be written down: {why}\n"
+        f"The pause cannot be recorded: {why}\n"
         "The agents are ended now. `loopwright doctor` says what is wrong with the home.\n"
     )
 
 
 class _Notes(logging.Handler):
-    """Tells the person at the terminal, once, what goes wrong behind the picture; the log has the rest."""
+    """Prints each warning once beside the picture; the log has the rest."""
 
     def __init__(self, display: Display) -> None:
         super().__init__(logging.WARNING)

@@ -12,6 +12,7 @@ from cyclopts.exceptions import CycloptsError
 from loopwright.cli.shell.command_table import build
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.trouble import tell, trouble_of
+from loopwright.core.values.errors import LoopwrightError, UserError
 
 _OBJECTS = 200_000
 """How many more objects there may be before garbage is looked for: loading the largest command makes 120,000, all of
@@ -30,8 +31,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def call(arguments: Sequence[str]) -> int:
     """Run one command and return its exit code; a user's mistake is one line, never a traceback."""
-    from loopwright.core.values.errors import LoopwrightError, UserError
-
     as_json = "--json" in arguments
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
@@ -39,6 +38,7 @@ def call(arguments: Sequence[str]) -> int:
     try:
         result = build()(list(arguments))
     except CycloptsError as mistake:
+        # Only an error needs it.
         from loopwright.cli.shell.mistakes import explain
         from loopwright.cli.shell.typing_mistakes import told
 
@@ -46,6 +46,7 @@ def call(arguments: Sequence[str]) -> int:
         wrong = UserError(message, code="command_line_wrong", hint=hint)
         return explain(wrong, arguments, as_json=as_json)
     except LoopwrightError as known:
+        # Only an error needs it.
         from loopwright.cli.shell.mistakes import explain
 
         return explain(known, arguments, as_json=as_json)

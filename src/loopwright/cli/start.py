@@ -8,6 +8,7 @@ from loopwright.cli.shell.trouble import tell, trouble_of
 def main() -> None:
     """Load the command line and run it."""
     try:
+        # Trouble of the machine may show while this is loaded.
         from loopwright.cli.main import main as command_line
 
         command_line()

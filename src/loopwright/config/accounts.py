@@ -34,7 +34,7 @@ def _read_variables(value: object) -> tuple[str, ...]:
     if not isinstance(listed, list | tuple) or not all(
         isinstance(one, str) and re.fullmatch(_PAIR, one.strip()) for one in listed
     ):
-        # Without the value: someone may have written down the secret.
+        # Without the value: it may be the secret itself.
         raise ValueError(f"expected {_EXPECTED}")
     return tuple(one.strip() for one in listed)
 
@@ -83,7 +83,7 @@ def accounts(
                     f"{place}: agents.{agent}.accounts.{name}: it has the same home as {homes[home]}, so they are "
                     "one account",
                     code="account_home_shared",
-                    hint="give each account a home of its own, and log in once with each",
+                    hint="give each account its own home, and log in once with each",
                 )
             if not account.variables:
                 homes[home] = name

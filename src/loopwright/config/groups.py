@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 from loopwright.config.kinds import (
-    SIZE,
     SIZE_OR_OFF,
     SWITCH,
     Kind,
@@ -28,7 +27,7 @@ def setting(kind: Kind, default: Any, description: str, *, machine: bool = False
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LimitValues:
-    """When a run is ended even if nobody watches."""
+    """When a run is ended."""
 
     hard: float | None = setting(
         duration(off=True), 3600.0, "Ends a run after this time, whatever it is doing."
@@ -36,14 +35,8 @@ class LimitValues:
     idle: float | None = setting(
         duration(off=True),
         1800.0,
-        "Ends a run that shows no output, no processor time and no file change for so long.",
+        "Ends a run that shows no output, no processor time and no file change for this long.",
     )
-    done_grace: float | None = setting(
-        duration(off=True, zero=True),
-        60.0,
-        "Ends an agent that said it is done but does not exit within this time; at most `limits.idle`.",
-    )
-    output: int = setting(SIZE, 64 * 1024 * 1024, "How much output of a run is kept; 1KB is 1024 bytes.")
     term_grace: float = setting(
         duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
     )
@@ -51,7 +44,7 @@ class LimitValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LandingValues:
-    """How finished work comes onto the plan branch."""
+    """How finished work lands on the plan branch."""
 
     parallel_gates: int = setting(
         count(1, 64),
@@ -62,44 +55,29 @@ class LandingValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundValues:
-    """When a loop over a PROMPT.md goes on, and what stops it."""
+    """When a loop over a PROMPT.md continues, and what stops it."""
 
-    max: int = setting(count(1, 10_000), 10, "How many rounds there may be.")
-    sleep: float = setting(duration(zero=True), 10.0, "How long it sleeps after a round.")
+    max: int = setting(count(1, 10_000), 10, "The most rounds.")
+    sleep: float = setting(duration(zero=True), 10.0, "How long the loop sleeps after a round.")
     until: Literal["auto", "green", "quiet"] = setting(
         choice("auto", "green", "quiet"),
         "auto",
-        "Stops when the gate is green, or not before nothing more changes; auto: green if the prompt has acceptance.",
+        "Stops when the gate passes, or also when nothing changes (quiet); auto: green if the prompt has acceptance.",
     )
-    unchanged: int = setting(count(1, 1000), 2, "Stops after so many rounds in a row that changed nothing.")
+    unchanged: int = setting(count(1, 1000), 2, "Stops after this many rounds in a row that changed nothing.")
     stop_after: float | None = setting(
         duration(off=True), None, "No round begins later than this after the first one."
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PortValues:
-    """The range of network ports that each attempt has for itself."""
-
-    size: int = setting(
-        count(1, 1000),
-        10,
-        "How many ports are reserved for each attempt, so that test servers do not collide.",
-        machine=True,
-    )
-    first: int = setting(
-        count(1024, 65000), 20000, "The first port of the first attempt's range.", machine=True
-    )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class DiskValues:
-    """How much room on the disk has to stay, and how much one attempt may take."""
+    """How much disk must stay free, and how much one attempt may take."""
 
     min_free: int | None = setting(
         SIZE_OR_OFF,
         1024**3,
-        "Starts no agent while less than this is free on the disk of the home; goes on by itself.",
+        "Starts no agent while less than this is free on the disk of the home; resumes by itself.",
         machine=True,
     )
     max_workspace: int | None = setting(
@@ -111,7 +89,7 @@ class DiskValues:
     keep_recordings: int | None = setting(
         SIZE_OR_OFF,
         20 * 1024**3,
-        "Removes what agents of ended plans said, the oldest first, while all recordings take more than this.",
+        "Removes recordings of ended plans, the oldest first, while all recordings take more than this.",
         machine=True,
     )
 
@@ -128,14 +106,14 @@ class UserFolderValues:
     private: bool = setting(
         SWITCH,
         default=True,
-        description="Gives each run a HOME of its own that shows yours without its secrets; false: with them.",
+        description="Gives each run its own HOME, which shows yours without its secrets; false: with them.",
         machine=True,
     )
     show: tuple[str, ...] = setting(
-        _HOME_PATHS, (), "Secrets in your HOME that runs may see nevertheless, such as .netrc.", machine=True
+        _HOME_PATHS, (), "Secrets in your HOME that runs may see, such as .netrc.", machine=True
     )
     hide: tuple[str, ...] = setting(
-        _HOME_PATHS, (), "More files and folders in your HOME that no run is shown.", machine=True
+        _HOME_PATHS, (), "More files and folders in your HOME that runs must not see.", machine=True
     )
 
 
@@ -152,35 +130,35 @@ _PLACES: Final = items(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxValues:
-    """What keeps agents and gates from the rest of the machine."""
+    """What contains agents and gates."""
 
     level: Literal["auto", "none", "bubblewrap", "container"] = setting(
         choice("auto", "none", "bubblewrap", "container"),
         "auto",
-        "What contains agents and gates; auto is the strongest that was proven to hold: a container if sandbox.image "
+        "What contains agents and gates. auto is the strongest that passed its test: a container if sandbox.image "
         "names an image, else bubblewrap, else none.",
         machine=True,
     )
     program: str = setting(
         text(what="the name or path of a bwrap program"),
         "bwrap",
-        "The bubblewrap program; a path where it is not on PATH.",
+        "The bubblewrap program; a path if it is not on PATH.",
         machine=True,
     )
     image: str | None = setting(
         text(what="the name of an image", optional=True),
         None,
-        "The image that containers are made of, with the project's tools in it; it is never fetched by itself.",
+        "The image for containers, with the project's tools in it. Loopwright never pulls it.",
         machine=True,
     )
     engine: str = setting(
         text(what="the name or path of a podman or docker program, or auto"),
         "auto",
-        "What makes containers: auto is podman where it works, else docker; or the name or path of one.",
+        "The program that makes containers: its name or path. auto is podman if it works, else docker.",
         machine=True,
     )
     write: tuple[str, ...] = setting(
-        _PLACES, (), "Places that every run may write besides its workspace, such as ~/.m2.", machine=True
+        _PLACES, (), "Places outside the workspace that every run may write, such as ~/.m2.", machine=True
     )
     read: tuple[str, ...] = setting(
         _PLACES, (), "Hidden places that every run may read, such as ~/data.", machine=True
@@ -188,8 +166,8 @@ class SandboxValues:
     network: Literal["on", "agents", "off"] = setting(
         choice("on", "agents", "off"),
         "on",
-        "Who may use the network: everyone, agents but no gate and no setup command, or nobody. "
-        "Without a sandbox that takes it away, nothing runs unless it is `on`.",
+        "What may use the network: everything, agents but no gate and no setup command, or nothing. "
+        "Without a sandbox that can block the network, nothing runs unless it is `on`.",
         machine=True,
     )
 
@@ -217,31 +195,31 @@ class ForgeValues:
             schema={"pattern": _HOST, "maxLength": 1000},
         ),
         (),
-        "Hosts besides github.com and gitlab.com that are a GitHub or a GitLab and get a token of yours.",
+        "More GitHub and GitLab hosts that get your token, besides github.com and gitlab.com.",
         machine=True,
     )
     token_file: str | None = setting(
         text(what="the path of a file", optional=True, limit=1000),
         None,
-        "A file that only you can read with the token in it; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
+        "A file with the token that only you can read; when empty, GITHUB_TOKEN, GH_TOKEN or GITLAB_TOKEN.",
         machine=True,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewValues:
-    """Which changes an independent reviewer looks at before they land."""
+    """Which changes an independent reviewer checks before they land."""
 
     mode: Literal["off", "complex", "risky", "always"] = setting(
         choice("off", "complex", "risky", "always"),
         "off",
-        "Which changes an agent that did not make them looks at before they land: none, as the complexity of "
-        "their task asks for, risky ones, or all.",
+        "Which changes another agent reviews before they land: none, by the complexity of "
+        "their task, risky ones, or all.",
     )
     agent: str | None = setting(
         text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
         None,
-        "The agent that reviews; the one that did the work, in a conversation of its own, when empty.",
+        "The agent that reviews; when empty, the agent that did the work, in a new conversation.",
     )
     model: str | None = setting(
         text(what="the name of a model", optional=True), None, "The model that the reviewer uses."
@@ -249,12 +227,12 @@ class ReviewValues:
     max_turns: int = setting(
         count(0, 20),
         2,
-        "How often an attempt's agent may mend what a reviewer found, before the attempt is rejected.",
+        "How often the agent of an attempt may fix what a reviewer found, before the attempt is rejected.",
     )
     max_share: int = setting(
         count(0, 100),
         15,
-        "The most that the reviews of a task may cost, in percent of what its work has cost; 0 sets no limit.",
+        "The most that the reviews of a task may cost, in percent of the cost of its work; 0 sets no limit.",
     )
     lines: int = setting(count(0, 1_000_000), 300, "A change of more lines than this is risky.")
     paths: tuple[str, ...] = setting(
@@ -270,12 +248,12 @@ class ReviewValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlannerValues:
-    """Who makes a plan of a goal."""
+    """Which agent turns a goal into a plan."""
 
     agent: str | None = setting(
         text(what="the name of an agent, such as claude", pattern=AGENT_NAME, optional=True),
         None,
-        "The agent that makes a plan of a goal; the one that works when empty.",
+        "The agent that turns a goal into a plan; the one that works when empty.",
     )
     model: str | None = setting(
         text(what="the name of a model", optional=True), None, "The model that the planner uses."
@@ -284,20 +262,20 @@ class PlannerValues:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluatorValues:
-    """Which plans an agent looks at before anything of them runs."""
+    """Which plans an agent evaluates before they run."""
 
     mode: Literal["off", "complex", "always"] = setting(
         choice("off", "complex", "always"),
         "off",
-        "Which plans an agent that did not make them looks at before they run: none, complex ones, or all.",
+        "Which plans another agent evaluates before they run: none, complex ones, or all.",
     )
     agent: str | None = setting(
         text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
         None,
-        "The agent that judges plans; the one that works, in a conversation of its own, when empty.",
+        "The agent that evaluates plans; when empty, the one that works, in a new conversation.",
     )
     model: str | None = setting(
-        text(what="the name of a model", optional=True), None, "The model that it uses."
+        text(what="the name of a model", optional=True), None, "The model that the evaluator uses."
     )
 
 

@@ -34,7 +34,7 @@ def default_home(env: Mapping[str, str], platform: str) -> Path:
 
 
 def user_file(env: Mapping[str, str]) -> Path | None:
-    """Return where the user's own configuration file would be, or None when there is no home folder."""
+    """Return where the user's own configuration file would be, or None without a home folder."""
     if env.get("XDG_CONFIG_HOME", "").startswith("/"):
         return Path(env["XDG_CONFIG_HOME"]) / "loopwright" / USER_FILE
     if not env.get("HOME", "").startswith("/"):
@@ -61,7 +61,7 @@ def _user_folder(env: Mapping[str, str]) -> Path:
     folder = env.get("HOME", "")
     if not folder.startswith("/"):
         raise BadConfig(
-            "There is no home folder: the environment variable HOME is not set to an absolute path.",
+            "The home folder is unknown: the environment variable HOME is not set to an absolute path.",
             code="no_home_folder",
             hint="Set LOOPWRIGHT_HOME to the folder where Loopwright may keep its data.",
         )

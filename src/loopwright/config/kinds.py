@@ -1,6 +1,6 @@
 """The kinds of value that a setting can have: how each is read, shown and described in a schema.
 
-A kind stands in the annotation of a field in `settings`. Reading accepts what TOML, YAML and JSON give
+A kind is in the annotation of a field in `settings`. Reading accepts what TOML, YAML and JSON give
 and the plain text of environment variables and flags alike.
 """
 
@@ -296,7 +296,7 @@ def json_list(value: str) -> list[Any] | None:
 
 
 def is_inside(path: str) -> bool:
-    """Say whether a path stays within the folder that it is relative to, as written."""
+    """Return whether a path, as written, stays within the folder that it is relative to."""
     pure = PurePosixPath(path)
     return bool(path.strip()) and not (
         pure.is_absolute() or path.startswith("~") or ".." in pure.parts or "\0" in path or len(path) > 1000

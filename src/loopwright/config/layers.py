@@ -12,7 +12,7 @@ from typing import Any, Final
 from loopwright.config.accounts import ACCOUNT_SETTINGS
 from loopwright.config.gates import GateProblem, WrongGates, gate_table
 from loopwright.config.nearest import did_you_mean, nearest, quoted
-from loopwright.config.settings import GROUPS, setting_of, settings
+from loopwright.config.settings import CONSTANTS, GROUPS, setting_of, settings
 from loopwright.config.toml_lines import key_lines
 from loopwright.core.values.policy import GateCommand
 
@@ -21,7 +21,7 @@ PROJECT_FILE: Final = "loopwright.toml"
 LOOPS: Final = "loops"
 """The table of a configuration file that has a table of settings for each loop, by the name of its work source."""
 _TOML_PLACE: Final = re.compile(r"(.*) \(at line (\d+), column \d+\)", re.DOTALL)
-_APART: Final = "is a setting of its own: put it above the first [table]"
+_APART: Final = "belongs to no table: put it above the first [table]"
 _NO_LOOP: Final = (
     'expected a table for each work source, such as [loops."plans/nightly.yaml"] with agent = "…"'
 )
@@ -122,12 +122,19 @@ def _problems(key: str, value: object, level: Level) -> list[Problem]:
 
 
 def _of_gate(problem: GateProblem) -> str:
-    """Say what is wrong with a gate; TOML takes what is written below a table for a part of it."""
+    """Return what is wrong with a gate; TOML takes what is written below a table for a part of it."""
     top = problem.key in settings() and problem.message.startswith("unknown key")
     return f"unknown key: {problem.key} {_APART}" if top else problem.message
 
 
+def _constant(key: str) -> str | None:
+    """Return what holds instead of a setting of an earlier version, or of its group."""
+    return CONSTANTS.get(key) or CONSTANTS.get(key.partition(".")[0])
+
+
 def _unknown(key: str, value: object) -> str:
+    if constant := _constant(key):
+        return f"is not a setting any more ({constant}): remove it"
     if key in GROUPS:
         inner = ", ".join(each for each in settings() if each.startswith(f"{key}."))
         return f"expected a table with {inner}, got {quoted(value)}"
@@ -141,7 +148,7 @@ def _unknown(key: str, value: object) -> str:
     group, _, last = key.partition(".")
     if group in GROUPS and last in settings():
         return f"unknown setting: {last} {_APART}"
-    # Someone who writes `hard` means `limits.hard`.
+    # `hard` means `limits.hard`.
     whole = next((each for each in settings() if each.endswith(f".{key}")), key)
     return f"unknown setting{did_you_mean(whole, (*settings(), 'agents'))}"
 
@@ -171,7 +178,7 @@ def from_toml(text: str, name: str, level: Level) -> Layer:
 
 
 def _loop_problems(loops: object) -> tuple[Problem, ...]:
-    """Check the settings of every loop, also of those that nobody asks for now."""
+    """Check the settings of every loop, not only of the one that runs."""
     if not isinstance(loops, Mapping):
         return (Problem(key=LOOPS, message=_NO_LOOP),)
     found: list[Problem] = []
@@ -216,7 +223,7 @@ def loop_from_toml(text: str, name: str, source: str) -> Layer:
 
 
 def _placed(name: str, key: str, lines: Mapping[str, int]) -> str:
-    """Return the file with the line of the key, or of what the key stands in."""
+    """Return the file with the line of the key, or of its table."""
     while key:
         if key in lines:
             return f"{name}:{lines[key]}"
@@ -238,6 +245,9 @@ def from_environment(env: Mapping[str, str], *, ours: frozenset[str] = frozenset
         if not variable.startswith(PREFIX) or variable in ours or not text.strip():
             continue
         key = variable.removeprefix(PREFIX).lower().replace("__", ".")
+        if _constant(key):
+            problems.append(f"environment {variable}: {_unknown(key, text)}")
+            continue
         if setting_of(key) is None:
             guess = _mistyped(variable)
             if guess is not None:
@@ -288,7 +298,7 @@ def _flag(key: str) -> str:
 
 
 def from_baseline(gates: tuple[GateCommand, ...], name: str) -> Layer:
-    """Take over the checks that a source names for all of its tasks: they count where nobody has named gates."""
+    """Take over the checks that a source names for all of its tasks: they count if no gates are set."""
     tree = {"gates": [gate_table(gate) for gate in gates]}
     return _named(tree, f"the baseline checks of {name}", Level.DEFAULT, {})
 

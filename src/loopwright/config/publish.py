@@ -84,7 +84,7 @@ def _accounts_schema() -> dict[str, Any]:
     }
     return {
         "type": "object",
-        "description": "Accounts of the agent, each with a config home or variables of its own.",
+        "description": "Accounts of the agent, each with its own config home or variables.",
         "propertyNames": {"pattern": f"^{ACCOUNT_NAME}$"},
         "additionalProperties": {
             "type": "object",

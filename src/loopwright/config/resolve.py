@@ -36,7 +36,7 @@ class Settings:
     origins: Mapping[str, str]
 
     def origin(self, key: str) -> str:
-        """Say where the value of a dotted key was set."""
+        """Return where the value of a dotted key was set."""
         if setting_of(key) is None:
             raise BadConfig(f"{key}: unknown setting{did_you_mean(key, settings())}", code="setting_unknown")
         return self.origins.get(key, DEFAULT_ORIGIN)
@@ -107,33 +107,14 @@ def resolve(layers: Iterable[Layer]) -> Settings:
         raise BadConfig(
             "\n".join(problems),
             code="settings_wrong",
-            hint="mend what is named; `loopwright config schema` prints every setting",
+            hint="fix what is named; `loopwright config schema` prints every setting",
         )
     written: dict[str, Any] = {}
     origins: dict[str, str] = {}
     for each in ordered:
         written |= each.values
         origins |= each.origins
-    settled = Settings(values=Values.read(written), origins=origins)
-    _check_limits(settled)
-    return settled
-
-
-def _check_limits(settled: Settings) -> None:
-    """Refuse limits that contradict each other."""
-    idle, grace = settled.values.limits.idle, settled.values.limits.done_grace
-    if idle is None or grace is None or idle >= grace:
-        return
-    shown = {one.key: one for one in settled.shown() if one.key in ("limits.idle", "limits.done_grace")}
-    first, second = (
-        f"{key} ({shown[key].value}, from {shown[key].origin})"
-        for key in ("limits.idle", "limits.done_grace")
-    )
-    raise BadConfig(
-        f"{first} is shorter than {second}: an agent that is done would be ended as one that hangs",
-        code="limits_conflict",
-        hint="raise limits.idle or lower limits.done_grace",
-    )
+    return Settings(values=Values.read(written), origins=origins)
 
 
 def load(

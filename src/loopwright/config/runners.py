@@ -12,7 +12,7 @@ RUNNER_KEYS: Final[Mapping[str, str]] = {
     "command": "A part of the commands that start it, in gates and in acceptance.",
     "tests": "How its output names tests: tap, or a regular expression with the groups id, passed, failed and skipped, "
     "tried on each line. Left out: the gate's JUnit report names them.",
-    "file": "Where a canary is written, relative to the project; {name} is its name, drawn anew for each run.",
+    "file": "Where a canary is written, relative to the project; {name} is its name, a new one for each run.",
     "passes": "The text of the canary that has to pass.",
     "fails": "The text of the canary that has to fail.",
     "run": "The command that runs the canary alone.",

@@ -22,7 +22,6 @@ from loopwright.config.groups import (
     LandingValues,
     LimitValues,
     PlannerValues,
-    PortValues,
     ReviewValues,
     RoundValues,
     SandboxValues,
@@ -46,13 +45,13 @@ from loopwright.config.options import OPTION
 from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy.prices import read_price
 from loopwright.core.values.policy import (
-    HOUR,
     ConfiguredRunner,
     GateCommand,
     Limits,
     Policy,
     ReviewPolicy,
     RoundsPolicy,
+    done_grace,
 )
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
@@ -106,7 +105,7 @@ class Values:
     permission_mode: Literal["auto", "read-only", "edit", "sandboxed-all"] = setting(
         choice("auto", "read-only", "edit", "sandboxed-all"),
         "auto",
-        "What an agent may do without asking; auto is sandboxed-all where a sandbox contains it, else edit.",
+        "What an agent may do without asking; auto is sandboxed-all inside a sandbox, else edit.",
     )
     allowed_commands: tuple[str, ...] = setting(
         items(
@@ -115,27 +114,27 @@ class Values:
             schema={"minLength": 1, "maxLength": 1000},
         ),
         (),
-        "Commands that agents may run without asking; a last word * stands for any further ones.",
+        "Commands that agents may run without asking; * as the last word allows any further arguments.",
     )
     answer_within: float | None = setting(
         duration(off=True),
         86400.0,
-        "How long a question waits for your answer before its default is taken, or its task is blocked.",
+        "How long a question waits for your answer. After that its default counts, or its task is blocked.",
     )
-    parallel: int = setting(count(1, 256), 2, "How many tasks are worked on at the same time.")
-    max_attempts: int = setting(count(1, 100), 3, "How many judged attempts a task has before it fails.")
+    parallel: int = setting(count(1, 256), 2, "How many tasks run at the same time.")
+    max_attempts: int = setting(count(1, 100), 3, "How many judged attempts a task may have before it fails.")
     max_call_retries: int = setting(
         count(0, 1000),
         5,
-        "How often failures of a service or a machine are retried; they use up no attempt.",
+        "How often failures of a service or a machine are retried; they do not use up attempts.",
     )
     fix_cycles: int = setting(
         count(0, 20),
         3,
-        "How often what the complete gate, or a look at the whole, finds becomes tasks that mend it.",
+        "How often findings of the complete gate or of a QA review become tasks that fix them.",
     )
     allow_unverified: bool = setting(
-        SWITCH, default=False, description="Lets work land that no gate checks; the exit code says so."
+        SWITCH, default=False, description="Lets work land that no gate checks. The exit code says so."
     )
     autonomy: Literal["manual", "supervised", "auto"] = setting(
         choice("manual", "supervised", "auto"),
@@ -145,23 +144,23 @@ class Values:
     on_task_error: Literal["hold", "fail"] = setting(
         choice("hold", "fail"),
         "hold",
-        "Whether a failed task holds the plan for a person, or fails the plan at once.",
+        "Whether a failed task holds the plan for you, or fails the plan at once.",
     )
     finish: Literal["leave", "fast-forward", "squash", "pull-request"] = setting(
         choice("leave", "fast-forward", "squash", "pull-request"),
         "leave",
-        "What becomes of a verified plan's branch: it is left, goes into the base, or becomes a pull request.",
+        "What happens to the branch of a verified plan: it stays, goes into the base, or becomes a pull request.",
     )
     finish_sign: bool = setting(
         SWITCH,
         default=False,
-        description="Signs the commits that the end of a plan makes with your own git signing key.",
+        description="Signs the commits that finish a plan with your git signing key.",
         machine=True,
     )
     max_unreviewed: int = setting(
         count(0, 10_000),
         0,
-        "How many results may wait for your review (`loopwright reviewed PLAN`) before nothing new starts; 0: any.",
+        "How many results may wait for your review (`loopwright reviewed PLAN`) before new work waits; 0: any number.",
     )
     dependencies: str | None = setting(
         text(what="a shell command", optional=True, limit=MAX_TEXT),
@@ -193,12 +192,12 @@ class Values:
             schema={"maxLength": 1000},
         ),
         (),
-        "More files that steer the gates, judged as they were before the work; ! in front takes files out.",
+        "More files that decide what the gates say. Work is judged with their old versions. ! in front excludes files.",
     )
     may_change: tuple[str, ...] = setting(
         _paths("a list of patterns relative to the project, without ..; FILE::TEST names one test"),
         (),
-        "Tests and other judging files that work may change even if it contradicts them.",
+        "Tests and other judging files that work may change even if it breaks their old versions.",
     )
     test_changes: Literal["ask", "allow"] = setting(
         choice("ask", "allow"),
@@ -208,27 +207,27 @@ class Values:
     installed_gates: tuple[str, ...] = setting(
         items(what="a list of names of gates", each=bool, schema={"maxLength": 200}),
         (),
-        "Gates that test an installed build on purpose, so they cannot tell a broken tree: a gap in every result.",
+        "Gates that test an installed build on purpose and so cannot detect a broken tree: a gap in every result.",
     )
     test_runners: tuple[ConfiguredRunner, ...] = setting(
         TEST_RUNNERS,
         (),
-        "Test runners that are not known: how their tests are named, and how they are tried.",
+        "Test runners that Loopwright does not know: how they name tests, and how to try them.",
     )
     check_base: bool = setting(
         SWITCH,
         default=True,
-        description="Runs the gates on the commit that a plan starts from before anything is spent on it.",
+        description="Runs the gates on the base commit before a plan spends anything.",
     )
     red_proof: Literal["fixes", "off"] = setting(
         choice("fixes", "off", switch=("fixes", "off")),
         "fixes",
-        "Whose checks also run without the work, with its tests, and must fail: fixes and tasks with `prove`, or none.",
+        "Whose checks must fail without the work: those of fixes and of tasks with `prove`, or of none.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),
         "full",
-        "What a look at the whole (a QA item) goes through: everything, or only whether the main way works.",
+        "What a QA review covers: everything, or only whether the main path works.",
     )
     business_docs: bool = setting(
         SWITCH,
@@ -238,12 +237,12 @@ class Values:
     unseen_proof: bool = setting(
         SWITCH,
         default=False,
-        description="Counts work as verified with gaps that no reviewer looked at and no held-out check judged.",
+        description="Counts work as verified with gaps if no reviewer and no held-out check judged it.",
     )
     environment: tuple[str, ...] = setting(
         _VARIABLES,
         (),
-        "Names of your environment variables that agents and gates may see as well; their values count as secrets.",
+        "Names of environment variables that agents and gates may see; their values count as secrets.",
     )
     environment_plain: tuple[str, ...] = setting(
         _VARIABLES,
@@ -253,20 +252,20 @@ class Values:
     env_file: str | None = setting(
         text(what="the path of a file", optional=True, limit=1000),
         None,
-        "A file that only you can read, with lines NAME=value: secret variables that a worker does not have itself.",
+        "A file with lines NAME=value that only you can read: secret variables that the worker's environment lacks.",
         machine=True,
     )
     max_cost: int | None = setting(
         DOLLARS,
         None,
-        "What the plan may cost, in dollars; at that its agents are stopped, their work is kept, and it pauses.",
+        "What the plan may cost, in dollars. At the limit, agents stop, their work is kept, and the plan pauses.",
     )
     max_cost_per_run: int | None = setting(
-        DOLLARS, None, "The same for a single run of an agent; this much is kept free for each that runs."
+        DOLLARS, None, "The same for one run of an agent; this much stays reserved for each run."
     )
     max_cost_per_task: int | None = setting(DOLLARS, None, "The same for all runs of a task together.")
     max_cost_per_loop: int | None = setting(
-        DOLLARS, None, "The same for all plans of a loop together: those that one plan file ever had."
+        DOLLARS, None, "The same for all plans of a loop together: all that came from one plan file."
     )
     max_cost_per_project: int | None = setting(
         DOLLARS, None, "The same for all plans of the project together."
@@ -274,13 +273,13 @@ class Values:
     max_cost_per_day: int | None = setting(
         DOLLARS,
         None,
-        "The same for all plans of the project together on one day by UTC; the next day it goes on by itself.",
+        "The same for all plans of the project on one day (UTC); the next day work resumes by itself.",
     )
     reserve_per_run: int | None = setting(
         DOLLARS,
         500_000,
-        "What is kept free of these limits at least for each agent that runs, where max_cost_per_run is off and runs "
-        "have not cost more on average so far.",
+        "The least that stays reserved of these limits for each run, if max_cost_per_run is off and runs "
+        "have not cost more on average.",
     )
     prices: tuple[str, ...] = setting(
         items(
@@ -290,7 +289,7 @@ class Values:
             schema={"pattern": r"^\s*\S+(\s+[0-9]+(\.[0-9]{1,6})?){2,4}\s*$", "maxLength": 300},
         ),
         (),
-        "More prices of models, or others: model, then dollars for a million tokens of input, output, cache read, "
+        "More prices of models, or other ones: model, then dollars for a million tokens of input, output, cache read, "
         "cache write.",
     )
     wait_for_limits: bool = setting(
@@ -301,12 +300,7 @@ class Values:
     longest_wait: float | None = setting(
         duration(off=True),
         604800.0,
-        "Pauses the plan where it would have to wait longer than this for an account.",
-    )
-    latest_resume: str | None = setting(
-        text(what='an hour by UTC, such as "07:00"', pattern=HOUR, optional=True),
-        None,
-        "Pauses the plan where it could go on only after this hour has come, by UTC; empty for any hour.",
+        "Pauses the plan if it would wait longer than this for an account.",
     )
     fallback: tuple[str, ...] = setting(
         items(
@@ -315,15 +309,15 @@ class Values:
             schema={"pattern": _FALLBACK},
         ),
         (),
-        "Agents, with a model if you like, that take over while an account is closed, or where a model cannot do it.",
+        "Agents, each with an optional model, that take over while an account is closed, or if a model fails.",
     )
     host_lost_after: float = setting(
-        duration(), 120.0, "How long a machine may be silent before others take its work over."
+        duration(), 120.0, "How long a machine may be silent before others take over its work."
     )
     lease: float = setting(
         duration(),
         15.0,
-        "How long a worker counts as alive after its last sign, on a shared database.",
+        "How long a worker counts as alive after its last heartbeat, on a shared database.",
         machine=True,
     )
     home: Path | None = setting(  # noqa: RUF009 - it declares the field
@@ -355,42 +349,36 @@ class Values:
         description="Shares download caches of package managers between workspaces.",
         machine=True,
     )
-    limits: LimitValues = field(
-        default_factory=LimitValues, metadata={"description": "When a run is ended even if nobody watches."}
-    )
+    limits: LimitValues = field(default_factory=LimitValues, metadata={"description": "When a run is ended."})
     landing: LandingValues = field(
         default_factory=LandingValues,
-        metadata={"description": "How finished work comes onto the plan branch."},
-    )
-    ports: PortValues = field(
-        default_factory=PortValues,
-        metadata={"description": "The network ports that each attempt has for itself."},
+        metadata={"description": "How finished work lands on the plan branch."},
     )
     disk: DiskValues = field(
         default_factory=DiskValues,
-        metadata={"description": "How much room on the disk agents may take, and leave."},
+        metadata={"description": "How much disk agents may use, and must leave free."},
     )
     user_folder: UserFolderValues = field(
         default_factory=UserFolderValues, metadata={"description": "What runs see of your HOME."}
     )
     sandbox: SandboxValues = field(
         default_factory=SandboxValues,
-        metadata={"description": "What keeps agents and gates from the rest of the machine."},
+        metadata={"description": "What contains agents and gates."},
     )
     review: ReviewValues = field(
         default_factory=ReviewValues,
-        metadata={"description": "Which changes an independent reviewer looks at before they land."},
+        metadata={"description": "Which changes an independent reviewer checks before they land."},
     )
     rounds: RoundValues = field(
         default_factory=RoundValues,
-        metadata={"description": "When a loop over a PROMPT.md goes on, and what stops it."},
+        metadata={"description": "When a loop over a PROMPT.md continues, and what stops it."},
     )
     planner: PlannerValues = field(
-        default_factory=PlannerValues, metadata={"description": "Who makes a plan of a goal."}
+        default_factory=PlannerValues, metadata={"description": "Which agent turns a goal into a plan."}
     )
     evaluator: EvaluatorValues = field(
         default_factory=EvaluatorValues,
-        metadata={"description": "Which plans an agent looks at before anything of them runs."},
+        metadata={"description": "Which plans an agent evaluates before they run."},
     )
     forge: ForgeValues = field(
         default_factory=ForgeValues, metadata={"description": "Where pull requests are opened."}
@@ -400,14 +388,14 @@ class Values:
         metadata={"description": "Options of single agents, such as binary or max_turns."},
     )
     accounts: Mapping[str, Mapping[str, Mapping[str, Any]]] = field(default_factory=dict)
-    """What the settings name as accounts of agents, by agent and name; see `config.accounts`."""
+    """The accounts of agents, by agent and name; see `config.accounts`."""
     gates: tuple[GateCommand, ...] = setting(
         GATES, (), "The project's own checks, run in order; all of them decide."
     )
 
     @classmethod
     def read(cls, written: Mapping[str, Any]) -> "Values":
-        """Return the settings for values by dotted key as they were written, which were checked before."""
+        """Return the settings from checked values by dotted key."""
         tree: dict[str, dict[str, Any]] = {"": {}, "agents": {}, **{name: {} for name in GROUPS}}
         accounts: dict[str, dict[str, dict[str, Any]]] = {}
         for key, value in written.items():
@@ -424,11 +412,11 @@ class Values:
         return cls(**tree[""], **groups, agents=tree["agents"], accounts=accounts)
 
     def policy(self) -> Policy:
-        """Return what a plan is dispatched with: each field of a policy has the name of its setting."""
+        """Return the policy of a plan: each field has the name of its setting."""
         return _same(
             Policy,
             self,
-            limits=_same(Limits, self.limits),
+            limits=_same(Limits, self.limits, done_grace=done_grace(self.limits.idle)),
             review=_same(ReviewPolicy, self.review),
             rounds=_same(RoundsPolicy, self.rounds),
             remote=self.forge.remote,
@@ -441,7 +429,7 @@ P = TypeVar("P", Policy, Limits, ReviewPolicy, RoundsPolicy)
 
 
 def _same(kind: type[P], values: "Values | _Group", **others: Any) -> P:
-    """Return a value of this kind that has what the settings of the same names have."""
+    """Return a value of this kind from the settings of the same names."""
     known = {each.name for each in fields(values)} & {each.name for each in fields(kind)}
     return kind(**{name: getattr(values, name) for name in known - others.keys()}, **others)
 
@@ -472,7 +460,6 @@ class Setting:
 _Group = (
     LimitValues
     | LandingValues
-    | PortValues
     | DiskValues
     | UserFolderValues
     | SandboxValues
@@ -486,7 +473,6 @@ _Group = (
 GROUPS: Final[Mapping[str, type[_Group]]] = {
     "limits": LimitValues,
     "landing": LandingValues,
-    "ports": PortValues,
     "disk": DiskValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
@@ -496,6 +482,15 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "evaluator": EvaluatorValues,
     "forge": ForgeValues,
 }
+
+
+CONSTANTS: Final[Mapping[str, str]] = {
+    "latest_resume": "a plan resumes at any hour",
+    "limits.done_grace": "1m, or half of limits.idle if that is shorter",
+    "limits.output": "64MB",
+    "ports": "each attempt has 10 ports, from 20000 on",
+}
+"""Settings of earlier versions that are constants now, each with what holds instead."""
 
 
 @cache

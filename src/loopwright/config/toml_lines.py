@@ -47,7 +47,7 @@ def _parts(dotted: str) -> list[str]:
 
 
 def _fence_after(line: str, fence: str | None) -> str | None:
-    """Say which multi-line string is open after this line."""
+    """Return which multi-line string is open after this line."""
     for found in _FENCE.findall(line):
         if fence is None:
             fence = found

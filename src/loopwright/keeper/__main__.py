@@ -2,7 +2,7 @@
 
 It returns at once when the keeper holds the run's lock (0), when another one does (10), or when the run has
 ended already (11); anything else is a failure with its reason on stderr. With `--nursery` instead of a directory it
-stays and does this for every connection that it is handed, until whoever started it is gone; a program named after
+stays and does this for every connection that it is handed, until its parent is gone; a program named after
 that is loaded once, for all runs that are to start it.
 """
 
@@ -41,7 +41,7 @@ def main(directory: str, told: bytes, loaded: Loaded | None = None) -> int:
     umask = os.umask(0o077)
     os.chdir("/")
     lock = os.open(os.path.join(directory, places.LOCK), os.O_RDWR | os.O_CREAT, 0o600)
-    # Whoever only looks holds it for a moment, which is waited for.
+    # A reader holds it only for a moment: wait for that.
     if not places.take(lock, LOCK_S):
         return places.HELD
     if os.path.exists(os.path.join(directory, places.EXIT)):
@@ -52,7 +52,7 @@ def main(directory: str, told: bytes, loaded: Loaded | None = None) -> int:
         places.reserve(directory, places.RESERVE, places.RESERVE_BYTES)
         places.reserve(directory, places.EXIT_RESERVE, places.EXIT_RESERVE_BYTES)
         status = Status(directory, spec.run_id)
-        # Before the fork: whoever is told that the keeper was started can call it.
+        # Before the fork: a worker that knows that the keeper was started can call it.
         listener = listen(directory, places.SOCKET)
         log = os.open(os.path.join(directory, places.LOG), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
     except OSError as problem:

@@ -62,7 +62,7 @@ class Child:
             raise NotStarted(said.decode(errors="replace"))
 
     def exit_code(self) -> int | None:
-        """Say how it ended without waiting for it: its pid stays taken, so nobody else can be mistaken for it."""
+        """Return how it ended without reaping it: its pid stays taken, so no other process can be mistaken for it."""
         if self._code is not None or not _WAITS_GENTLY:
             return self._waited_for()
         found = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
@@ -131,7 +131,7 @@ def _become(
         if loaded is not None and loaded.fits(spec.argv):
             loaded.become(spec.argv, environment)
         os.execvpe(spec.argv[0], spec.argv, environment)
-    except BaseException as problem:  # noqa: BLE001 - between fork and exec nobody else can hear it
+    except BaseException as problem:  # noqa: BLE001 - between fork and exec nothing else can report it
         reason = _words(problem, spec.argv[0])
         os.write(report, f"{what}: {reason}".encode(errors="replace")[:4000])
     os._exit(127)

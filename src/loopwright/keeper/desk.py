@@ -1,4 +1,4 @@
-"""The Unix socket: one JSON request per line, one JSON answer per line, and a nudge for whoever watches."""
+"""The Unix socket: one JSON request per line, one JSON answer per line, and a nudge for each watcher."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def caller_pid(connection: socket.socket) -> int:
 
 
 class Desk:
-    """Answers whoever calls, but for those that `is_refused`: the run must not answer its own questions."""
+    """Answers every caller except those that `is_refused`: the run must not answer its own questions."""
 
     def __init__(
         self,
@@ -68,7 +68,7 @@ class Desk:
         return [self._listener.fileno(), *self._callers]
 
     def serve(self, fd: int) -> None:
-        """Deal with a readable descriptor, if it is one of ours."""
+        """Handle a readable descriptor, if it belongs to this desk."""
         if fd == self._listener.fileno():
             self._accept()
         elif fd in self._callers:

@@ -18,7 +18,7 @@ KILL_PATIENCE_S = 10.0
 
 
 class Ending:
-    """Goes through the stages, one step at a time, so that output is read meanwhile."""
+    """Goes through the stages, one step at a time, so that output is read in the meantime."""
 
     def __init__(self, tree: Tree, *, grace_s: float, ask: Callable[[], bool] | None, now_at: str) -> None:
         self._tree = tree
@@ -37,7 +37,7 @@ class Ending:
             self._enter("kill")
 
     def step(self, *, child_gone: bool) -> bool:
-        """Do what is due; say whether nothing is left to end."""
+        """Do what is due; return whether nothing is left to end."""
         now = time.monotonic()
         if now < self.due:
             return False

@@ -24,7 +24,7 @@ class Feed:
 
     def __init__(self, fd: int, log_path: str, redactor: Redactor) -> None:
         self.fd = fd
-        """-1 when there is no pipe, or no more."""
+        """-1 without a pipe, or after it was closed."""
         self._waiting = bytearray()
         self._close_when_empty = False
         self._closed_by_child = False

@@ -101,7 +101,7 @@ class Home:
 
     @property
     def login_renewed(self) -> bool:
-        """Whether someone else renewed a login that this run had."""
+        """Whether another process renewed a login that this run had."""
         return any(one.renewed for one in self._logins)
 
     def put_away(self, directory: str) -> str:

@@ -171,7 +171,7 @@ class Keeper:
         until = float("inf")
         if self._done_at is not None and self._spec.done_grace_s is not None:
             until = self._done_at + self._spec.done_grace_s
-        # Whatever it goes on saying, its run was over when it was told so.
+        # Whatever it still prints, its run ended when it was told so.
         return until if self._told_at is None else min(until, self._told_at + self._spec.term_grace_s)
 
     def _next_due(self) -> float:
@@ -223,7 +223,7 @@ class Keeper:
         return True
 
     def _read_what_is_there(self) -> None:
-        """Read what the child left in its pipes; what others go on writing is read later."""
+        """Read what the child left in its pipes; what others continue to write is read later."""
         for fd in list(self._open):
             for _ in range(PIPE_BYTES // READ_BYTES + 1):
                 if not self._read(fd):
@@ -271,7 +271,7 @@ class Keeper:
             self._store(mark, lines.finish())
 
     def _ask(self) -> bool:
-        """Ask the child politely to stop; say whether there was a way to."""
+        """Ask the child politely to stop; return whether there was a way to."""
         if self._spec.interrupt_signal is not None:
             self._tree.signal_group(self._spec.interrupt_signal)
             return True

@@ -1,7 +1,7 @@
 """A program that the nursery has loaded for all runs: a child that is to be it need not start an interpreter for it.
 
 Loading takes five times the processor time of what it then does in a small gate. Linux alone: elsewhere a process
-that was forked and not started anew may not use every part of the system.
+that was forked and not started by exec may not use every part of the system.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Loaded:
         self._main = main
 
     def fits(self, argv: list[str]) -> bool:
-        """Say whether this command line is that program with one argument."""
+        """Return whether this command line is that program with one argument."""
         return len(argv) == len(self._command) + 1 and argv[:-1] == self._command
 
     def become(self, argv: list[str], environment: dict[str, str]) -> NoReturn:
@@ -41,6 +41,7 @@ class Loaded:
         try:
             status = self._main(argv[-1])
         except BaseException:  # noqa: BLE001 - told where the program itself would tell it
+            # Only a failure needs it, and every run pays for what is loaded.
             import traceback
 
             traceback.print_exc()
@@ -54,6 +55,7 @@ def load(path: str) -> Loaded | None:
     """Load a program; None where it has to be started as usual."""
     if sys.platform != "linux":
         return None
+    # Other platforms do without it.
     from importlib.util import module_from_spec, spec_from_file_location
 
     spec = spec_from_file_location("loaded", path)

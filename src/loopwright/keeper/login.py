@@ -38,7 +38,7 @@ class Login:
         self._given: dict[Part, Any] = {}
         self._seen: object = None
         self.renewed = False
-        """Someone else renewed it while the run had it."""
+        """Another process renewed it while the run had it."""
 
     def follow(self, view: str) -> None:
         """Carry over what is newer, in either direction, if a file changed since this was last asked."""
@@ -60,7 +60,7 @@ class Login:
             os.close(lock)
 
     def _even_out(self, view: str) -> bool:
-        """Carry over what is newer; say whether both files could be read."""
+        """Copy what is newer; return whether both files could be read."""
         target = os.path.realpath(self.source)
         try:
             theirs = _read(os.open(target, os.O_RDONLY | os.O_NONBLOCK))
@@ -154,7 +154,7 @@ def _parsed(data: bytes) -> Any:
     """Return what a file says; raise ValueError for half a file, and for what could not be written again."""
     try:
         document = json.loads(data)
-        # Half of a letter, and what is no number: a run must not put into the user's file what no program reads.
+        # Half surrogates and NaN: a run must not put into the user's file what no program can read.
         json.dumps(document, allow_nan=False, ensure_ascii=False).encode()
         return document
     except RecursionError as problem:

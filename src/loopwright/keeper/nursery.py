@@ -34,7 +34,7 @@ def tend(start: Callable[[str, bytes], int]) -> NoReturn:
     poll.register(line, select.POLLIN)
     starting = 0
     while True:
-        # By the clock and not by signal: whoever is forked finds every signal as a fresh process would.
+        # By the clock and not by signal: a forked process finds every signal as a fresh process would.
         ready = poll.poll(REAP_MS if starting else None)
         starting -= _reaped()
         if not ready:
@@ -76,7 +76,8 @@ def _serve(connection: int, start: Callable[[str, bytes], int]) -> NoReturn:
         os.close(connection)
         directory, _, spec = everything_on_stdin().partition(END)
         status = start(os.fsdecode(directory), spec)
-    except BaseException:  # noqa: BLE001 - told to whoever asked, as the interpreter would
+    except BaseException:  # noqa: BLE001 - reported to the caller, as the interpreter would
+        # Only a failure needs it, and every run pays for what is loaded.
         import traceback
 
         traceback.print_exc()

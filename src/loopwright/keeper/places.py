@@ -56,7 +56,7 @@ def iso(moment: float | None) -> str | None:
 
 
 def steady() -> float:
-    """Return seconds that no change of the time of day touches, and that go on while the machine sleeps."""
+    """Return seconds of a clock that ignores changes of the time of day and counts while the machine sleeps."""
     clock = getattr(time, "CLOCK_BOOTTIME", None)
     return time.clock_gettime(clock) if clock is not None else time.monotonic()
 
@@ -148,7 +148,7 @@ def remove_tree(path: str) -> None:
     It goes level by level without recursion, so that no depth of folders can exhaust the stack.
     """
     if os.path.islink(path) or not os.path.isdir(path):
-        # Whoever owned the folder may have put something else in its place, a link to anywhere for example.
+        # The owner of the folder may have replaced it, for example by a link to anywhere.
         remove(path)
         return
     folders = [path]
@@ -171,7 +171,7 @@ def remove_tree(path: str) -> None:
 
 
 def take(lock: int, wait_s: float) -> bool:
-    """Take a lock on an open file, waiting a little for whoever has it; say whether it was to be had."""
+    """Take a lock on an open file, waiting a little for its holder; return whether that worked."""
     until = time.monotonic() + wait_s
     while True:
         try:

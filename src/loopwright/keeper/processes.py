@@ -125,7 +125,7 @@ class Tree:
         """The direct child keeps a sandbox: asked to end, it would kill everything in there without a word."""
         self._numbers = numbers_of(self.keeper) if spares_child else ""
         self.child: int | None = None
-        """The pid of the direct child. It is not waited for before all else is dead, so nobody else can get it."""
+        """The pid of the direct child. It is reaped last, so no other process can get it."""
 
     def living(self) -> list[Process]:
         """Return what still runs, and wait for those that ended."""
@@ -183,7 +183,7 @@ class Tree:
                 return
 
     def _keeps_sandbox(self, process: Process) -> bool:
-        """Say whether a process is outside of the sandbox that the run is in: the child, or one that helps it."""
+        """Return whether a process is outside the sandbox of the run: the child, or one that helps it."""
         return process.pid == self.child or numbers_of(process.pid) == self._numbers != ""
 
     def _is_ours(self, process: Process) -> bool:

@@ -119,7 +119,7 @@ class Record:
         return end if end > at else data.index(b"\n", at) + 1
 
     def _write(self, piece: bytes) -> bytes:
-        """Write whole lines; return those for which there is no room."""
+        """Write whole lines; return those that do not fit."""
         while True:
             try:
                 if self._fd < 0:
@@ -163,7 +163,7 @@ class Record:
         self._current = -1
 
     def _drop_one(self) -> bool:
-        """Delete the oldest segment that nobody will miss most."""
+        """Delete the oldest segment that is neither the first, the last, the pinned nor the current one."""
         first = next(iter(self._kept), -1)
         last = next(reversed(self._kept), -1)
         for start in self._kept:

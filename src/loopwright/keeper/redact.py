@@ -57,7 +57,7 @@ SHAPES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"eyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{8,4000}(?:\.[A-Za-z0-9_-]{0,4000})?",
     ),
 )
-"""Shapes of our own, each with the words that it can start with: wider than the rules of gitleaks, or not among them.
+"""Our own shapes, each with the words that it can start with: wider than the rules of gitleaks, or not among them.
 The lengths are those of real secrets, so that no name in a program is taken for one."""
 
 _LONGEST = 4000
@@ -106,7 +106,7 @@ class _Rule:
 
 
 def _entropy(token: bytes) -> float:
-    """Return how many bits each byte carries: a word repeated, or a row of zeros, is no secret."""
+    """Return how many bits each byte carries: a word repeated, or a row of zeros, is not a secret."""
     size = len(token)
     return -sum(count / size * log2(count / size) for count in map(token.count, set(token)))
 
@@ -165,7 +165,7 @@ NAMED: tuple[tuple[bytes, re.Pattern[bytes]], ...] = (
         b"bearer ",
         re.compile(rb"(?P<keep>\bbearer\s+)(?=\S*[0-9])" + _TOKEN + rb"{20,}", re.IGNORECASE),
     ),
-    # The password in an address; and what stands alone there and is too long for a person's name.
+    # The password in an address; and a single word there that is too long for a person's name.
     (
         b"://",
         re.compile(rb"(?P<keep>://[^\s/:@?#\"'<>\\]{0,200}:)[^\s/?#\"'<>\\]{1,400}(?=@)"),
@@ -345,14 +345,14 @@ class Redactor:
         if begin is None or _KEY_FOLLOWS.match(line, begin.end()) is None:
             return spans
         self._key_lines_left, self._key_gap = _KEY_LINES, _KEY_GAP
-        # In a line of a protocol the key ends with the text that it stands in: ids behind that are needed.
+        # In a line of a protocol the key ends with its text: ids behind that are needed.
         quote = line.find(b'"', begin.end()) if _is_object(line) else -1
         stop = len(line) if quote < 0 else quote
         return spans + [found.span() for found in _KEY_MATERIAL.finditer(line, begin.end(), stop)]
 
     def _inside_of_a_key(self, line: bytes) -> list[Span]:
         if not line:
-            return []  # what follows a newline is no line of its own
+            return []  # what follows a newline is not a separate line
         self._key_lines_left -= 1
         shape = _KEY_ROW if _is_object(line) else _KEY_MATERIAL
         spans = [found.span() for found in shape.finditer(line)]

@@ -47,11 +47,11 @@ class Signs:
         self._cpu_at += seconds
 
     def next_due(self) -> float:
-        """Say when `sample` should be called next, on the monotonic clock."""
+        """Return when `sample` should be called next, on the monotonic clock."""
         return 0.0 if self._walk is not None else self._due
 
     def sample(self, now: float) -> bool:
-        """Look for signs if it is time to; say whether the run has been idle for too long."""
+        """Look for signs of life if it is time to; return whether the run has been idle for too long."""
         if self._walk is None:
             if now < self._due:
                 return False

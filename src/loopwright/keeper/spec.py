@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 class BadSpec(Exception):
-    """The text is no usable spec."""
+    """The text is not a usable spec."""
 
 
 class Spec:

@@ -56,7 +56,7 @@ class Status:
         self._write()
 
     def child_ended(self, code: int, ended_by: str) -> None:
-        """Note how the child ended: whoever finds us killed before the exit file is written goes by this."""
+        """Note how the child ended, for a worker that finds us killed before the exit file is written."""
         self.content.update(state="ending", ended_by=ended_by, code=code)
         self._write()
 

@@ -36,11 +36,11 @@ class AgentRequest:
     model: str | None = None
     permissions: Permissions = field(default_factory=Permissions)
     contained: bool = False
-    """A sandbox of ours is around it: one of its own would not work in there, and is not needed."""
+    """Loopwright's sandbox is around it: the agent's own sandbox would not work inside, and is not needed."""
     session_ref: str | None = None
-    """A conversation of the agent's own to go on with."""
+    """The agent's conversation to continue."""
     fork: bool = False
-    """Go on with a copy of that conversation, and leave the conversation itself as it is."""
+    """Continue a copy of that conversation, and leave the original as it is."""
     schema: Mapping[str, Any] | None = None
     """A JSON Schema that the result has to fit; needs the capability `schema`."""
     tools: Mapping[str, ToolServer] = field(default_factory=dict)
@@ -122,7 +122,7 @@ class AgentResult:
     """None when `claimed`, and when it `asked`."""
     detail: str = ""
     by_work: bool = False
-    """What it says of its end is no judgement of its work: if it changed anything that is checked, that is judged all
+    """How it ended says nothing about its work: if it changed anything that is checked, that is judged all
     the same. Only the run keeps the failure then."""
     retry_at: datetime | None = None
     """When the service said that it may be asked again."""
@@ -164,8 +164,8 @@ permission mode without asking; take tools (MCP); fit a result to a schema; end 
 itself; tell its cost, its tokens, and when a limit ends.
 
 Policy asks for all but three, by `able`. Nothing is decided by `fork`, `turns` and `reset_time`: no run begins with a
-copy, the number of turns is an option that only agents with `turns` know, and a time that was told is kept whoever told
-it. They say what the conformance suite tries with an adapter.
+copy, the number of turns is an option that only agents with `turns` know, and any adapter may tell a reset time.
+They say what the conformance suite tries with an adapter.
 """
 
 State = Any
@@ -196,12 +196,12 @@ class Agent(Protocol):
     """Of `CAPABILITIES`. Policy asks for these, never for the name."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it."""
+        """Return how to start it."""
 
     def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> State:
         """Return the state before the first line.
 
-        Without a request the output is only read, by whoever shows it: what folding wants to write is not needed then.
+        Without a request the output is only read, to show it: what folding wants to write is not needed then.
         """
 
     def fold(self, state: State, line: OutputLine) -> Folded:

@@ -11,7 +11,7 @@ class Disk(Protocol):
         """Return how many bytes can still be written to the home."""
 
     def taken(self, *folders: Path) -> int:
-        """Return how many bytes these folders take; what vanishes meanwhile counts for nothing."""
+        """Return how many bytes these folders take; what vanishes in the meantime does not count."""
 
     def recorded(self, run: Path) -> int:
         """Return how many bytes the recording in a run's folder takes."""

@@ -38,7 +38,7 @@ class Ends(Protocol):
         """Write a commit into the user's repository, signed with the user's own key if asked; no ref moves."""
 
     async def can_sign(self) -> bool:
-        """Say whether git knows a key of the user's to sign with."""
+        """Return whether git knows a signing key of the user."""
 
     async def picked(self, target: str, picks: Sequence[Pick], *, at: datetime, sign: bool = False) -> Built:
         """Build the changes of some commits on another base, one after the other; raise `MergeConflict`."""
@@ -56,7 +56,7 @@ class Ends(Protocol):
         """
 
     async def keep(self, branch: str, sha: str) -> None:
-        """Name a commit by a branch of ours, so that it is not lost."""
+        """Name a commit by one of Loopwright's branches, so that it is not lost."""
 
     async def remote(self, name: str) -> str | None:
         """Return the address that a git remote pushes to; None when there is no such remote."""

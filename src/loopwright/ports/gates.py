@@ -30,7 +30,7 @@ class GateRequest:
     runners: tuple[ConfiguredRunner, ...] = ()
     """Test runners that are not known, and how they are watched."""
     tracked: Tracked | None = None
-    """How to find out what the commands change in the tree; None where nobody asks."""
+    """How to find out what the commands change in the tree; None if that is not needed."""
     laid: tuple[str, ...] = ()
     """Files that were laid over the tree, from its top: there it is not what git has."""
     environment: str = ""
@@ -53,7 +53,7 @@ class Gate(Protocol):
     """Runs commands on a tree and says what was found."""
 
     def spec(self, request: GateRequest) -> RunSpec:
-        """Say how to run the commands under a keeper."""
+        """Return how to run the commands under a keeper."""
 
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         """Compute the verdict outside the sandbox, from what the keeper recorded."""

@@ -39,7 +39,7 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tracked:
-    """How to ask what git has in a private tree: by a git dir and an index of ours that nobody in there can write."""
+    """How to ask git about a private tree: by our own git dir and index, which nothing in the tree can write."""
 
     top: Path
     git: tuple[str, ...]
@@ -89,7 +89,7 @@ class Step:
     """The one before it on that line; empty for a commit that began a history."""
     subject: str = ""
     tasks: tuple[str, ...] = ()
-    """The tasks that it lands, by its trailers; there is one at most unless someone wrote it by hand."""
+    """The tasks that it lands, by its trailers; at most one, unless a person wrote it."""
     command: str = ""
     """The person's command that it carries out; empty for any other commit."""
     takes_out: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Standing:
-    """Where a plan branch is, and what somebody did to it since we last moved it."""
+    """Where a plan branch is, and what others did to it since Loopwright last moved it."""
 
     tip: str
     """Empty for one that is gone, where nothing beside it tells where it was."""
@@ -171,47 +171,47 @@ class Repository(Protocol):
         """Create the plan branch at `sha` unless it exists; return its tip."""
 
     async def tip(self, branch: str) -> str:
-        """Return the tip of a branch of ours."""
+        """Return the tip of a plan branch."""
 
     async def standing(self, branch: str) -> Standing:
-        """Say what somebody did to a branch of ours, and put it back where it lost something.
+        """Return what others did to a plan branch, and put it back where it lost something.
 
         Raise `BranchRewritten` when a person has to decide.
         """
 
     async def accept(self, branch: str, *, tip: str, was: str) -> None:
-        """Go on from the commits that others put on a branch of ours: from here on it was left there."""
+        """Accept the commits that others put on a plan branch: from here on Loopwright left it there."""
 
     async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
-        """Take a branch of ours back to where we left it, and pin what it was found at as `keep`.
+        """Take a plan branch back to where Loopwright left it, and pin what it was found at as `keep`.
 
         False when it is not there any more, or is checked out.
         """
 
     async def is_pinned(self, ref: str) -> bool:
-        """Say whether there is a pin of this name."""
+        """Return whether a pin of this name exists."""
 
     async def pinned(self, plan_id: str) -> Mapping[str, str]:
         """Return the commits that keep the work of a plan's attempts, by the names of their pins."""
 
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
-        """Note again where we left a branch of ours: at the newest of these commits of its line."""
+        """Note again where Loopwright left a plan branch: at the newest of these commits of its line."""
 
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
     ) -> bool:
-        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made anew.
+        """Make a private clone at `sha` with no hooks and no way back; an unfinished one is made again.
 
         One with the same marker is brought to `sha`. Return whether there was something to do.
         """
 
     def has_workspace(self, path: Path) -> bool:
-        """Say whether there is a workspace, or what is left of one."""
+        """Return whether a workspace, or a remainder of one, exists."""
 
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
     ) -> Snapshot:
-        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`.
+        """Commit whatever the workspace holds with our own git dir and index, and pin it at `ref`.
 
         Raise `Unrecordable` for what git cannot take in.
         """
@@ -235,7 +235,7 @@ class Repository(Protocol):
         """Merge in memory, these files left as they are on the tip; raise `MergeConflict`."""
 
     async def files_at(self, sha: str, paths: Sequence[str]) -> Mapping[str, bytes]:
-        """Return what stands at these paths of a commit; what is no file there is left out."""
+        """Return the content at these paths of a commit; what is not a file is left out."""
 
     async def booked(
         self,
@@ -270,7 +270,7 @@ class Repository(Protocol):
         """Return the texts of files by the ids of their entries."""
 
     async def listed(self, sha: str) -> Mapping[str, Entry]:
-        """Return everything that stands in the tree of a commit, by its path."""
+        """Return everything in the tree of a commit, by its path."""
 
     async def mentions(self, sha: str, words: Sequence[str], *, limit: int) -> Sequence[Line] | None:
         """Return the lines of a commit in which one of these words stands; None when they are more than the limit."""
@@ -286,7 +286,7 @@ class Repository(Protocol):
     ) -> str | None:
         """Find the landing commit of a task on the first-parent line since `since` that was not taken out again.
 
-        It is one of `among`, and only `reverts` take out: whatever else carries such trailers was written by somebody
+        It is one of `among`, and only `reverts` take out: whatever else carries such trailers was written by others
         else.
         """
 
@@ -308,16 +308,16 @@ class Repository(Protocol):
         """Compare-and-swap the branch; False when it had moved."""
 
     async def damaged(self, *, since: str, tips: Sequence[str]) -> str | None:
-        """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
+        """Return what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
 
     async def absent(self, shas: Sequence[str]) -> tuple[str, ...]:
         """Return the commits among these that are not in the repository."""
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
-        """Say whether `sha` is contained in `of`."""
+        """Return whether `sha` is contained in `of`."""
 
     async def proven(self, sha: str, target: str) -> bool:
-        """Say whether the work of `sha` is in `target`: as its ancestor, or change by change after a squash."""
+        """Return whether the work of `sha` is in `target`: as its ancestor, or change by change after a squash."""
 
     async def ends(self) -> Ends:
         """Return what brings a plan's work into a branch of the user's."""
@@ -337,14 +337,14 @@ class Repository(Protocol):
     async def tripwire(self) -> Tripwire:
         """Take a fingerprint of the user's checkout.
 
-        Raise `RepositoryGone` when there is no repository any more.
+        Raise `RepositoryGone` if the repository does not exist any more.
         """
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
-        """Say in plain words what differs between two fingerprints."""
+        """Return in plain words what differs between two fingerprints."""
 
     async def repin(self, plan_id: str, *, near: str) -> tuple[str, ...]:
-        """Put back the pins of a plan that somebody deleted or moved; return each of them in plain words.
+        """Put back the pins of a plan that were deleted or moved; return each of them in plain words.
 
         Where there are so many that it takes long, it is done only now and then. `near` is a commit that all of them
         may build on.
@@ -354,7 +354,7 @@ class Repository(Protocol):
         """Save the files that changed between two fingerprints as a patch; False when there are none."""
 
     async def remove_workspace(self, path: Path) -> None:
-        """Delete a workspace or gate tree of ours; refuses any path that is not one."""
+        """Delete a workspace or gate tree of Loopwright; refuse any other path."""
 
     async def file_at(self, sha: str, path: str) -> str | None:
         """Return a file's text at a commit."""

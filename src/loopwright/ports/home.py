@@ -21,13 +21,13 @@ class Membership(Protocol):
         """Become a worker, leaving a note for others; False when one is there already."""
 
     def holder(self) -> Mapping[str, Any] | None:
-        """Return the note of the live holder, None when nobody holds it."""
+        """Return the note of the live holder, None if it is free."""
 
     def release(self) -> None:
         """Let others in, and attend nothing any more."""
 
     def attend(self, project_id: str) -> None:
-        """Ask for the work of a project until `release`, or until this process ends, whoever holds the home."""
+        """Ask for the work of a project until `release` or the end of this process, even if another holds the home."""
 
     def attended(self, project_id: str) -> bool:
         """Return whether a live process asks for the work of a project."""

@@ -54,7 +54,7 @@ class Exit:
     dropped_bytes: int = 0
     error: str = ""
     login_renewed: bool = False
-    """Someone else renewed the agent's login while it ran: what was refused to it may be allowed now."""
+    """Another process renewed the agent's login while it ran: what was refused may be allowed now."""
     files_sha256: str = ""
     """One hash for all else that was written down of it; only who drove it to its end knows that."""
 
@@ -75,7 +75,7 @@ class OutputLine:
     """One line of a run's output."""
 
     offset: int
-    """Position right after this line: give it to `follow` to go on from here."""
+    """Position right after this line: give it to `follow` to continue from here."""
     stream: Literal["out", "err"]
     text: str
 
@@ -90,7 +90,7 @@ class Keepers(Protocol):
         """Start a keeper unless there is a live one or an exit file already."""
 
     def look(self, directory: Path) -> Sighting:
-        """Say what can be seen of a run now."""
+        """Return what can be seen of a run now."""
 
     def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
         """Yield complete output lines from `offset`, waiting for more, until the run has ended."""
@@ -103,7 +103,7 @@ class Keepers(Protocol):
     ) -> None:
         """Write to the process's stdin; the same number twice writes once.
 
-        With `stops` it is told to stop, and is ended as one that says done and stays when its grace time is over.
+        With `stops` it is told to stop, and is ended like one that says done and stays, after its grace time.
         """
 
     async def end(self, directory: Path, *, polite: bool = True) -> Exit:
@@ -116,4 +116,4 @@ class Keepers(Protocol):
         """Return one hash for all that is written down of a run that has ended, its output and its prompt apart."""
 
     def close(self) -> None:
-        """Let go of what is kept only to start the next process sooner; what was started goes on."""
+        """Release what is kept only to start the next process sooner; started processes continue."""

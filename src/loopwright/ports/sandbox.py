@@ -46,7 +46,7 @@ class Sandbox(Protocol):
         """Return the words to put before a command's own, so that it is contained; none where nothing contains it."""
 
     def denial(self, output: Sequence[str], reach: Reach) -> str | None:
-        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        """Return which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
 
 
 class NoSandbox:

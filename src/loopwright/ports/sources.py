@@ -19,9 +19,9 @@ class Mark(StrEnum):
     RUNNING = "running"
     DONE = "done"
     BLOCKED = "blocked"
-    """It does not go on without a person; the reason stands beside it."""
+    """It waits for a person; the reason is beside it."""
     SKIPPED = "skipped"
-    """Nobody wants it done any more."""
+    """It is not wanted any more."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,7 +67,7 @@ class PlannedTask:
     line: int | None = None
     """Where in the source it stands."""
     first: bool = False
-    """Whether somebody who worked on this before would have gone on with it: a plan that is made of it does."""
+    """Whether earlier work on this should be resumed: a plan that is made of it does so."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class PlannedWork:
     tasks: tuple[PlannedTask, ...]
     gates: tuple[GateCommand, ...] | None = None
     baseline: tuple[GateCommand, ...] = ()
-    """What is to pass after every task, where nobody has named gates."""
+    """What must pass after every task if no gates are set."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     priority: int = 5
     """Of its loop among the others, lower first."""
@@ -105,7 +105,7 @@ class PlannedWork:
     notes: tuple[str, ...] = ()
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
     evaluated: str = ""
-    """What an evaluation of the plan says that stands in the source itself: `passed`, `failed`, or nothing."""
+    """The result of an evaluation that is in the source itself: `passed`, `failed`, or nothing."""
     rounds: bool = False
     """It is one prompt, done again and again until a condition stops that (`core.policy.rounds`)."""
     is_copy: bool = False
@@ -143,7 +143,7 @@ class ItemProgress:
     subject: str = ""
     """The first line of that commit."""
     summary: str = ""
-    """What was done, on one line: in the words of whoever did it, which say so, else what it is called."""
+    """What was done, on one line: in the words of its author, marked as such, else its title."""
     changed: tuple[str, ...] = ()
     """What the work changed: files, or folders where that is very much."""
     checks: tuple[str, ...] = ()
@@ -161,32 +161,32 @@ class ItemProgress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovered:
-    """Work that an agent came upon and did not do."""
+    """Work that an agent found and did not do."""
 
     title: str
     reason: str = ""
     recommendation: str = ""
-    """`current` to have it done in this plan, `new` for a plan of its own."""
+    """`current` to do it in this plan, `new` for a new plan."""
     by: str = ""
     """Key of the task in which it was found."""
     task: str = ""
     """Key of the task that a person made of it in this plan."""
     mark: Mark = Mark.OPEN
-    """How that task stands; `SKIPPED` for what nobody wants."""
+    """The status of that task; `SKIPPED` if it is not wanted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixTask:
-    """A task that was added to mend what the complete gate, or a look at the whole, found."""
+    """A task that was added to fix what the complete gate or a QA review found."""
 
     key: str
     title: str
     issue: str = ""
     added_at: datetime | None = None
     found_by: str = ""
-    """Key of the look at the whole that found it; empty when the complete gate did."""
+    """Key of the QA review that found it; empty if the complete gate did."""
     severity: str = ""
-    """How bad whoever looked says that it is."""
+    """Its severity, as the agent of the QA review says."""
     priority: int = 50
 
 
@@ -247,11 +247,11 @@ class Progress:
     completed_at: datetime | None = None
     """When every task was settled; only then a summary of the whole is written."""
     rests: bool = False
-    """Whether nothing goes on without a person, because of a task that waits for one."""
+    """Whether everything waits for a person, because of a task that does."""
     failed: bool = False
     """Whether the whole has come to an end without its goal."""
     stopped: str = ""
-    """Why nothing goes on before a person does something; empty also where a person paused or stopped it."""
+    """Why everything waits until a person acts; empty also if a person paused or stopped it."""
     final: bool = False
     """Whether the complete gate is about to judge the tree that this is written into: what is true once it passes has
     to be there before."""
@@ -260,7 +260,7 @@ class Progress:
     max_fix_cycles: int = 0
     """How often that may be done at most."""
     phases: bool = True
-    """Whether the end of a phase is told as well: on a branch that has a commit of its own."""
+    """Whether the end of a phase is written too: on a branch it gets its own commit."""
     evaluated: EvaluatedPlan | None = None
     """What the evaluation of the plan itself said before it ran."""
     judged: Judged | None = None
@@ -272,7 +272,7 @@ class Source(ABC):
 
     A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
     method has a default for a format that does not have the feature.
-    Only `recognises`, `files`, `left_out`, `has_program` and `write_to_program` look at the disk.
+    Only `recognises`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the disk.
     """
 
     kind: ClassVar[str]
@@ -310,6 +310,10 @@ class Source(ABC):
     def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the names of the files that have a place for status: all, unless some only specify or configure."""
         return tuple(files)
+
+    def documents(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
+        """Return the documents beside the source that agents should read, relative to its folder."""
+        return ()
 
     def left_out(self, place: Path) -> tuple[str, ...]:  # noqa: ARG002
         """Return a note for each file at the place that looks like work and is not read."""

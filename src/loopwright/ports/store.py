@@ -46,7 +46,7 @@ class Tx(Protocol):
         """Change a row and return it; raise `StaleVersion` unless it exists and its columns equal `expect`."""
 
     def delete(self, kind: type[Any], id: str) -> bool:
-        """Remove a row and say whether it was there."""
+        """Remove a row and return whether it existed."""
 
     def append(self, event: Event) -> None:
         """Record an event; it is numbered when the transaction commits."""
@@ -70,7 +70,7 @@ class Tx(Protocol):
     def put_back(self, events: Sequence[RecordedEvent]) -> None:
         """Record events again that the database lost; those that it has stay as they are.
 
-        They keep their numbers if all of these are still to come, else they are numbered and chained anew.
+        They keep their numbers if all of these are still to come, else they are numbered and chained again.
         """
 
     def last_event(self) -> int:
@@ -90,7 +90,7 @@ class Store(Protocol):
         """Run `work` in one reading transaction."""
 
     async def changed(self, timeout: float, *, ignoring: Collection[str] = ()) -> bool:
-        """Wait until some process committed something, at most `timeout` seconds; say whether it did.
+        """Wait until some process committed something, at most `timeout` seconds; return whether it did.
 
         Transactions of this process with a name in `ignoring` do not count.
         """

@@ -25,7 +25,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"crash": "SIGKILL"}              end by a signal        {"exit": CODE}   end without another word
 
 After the last step it claims success, unless it has reported something already. Each line of output is a
-JSON object with an "event". Only the standard library is used and nothing of ours is imported, so that it
+JSON object with an "event". It uses only the standard library and imports nothing of Loopwright, so that it
 starts in a few hundredths of a second by its path (`python -S -I agent_program.py --script FILE`).
 """
 
@@ -99,7 +99,7 @@ class Performance:
             os.close(file)
 
     def report(self, *, ok: bool, **fields: Any) -> None:
-        """Say how it went."""
+        """Report how it went."""
         self.reported = True
         emit("result", ok=ok, **fields)
 
@@ -148,6 +148,7 @@ class Performance:
 
     def shell(self, command: str, **variables: str) -> None:
         """Run a command as a tool call."""
+        # Most scripts start no program, and every run pays for what is loaded.
         import subprocess
 
         emit("tool_start", name="shell", input=command)
@@ -161,14 +162,14 @@ class Performance:
         emit("tool_end", name="shell", ok=done.returncode == 0, output=output)
 
     def do_spawn(self, step: Step) -> None:
-        """Leave a child behind in a session of its own, where no signal to our group reaches it."""
+        """Leave a child behind in its own session, where no signal to our group reaches it."""
         import subprocess
 
         quiet = subprocess.DEVNULL
         child = subprocess.Popen(
             ["/bin/sh", "-c", step["spawn"]], stdin=quiet, stdout=quiet, stderr=quiet, start_new_session=True
         )
-        # It is meant to outlive us, so nobody waits for it.
+        # It is meant to outlive us, so we do not wait for it.
         child.returncode = 0
         if "pid_file" in step:
             with open(step["pid_file"], "w", encoding="ascii") as file:
@@ -227,7 +228,7 @@ class Performance:
         self.report(ok=True, summary=f"I looked.\n```loopwright-review\n{answer}\n```\n")
 
     def do_qa(self, step: Step) -> None:
-        """Report a look at the whole."""
+        """Report a QA review."""
         asked = self.prompt.partition("Go through each of these areas:\n")[2].partition("\n\n")[0]
         areas = re.findall(r"^- (\w+):", asked, re.MULTILINE)
         seen = [{"area": one, "result": "fine", "how": f"I looked at {one}."} for one in areas]
@@ -235,7 +236,7 @@ class Performance:
         self.report(ok=True, summary=f"I looked.\n```loopwright-qa\n{report}\n```\n")
 
     def do_expect_prompt(self, step: Step) -> None:
-        """Go on only when the prompt says this: whoever was not told cannot know it."""
+        """Continue only if the prompt says this."""
         if step["expect_prompt"] in self.prompt:
             emit("text", text=f"the prompt says: {step['expect_prompt']}")
             return

@@ -140,7 +140,7 @@ class MemoryStore:
         return await self._signal.wait(timeout, self._clock.sleep, ignoring)
 
     async def back_up(self, now: datetime) -> None:
-        """Do nothing: there is no file."""
+        """Do nothing: this store has no file."""
 
     async def close(self) -> None:
         """Do nothing: there is nothing to let go of."""
@@ -270,7 +270,7 @@ class MemoryTx:
         return row  # type: ignore[no-any-return]
 
     def delete(self, kind: type[Any], id: str) -> bool:
-        """Remove a row and say whether it was there."""
+        """Remove a row and return whether it existed."""
         self._write()
         was_there = self.get(kind, id) is not None
         self.changed.setdefault(kind, {})[storable(id)] = None
@@ -304,7 +304,7 @@ class MemoryTx:
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 
     def put_back(self, events: Sequence[RecordedEvent]) -> None:
-        """Record events again that the store lost; here they are always numbered anew."""
+        """Record lost events again; here they always get new numbers."""
         self._write()
         known = {one.id for one in self._events}
         self.lost += sorted((one for one in events if one.id not in known), key=lambda one: one.n)

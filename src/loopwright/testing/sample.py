@@ -1,7 +1,7 @@
 """A small repository, a plan for it and a script that plays its agents: the demonstration, and many tests.
 
 Among the seven tasks one agent claims success without having done anything, one is caught by its check and
-mends its work only because it was told what had been found, and several can run at the same time. Every
+fixes its work only because it was told what was found, and several can run at the same time. Every
 command needs nothing but Python itself.
 """
 
@@ -258,7 +258,7 @@ def make_sample_repository(path: Path) -> str:
 
 
 def _git(path: Path, *arguments: str) -> str:
-    # Whoever calls may sit in a git hook, whose variables point at another repository.
+    # The caller may be a git hook, whose variables point at another repository.
     env = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     env |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     done = subprocess.run(["git", *arguments], cwd=path, env=env, check=True, capture_output=True, text=True)

@@ -64,7 +64,7 @@ def overloaded() -> Scenario:
 
 
 def overloaded_once(text: str = "Done.") -> Scenario:
-    """Have no capacity at first, and answer whoever asks again."""
+    """Have no capacity at first, and answer the second request."""
     return Scenario(turns=(Flaky(fails=Trouble(kind="overloaded"), times=1, then=Reply(text=text)),))
 
 

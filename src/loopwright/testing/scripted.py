@@ -60,7 +60,7 @@ class ScriptedAgent:
     )
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; without the option `script` the environment must name one."""
+        """Return how to start it; without the option `script` the environment must name one."""
         options.only(self.name, request.options, ("script", "python"))
         script = options.text(self.name, request.options, "script")
         argv = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.acceptance.control.workshop import Workshop
+from tests.fakes.agent_binaries import bundled_claude, bundled_codex
 
-from loopwright.testing.agent_binaries import bundled_claude, bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
 
 

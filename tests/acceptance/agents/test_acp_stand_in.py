@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.acceptance.cli.program import repository
 from tests.acceptance.control.workshop import Workshop
+from tests.fakes import stand_ins
 
 from loopwright.core.rows.model import Plan, Role, Run
 from loopwright.keeper import places
-from loopwright.testing import stand_ins
 
 STAND_IN = Path(stand_ins.__file__).parent / "acp.py"
 

@@ -177,7 +177,7 @@ def test_it_is_stopped_in_the_middle_at_a_cap_and_a_higher_one_finishes_in_the_s
         loop = shop.row(Loop)
         assert loop.state == "PAUSED"
         plan = short_id(shop.row(Plan).id)
-        assert f"`loopwright resume {plan} {flag} 0.40` raises it and goes on" in loop.reason
+        assert f"`loopwright resume {plan} {flag} 0.40` raises it and continues" in loop.reason
         assert not shop.processes()
         said = shop("resume", flag, "20", timeout=60)
         assert len(server.asked) == asked + 1

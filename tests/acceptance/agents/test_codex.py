@@ -53,7 +53,9 @@ def test_a_cap_is_refused_before_anything_starts_if_nobody_knows_what_the_model_
         shop.program.env["LOOPWRIGHT_MODEL"] = "gpt-0"
         said = shop.run(shop.plan("capped", [task("make", "test -d .")]), "--max-cost", "5")
         assert not server.asked
-    told = "max_cost cannot be kept: codex tells only its tokens, and nobody knows what those of the model gpt-0 cost"
+    told = (
+        "max_cost cannot be kept: codex reports only its tokens, and the price of the model gpt-0 is unknown"
+    )
     refused(said, 2, told, 'set prices = ["gpt-0 INPUT OUTPUT CACHE_READ"]')
     assert shop.rows(Plan) == []
 

@@ -61,7 +61,7 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     found = audited(sandbox, "feature_list.json")
     assert found == {"f1": passes, "f10": claimed, "f2": fails("f2")}
     found = audited(sandbox, "conductor/tracks/greet_20261116")
-    old = ("lost", "there is no commit abc1234")
+    old = ("lost", "commit abc1234 does not exist")
     assert found == {"1.1": ("proven", ""), "1.2": old, "2.1": fails("2.1")}
     found = audited(sandbox, "coding-loops/path")
     assert found == {"CP-API-000": claimed, "CP-API-001": claimed, "CP-API-002": fails("CP-API-002")}

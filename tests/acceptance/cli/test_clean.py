@@ -27,7 +27,7 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
     sandbox.git(*merge.split(), "-q")
     shown = sandbox("clean", "--dry-run").out
     assert "  delete  its branch and 1 attempt: in trunk\n" in shown
-    assert "  keep    1 attempt: in no branch of yours\n" in shown
+    assert "  keep    1 attempt: in none of your branches\n" in shown
     assert "refs/" not in shown, "a plan can have hundreds of them"
     unasked = sandbox("clean")
     assert unasked.code == 2
@@ -47,7 +47,7 @@ def test_only_merged_work_goes_and_the_rest_only_by_name(sandbox: Sandbox) -> No
 
 
 def _recordings_go_by_a_flag_of_their_own(sandbox: Sandbox, plan: str) -> None:
-    """What agents said may go once nobody can go on with the plan; what gates printed stays as evidence."""
+    """What agents said may go once nobody can continue the plan; what gates printed stays as evidence."""
     said = sorted(path.parent.name for path in sandbox.home.glob("runs/*/output"))
     gates = sorted(sandbox.home.glob("runs/*/gate/*.out"))
     shown = sandbox("clean", "--recordings", "--dry-run", "--json").document

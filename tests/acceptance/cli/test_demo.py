@@ -43,8 +43,8 @@ def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tm
         "claim": "discounts work and all tests pass",
         "landed_in": 2,
     }
-    assert (seen["mended"]["task"], seen["mended"]["check"]) == ("totals", "adds up")
-    assert seen["mended"]["evidence"] == "a basket of 3000 with 10 % off should cost 2700, but costs 3000"
+    assert (seen["fixed"]["task"], seen["fixed"]["check"]) == ("totals", "adds up")
+    assert seen["fixed"]["evidence"] == "a basket of 3000 with 10 % off should cost 2700, but costs 3000"
     assert len(set(seen["side_by_side"]["tasks"])) == 2
     assert seen["side_by_side"]["seconds"] > 0
     assert seen["receipt"]["outcome"] == "verified"

@@ -158,10 +158,10 @@ def test_where_no_check_passes_it_is_told_that_nothing_checks_the_work(
         "no gate is in force: only a comment in loopwright.toml: test. Nothing checks what agents make."
         in said.out
     )
-    assert "1. take the # away from a gate: mend test first, or let the plan make it pass" in said.out
+    assert "1. remove the # from a gate: fix test first, or let the plan make it pass" in said.out
     assert "docs/" not in said.out, "who installed the package has no such folder"
     file = project / "loopwright.toml"
-    left_out = file.read_text().partition("it checks nothing:\n")[2]
+    left_out = file.read_text().partition("in front of these lines:\n")[2]
     file.write_text(left_out.replace("# ", ""))
     assert [gate["run"] for gate in written(project)["gates"]] == ["make test"], "that is all it takes"
 

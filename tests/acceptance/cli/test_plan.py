@@ -185,7 +185,7 @@ def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
     assert plan["without_acceptance"] == ["a"]
     assert plan["unchecked"] == []
     note, bare = plan["notes"]
-    assert bare == "these have no acceptance of their own: a"
+    assert bare == "these have no acceptance: a"
     assert note.startswith("loopwright.toml has uncommitted changes; commit them or pass --settings FILE")
 
 
@@ -251,7 +251,7 @@ def test_checks_that_cannot_run_and_work_that_is_there_already_are_named(
     found = said.document["plan"]
     target, missing = found["against"]
     assert "the gate make tset cannot run: the Makefile has no target tset" in target
-    assert "the gate nosuchcheck -q cannot run: there is no program nosuchcheck on PATH" in missing
+    assert "the gate nosuchcheck -q cannot run: nosuchcheck is not on PATH" in missing
     assert found["notes"][-2:] == [
         "these are to make a file that is there already: m: Makefile",
         "these pass before the work, because the file is there: m: test -f Makefile",

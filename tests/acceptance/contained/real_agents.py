@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from tests.acceptance.control.workshop import Workshop
+from tests.fakes.agent_binaries import bundled_claude, bundled_codex
 
-from loopwright.testing.agent_binaries import bundled_claude, bundled_codex
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall
 
 CLAUDE, CODEX = bundled_claude(), bundled_codex()

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 
 from loopwright.core.rows.model import Role, Run
-from loopwright.testing import stand_ins
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop, refused
 from tests.acceptance.sandbox import task
+from tests.fakes.forges import FakeGitHub, Trouble
 
 from loopwright.core.rows.model import Finish, Plan, Role, Run, Task
 from loopwright.core.values.states import FinishState
-from loopwright.testing.forges import FakeGitHub, Trouble
 
 
 def trailer(shop: Workshop, commit: str, key: str) -> str:

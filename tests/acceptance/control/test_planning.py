@@ -82,7 +82,7 @@ def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: W
     packet = shop("inspect", "--goal", "the goal of before", "--json").document["packet"]["packet_id"]
     said = shop("plan", "Do something", "--packet", packet[:20], timeout=100)
     assert said.code == 1, said.out + said.err
-    assert "what stands there instead of a plan: I would rather not." in said.out
+    assert "instead of a plan the answer has: I would rather not." in said.out
     assert "spec_check" not in said.out + shop("show", "plan").out
     assert "the goal of before" in shop.row(Task).description
     assert not (shop.repository / "plans").exists()
@@ -91,7 +91,7 @@ def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: W
     assert "no criterion can fail" in second.evidence
     verdict = json.dumps(json.loads(shop("show", "plan", "--json").out))
     assert "plan_generation" in verdict
-    assert "what stands there instead of a plan: I would rather not." in verdict
+    assert "instead of a plan the answer has: I would rather not." in verdict
     settles = PLAN + "settings:\n  permission_mode: sandboxed-all\n"
     shop.play({"plan": [answers(settles), answers(PLAN)]})
     said = shop("plan", "Do something", "--json", timeout=100)

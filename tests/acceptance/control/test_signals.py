@@ -134,7 +134,7 @@ def test_a_worker_that_is_told_to_end_leaves_its_agents_at_work(shop: Workshop) 
     agent = shop.gate("agent")
     steps = {"one": [[agent.step, {"write": "one", "text": "1\n"}]]}
     worker = shop.start("worker")
-    worker.until("Ctrl-C leaves, agents go on")
+    worker.until("Ctrl-C leaves, agents continue")
     run = shop.start("run", str(shop.chain("one", steps=steps)))
     shop.until_started("one")
     send(worker, signal.SIGTERM)

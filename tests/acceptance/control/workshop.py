@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import psutil
 from tests.acceptance.cli.program import executable
 from tests.acceptance.sandbox import Background, Sandbox, task
+from tests.fakes import stand_ins
 from tests.keeping import living_keepers
 from tests.waiting import eventually
 
@@ -18,7 +19,6 @@ from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Attempt, Plan, Task
 from loopwright.core.values.errors import NotFound
 from loopwright.ports import Tx
-from loopwright.testing import stand_ins
 from loopwright.testing.scripted import JournalLine, read_journal
 
 R = TypeVar("R")

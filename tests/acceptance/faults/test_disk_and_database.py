@@ -276,7 +276,7 @@ def test_ctrl_c_ends_a_run_and_its_agents_when_the_wal_or_the_whole_database_is_
 
     for lose, code, said in (
         (lose_wal, 3, "paused from the terminal"),
-        (lose_everything, 6, "The pause cannot be written down: The database"),
+        (lose_everything, 6, "The pause cannot be recorded: The database"),
     ):
         pids.write_text("")
         worker = sandbox.start("run", str(plan))

@@ -156,7 +156,7 @@ def test_work_of_a_moved_copied_or_forgotten_repository_is_not_done_again(sandbo
     assert said.code == 2, said
     assert said.document["error"]["hint"] == (
         "`loopwright projects import` takes it up; "
-        "or `loopwright run ../moved.yaml --new` starts a new plan all the same"
+        "or `loopwright run ../moved.yaml --new` starts a new plan anyway"
     )
 
     shutil.rmtree(moved / ".loopwright")

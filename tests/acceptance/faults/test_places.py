@@ -62,7 +62,9 @@ def test_a_repository_that_is_gone_holds_up_no_other_of_the_same_home_and_is_car
     assert said.code == 0, said.out + said.err
     told = [event for event in mine.events() if event["plan"] == mine.plan["id"]]
     failed = next(event for event in told if event["type"] == "plan_failed")
-    assert "greeter is no folder" in failed["payload"]["reason"], "what happened meanwhile was written later"
+    assert "greeter is not a folder" in failed["payload"]["reason"], (
+        "what happened meanwhile was written later"
+    )
     assert told[-1]["type"] == "plan_verified"
     assert mine.landings() == {"a": 1}
     for one, another in ((mine, theirs), (theirs, mine)):

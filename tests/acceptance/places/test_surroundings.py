@@ -148,7 +148,7 @@ def test_a_check_whose_program_is_missing_is_left_to_the_person_and_judged_anew_
     plan = shop.plan("missing", [task("one", "nosuchcheck --all")])
     early = shop.run(plan)
     assert early.code == 2, early.out + early.err
-    assert "there is no program nosuchcheck on PATH" in early.err
+    assert "nosuchcheck is not on PATH" in early.err
     said = shop.run(plan, "--despite", "it comes later")
     assert said.code == 1, said.out + said.err
     (attempt,) = shop.attempts("one")
@@ -208,3 +208,26 @@ def test_a_setup_follows_an_install_that_outlived_its_worker(shop: Workshop) -> 
     said = shop.run(plan)
     assert said.code == 0, said.out + said.err
     assert log.read_text().count("/workspaces/") == 1, "what was under way is not begun again"
+
+
+def test_a_gate_reads_compiler_caches_that_only_the_base_filled(shop: Workshop) -> None:
+    shop.program.env["LOOPWRIGHT_CHECK_BASE"] = "true"
+    shop.play(
+        {key: [[{"run": f'mkdir -p "$GOCACHE"; touch "$GOCACHE/agent"; echo {key} > who'}]] for key in "ab"}
+    )
+    gate = (
+        'mkdir -p "$GOCACHE" && echo "found:" $(ls "$GOCACHE") && touch "$GOCACHE/$(cat who || echo base)" && '
+        'grep -q hello greet.txt && test ! -e "$GOCACHE/agent"'
+    )
+    tasks = [task("a", "test -f who"), task("b", "grep -q b who", depends_on=["a"])]
+    plan = shop.plan("caches", tasks, gates=[{"name": "cached", "run": gate}])
+    said = shop.run(plan)
+    assert said.code == 0, said.out + said.err
+    runs = [*shop.rows(Run, role=Role.BASELINE), *shop.rows(Run, role=Role.GATE)]
+    outputs = [(shop.home / "runs" / run.id / "gate").glob("*.out") for run in runs]
+    found = [
+        line for some in outputs for one in some for line in one.read_text().splitlines() if "found" in line
+    ]
+    assert found == ["found:", "found: base", "found: base"]
+    (kept,) = (shop.home / "gate-caches").glob("*/go-build")
+    assert [path.name for path in kept.iterdir()] == ["base"], "neither an agent nor a candidate filled it"

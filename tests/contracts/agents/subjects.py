@@ -2,15 +2,16 @@
 
 from pathlib import Path
 
+from tests.fakes import stand_ins
+from tests.fakes.stand_ins import acp, claude, codex, command, scripted
+
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.command import CommandAgent
-from loopwright.testing import stand_ins
 from loopwright.testing.conformance import PROGRAM, Subject
 from loopwright.testing.scripted import ScriptedAgent
-from loopwright.testing.stand_ins import acp, claude, codex, command, scripted
 
 STAND_INS = Path(stand_ins.__file__).parent
 

@@ -153,7 +153,7 @@ DEFECTS = [
     (
         "stopped_after_done",
         Wrong(stopped=("please stop\n",), invoked=lambda one: replace(one, stdin="pipe")),
-        "it was told to stop in words, which nobody listens to any more",
+        "it was told to stop in words, to which it no longer listens",
     ),
     ("done", Wrong(invoked=lambda one: replace(one, env={"X": uuid4().hex})), "another invocation"),
 ]

@@ -8,10 +8,10 @@ import anyio
 import pytest
 from sqlalchemy import make_url
 from tests.contracts.engine.legs import Legs
+from tests.fakes.seeded_engine import SeededEngine
 from tests.postgres import new_database
 
 from loopwright.adapters.dispatch.local import LocalEngine
-from loopwright.testing.seeded_engine import SeededEngine
 
 VERSION = "pipeline-1"
 

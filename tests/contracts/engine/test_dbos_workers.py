@@ -358,7 +358,7 @@ async def test_an_unreachable_database_is_said_to_be_one(
 
 def test_the_dbos_engine_is_loaded_only_when_it_is_asked_for() -> None:
     program = (
-        "import sys, loopwright.adapters.dispatch.local, loopwright.testing.seeded_engine; "
+        "import sys, loopwright.adapters.dispatch.local; "
         "assert not {'dbos', 'sqlalchemy', 'psycopg'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)

@@ -6,10 +6,10 @@ from collections.abc import Coroutine
 from typing import Any
 
 import pytest
+from tests.fakes.seeded_engine import Faults, SeededEngine
+from tests.fakes.virtual_loop import Process, VirtualLoop
 
 from loopwright.core.rows.model import Leg
-from loopwright.testing.seeded_engine import Faults, SeededEngine
-from loopwright.testing.virtual_loop import Process, VirtualLoop
 
 SEEDS = range(20)
 

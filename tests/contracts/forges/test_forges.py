@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.fakes.forges import FakeForge, FakeGitHub, FakeGitLab, Trouble
 
 from loopwright.adapters.forge.choosing import open_forge
 from loopwright.core.values.errors import Busy, Refused
 from loopwright.ports import Forge, Request, Wanted
-from loopwright.testing.forges import FakeForge, FakeGitHub, FakeGitLab, Trouble
 
 BRANCH = "loopwright/plan_1/main"
 WANTED = Wanted(branch=BRANCH, base="trunk", title="Rate limiting", body="| a | table |")

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.clock import FakeClock
 
 from loopwright.adapters.store.sql import SqlStore
-from loopwright.testing.clock import FakeClock
 from loopwright.testing.memory_store import MemoryStore
 
 

@@ -4,9 +4,8 @@ from datetime import timedelta
 
 import anyio
 import pytest
+from tests.fakes.clock import START, FakeClock
 from tests.waiting import eventually_async
-
-from loopwright.testing.clock import START, FakeClock
 
 
 async def test_sleepers_wake_in_order_when_time_reaches_them() -> None:

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+from tests.fakes.agent_binaries import bundled_codex
+
 from loopwright.adapters.agents.codex.agent import CodexAgent
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.home.user_folder import Views
@@ -18,7 +20,6 @@ from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.core.values.policy import Limits
 from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.ports import AgentEvent, AgentRequest, AgentResult, Exit, RunSpec, Spent
-from loopwright.testing.agent_binaries import bundled_codex
 from loopwright.testing.model_server import ModelServer, Scenario
 from loopwright.testing.model_server.server import Asked
 

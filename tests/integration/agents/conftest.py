@@ -9,6 +9,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from tests.fakes.agent_binaries import bundled_claude
 
 from loopwright.adapters.agents.asked import ask_tool
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
@@ -17,7 +18,6 @@ from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.core.values.policy import Limits
 from loopwright.engine.processes.runs import agent_spec, drive_agent
 from loopwright.ports import Agent, AgentEvent, AgentRequest, AgentResult, Exit, Spent
-from loopwright.testing.agent_binaries import bundled_claude
 from loopwright.testing.model_server import ModelServer, Scenario
 
 BY_KEY = {"ANTHROPIC_API_KEY": "sk-ant-no-real-key"}

@@ -301,7 +301,7 @@ def test_work_that_is_not_the_tasks_is_noted_once_and_the_agent_goes_on(start: S
     for _ in range(2):
         said = server.calls("discovered", **work)
         assert said == (
-            "It is noted for the person in charge. Do not do it; go on with your own task.",
+            "It is noted for the user. Do not do it; continue your own task.",
             False,
         )
     assert server.calls("discovered", title="Another", reason="why")[1] is False
@@ -339,5 +339,5 @@ def test_only_so_much_work_is_noted_in_one_run(start: Start, tmp_path: Path) -> 
         assert server.calls("discovered", title=f"work {n}", reason="why")[1] is False
     said, is_error = server.calls("discovered", title="one more", reason="why")
     assert is_error
-    assert said.endswith("20 have been noted in this run. Go on with your task.")
+    assert said.endswith("20 have been noted in this run. Continue your task.")
     assert len(discovered_by_tool(tmp_path, ())) == MOST_DISCOVERED == asking.MOST_DISCOVERED

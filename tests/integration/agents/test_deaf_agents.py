@@ -1,4 +1,4 @@
-"""Agents that their codec tells to stop, and that go on all the same: they are ended, and judged by why."""
+"""Agents that their codec tells to stop, and that continue all the same: they are ended, and judged by why."""
 
 import sys
 from pathlib import Path

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.agent_binaries import bundled_claude
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.core.policy.quotas import limited_model
@@ -15,7 +16,6 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.ports import AgentRequest, Spent
 from loopwright.testing import scenarios
-from loopwright.testing.agent_binaries import bundled_claude
 from loopwright.testing.model_server import Rejection, Scenario
 
 AGENT = ClaudeAgent()

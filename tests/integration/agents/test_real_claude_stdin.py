@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.fakes.agent_binaries import bundled_claude
 from tests.integration.agents.conftest import BY_KEY
 
 from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.testing import scenarios
-from loopwright.testing.agent_binaries import bundled_claude
 from loopwright.testing.model_server import ModelServer
 
 WAITED = "no stdin data received"

@@ -12,6 +12,7 @@ from typing import Any, cast
 import pytest
 from bench.counted import shape
 from bench.instant import InstantRepository, instant_world, submission, work
+from tests.fakes.virtual_loop import VirtualClock, VirtualLoop
 
 from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.machine.host import new_id
@@ -19,7 +20,6 @@ from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.states import PlanState
 from loopwright.engine.intake.submit import submit
-from loopwright.testing.virtual_loop import VirtualClock, VirtualLoop
 
 TASKS = 30
 

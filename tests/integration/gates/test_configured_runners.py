@@ -62,7 +62,7 @@ def test_its_tests_are_read_and_its_canaries_leave_nothing_behind(desk: Desk) ->
 @pytest.mark.parametrize(
     ("program", "words"),
     [
-        (GREEN, ["a test of ours that has to fail passed"]),
+        (GREEN, ["a canary test that has to fail passed"]),
         (SILENT, ["collected", "that has to fail was not run", "that has to pass was not run"]),
     ],
 )

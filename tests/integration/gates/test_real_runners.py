@@ -13,7 +13,7 @@ from loopwright.core.values.findings import Verdict, Witnessed
 
 pytestmark = [pytest.mark.runners, pytest.mark.timeout(600)]
 FOLDER = Path(__file__).resolve().parents[3] / ".runners"
-CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
+CANARY = "the test runner cannot be believed: a canary test that has to fail passed"
 MIXED = """
 test('good', () => { expect(1).toBe(1) });
 describe('sums', () => {
@@ -107,6 +107,20 @@ def test_vitest_tells_every_test_and_the_reports_of_its_configuration_are_writte
     assert seen == SEEN
     assert "1 passed" in verdict.commands[0].tail
     assert "a.test.js" in (desk.tree / "report.xml").read_text()
+
+
+@pytest.mark.parametrize("text", ["jest -t new", "vitest run -t new"])
+def test_tests_that_a_name_pattern_leaves_out_are_deselected_and_not_skipped(desk: Desk, text: str) -> None:
+    tests = (
+        "describe('a', () => { test('old', () => {}); test.skip('left', () => {}); });\n"
+        "test.skip('a new one', () => {});\n"
+    )
+    config = "export default { test: { globals: true } };\n"
+    _, seen = see(desk, text, {"package.json": PACKAGE, "vitest.config.mjs": config, "a.test.js": tests})
+    assert seen == Witnessed(
+        skipped=frozenset({"a.test.js::a new one"}),
+        deselected=frozenset({"a.test.js::a > old", "a.test.js::a > left"}),
+    )
 
 
 @pytest.mark.parametrize("runner", DECEIVES)

@@ -48,7 +48,7 @@ class Cases(unittest.TestCase):
     def test_parts(self):
         with self.subTest(1): self.fail()
 """
-CANARY = "the test runner cannot be believed: a test of ours that has to fail passed"
+CANARY = "the test runner cannot be believed: a canary test that has to fail passed"
 
 
 def see(
@@ -288,6 +288,15 @@ def test_node_runs_a_test_alone(desk: Desk) -> None:
     _, (seen,) = see(desk, command("node --test"), only=only, **{"a.test_mjs": text})
     assert seen is not None
     assert (seen.passed, seen.failed, seen.problems) == (only, frozenset(), ())
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_node_tests_that_a_name_pattern_leaves_out_are_not_skipped(desk: Desk) -> None:
+    text = "import test from 'node:test';\ntest('old', () => {});\ntest.skip('a new one', () => {});\n"
+    _, (seen,) = see(desk, command("node --test --test-name-pattern=new"), **{"a.test_mjs": text})
+    assert seen is not None
+    assert (seen.passed, seen.skipped) == (frozenset(), frozenset({"a.test.mjs::a new one"}))
+    assert seen.problems == ()
 
 
 JEST = """<?xml version="1.0" encoding="UTF-8"?>

@@ -185,7 +185,7 @@ async def test_what_is_no_repository_is_refused_with_what_to_do(
     empty.mkdir()
     sh(empty, "git", "init", "-q")
     assert "not in a git repository" in str(await refusal(plain, home))
-    assert "is no folder" in str(await refusal(tmp_path / "nowhere", home))
+    assert "is not a folder" in str(await refusal(tmp_path / "nowhere", home))
     assert "no commit yet" in str(await refusal(empty, home))
     assert "inside a .git folder" in str(await refusal(empty / ".git", home))
     sh(tmp_path, "git", "init", "-q", "--bare", "bare.git")

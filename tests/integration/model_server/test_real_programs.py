@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.fakes.agent_binaries import bundled_claude, bundled_codex
 
 from loopwright.testing import scenarios
-from loopwright.testing.agent_binaries import bundled_claude, bundled_codex
 from loopwright.testing.model_server import ModelServer, Reply, Scenario, ToolCall, Trouble
 
 CODEX, CLAUDE = bundled_codex(), bundled_claude()

@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','6bf3f7b327445a6a8b19ab7c8d2a003612d31a18025593b451b0358b0b2f529d');
+INSERT INTO "chains" VALUES('plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13','a76126f60656b35ec2e0000ad0e4ca2d26dfb6b3949db8c24dc0ac8d50065433');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_48fb10ec-14a7-4b03-93ef-2558e36c3e88',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','','f9f4cbbe7bfd68638d9bf79e86375ae244c692609ede6fe01645a4574591552f');
-INSERT INTO "events" VALUES(2,'evt_4a87dbc6-f09b-41a3-969c-82aa654ed36d',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','f9f4cbbe7bfd68638d9bf79e86375ae244c692609ede6fe01645a4574591552f','64edf153b19581b2d80ce3e5d3c802704b12792ffcd4ccc50e5b3285acf4d17f');
-INSERT INTO "events" VALUES(3,'evt_eb0459a4-56a5-4206-91a7-49a8ed82030b',NULL,NULL,'plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T11:36:48.614954Z','test','normal','{}','64edf153b19581b2d80ce3e5d3c802704b12792ffcd4ccc50e5b3285acf4d17f','6bf3f7b327445a6a8b19ab7c8d2a003612d31a18025593b451b0358b0b2f529d');
+INSERT INTO "events" VALUES(1,'evt_8afdf271-2aec-4928-b190-2361473e892a',NULL,NULL,'plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T11:39:25.088119Z','test','normal','{}','','18f07d916b2825799048902b47e153a9d165f70dff41cc825fad3146888386da');
+INSERT INTO "events" VALUES(2,'evt_e6c1ff43-c26b-4f9a-ae1a-f86c4f0ae88f',NULL,NULL,'plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T11:39:25.088119Z','test','normal','{}','18f07d916b2825799048902b47e153a9d165f70dff41cc825fad3146888386da','2f0a76c88adfce706a41e6a5ee0710f6ed58415b8a03aa68f0dbded14b888658');
+INSERT INTO "events" VALUES(3,'evt_7f9452e0-31f4-44f0-b4f7-cfd0dc1630a5',NULL,NULL,'plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T11:39:25.088119Z','test','normal','{}','2f0a76c88adfce706a41e6a5ee0710f6ed58415b8a03aa68f0dbded14b888658','a76126f60656b35ec2e0000ad0e4ca2d26dfb6b3949db8c24dc0ac8d50065433');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -164,15 +164,6 @@ CREATE TABLE finishes (
     CONSTRAINT pk_finishes PRIMARY KEY (id),
     CONSTRAINT fk_finishes_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-CREATE TABLE kept_replies (
-    id TEXT NOT NULL,
-    request_sha256 TEXT NOT NULL,
-    status BIGINT NOT NULL,
-    body TEXT NOT NULL,
-    server TEXT NOT NULL,
-    created_at VARCHAR(27) NOT NULL,
-    CONSTRAINT pk_kept_replies PRIMARY KEY (id)
-);
 CREATE TABLE loops (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -186,11 +177,10 @@ CREATE TABLE loops (
     resume_at VARCHAR(27),
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
-    start TEXT,
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_c943871f-6f51-4274-a418-b97b23c67060','proj_5baea736-68be-4a54-96ee-2970a3da31fc','plan.md','markdown','6c5ad74b-a186-4c8b-9ffc-3257f6642032.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "loops" VALUES('loop_8dc22436-9f94-437c-8178-b16d05223ac0','proj_013de040-66a6-48cf-abe6-a85d93477b42','plan.md','markdown','c065ea94-deb2-4fb9-b5b9-ef699413d607.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z');
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -229,12 +219,12 @@ CREATE TABLE plans (
     executed_at VARCHAR(27),
     completed_at VARCHAR(27),
     verified_at VARCHAR(27),
-    verify_asked_at VARCHAR(27),
+    documents TEXT NOT NULL,
     CONSTRAINT pk_plans PRIMARY KEY (id),
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','proj_5baea736-68be-4a54-96ee-2970a3da31fc','loop_c943871f-6f51-4274-a418-b97b23c67060','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13','proj_013de040-66a6-48cf-abe6-a85d93477b42','loop_8dc22436-9f94-437c-8178-b16d05223ac0','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"latest_resume":null,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]');
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -244,10 +234,9 @@ CREATE TABLE projects (
     spent_micros BIGINT NOT NULL,
     unknown_costs BIGINT NOT NULL,
     created_at VARCHAR(27) NOT NULL,
-    environment TEXT,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_5baea736-68be-4a54-96ee-2970a3da31fc','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "projects" VALUES('proj_013de040-66a6-48cf-abe6-a85d93477b42','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -402,20 +391,15 @@ CREATE TABLE tasks (
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
     completed_at VARCHAR(27),
+    "after" TEXT NOT NULL,
+    followers TEXT NOT NULL,
+    early BOOLEAN NOT NULL,
+    manual BOOLEAN NOT NULL,
+    section TEXT NOT NULL,
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_cf923e2c-f761-4813-a5ea-75d58dd43a32','plan_d0789d1e-effe-4e31-9b1f-dd195c2d61f7','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL);
-CREATE TABLE tokens (
-    id TEXT NOT NULL,
-    name TEXT NOT NULL,
-    sha256 TEXT NOT NULL,
-    scope TEXT NOT NULL,
-    projects TEXT NOT NULL,
-    created_at VARCHAR(27) NOT NULL,
-    revoked_at VARCHAR(27),
-    CONSTRAINT pk_tokens PRIMARY KEY (id)
-);
+INSERT INTO "tasks" VALUES('ptask_70e606be-223f-47c9-bd5e-c473549ead70','plan_a1023a55-2c0c-4935-ac74-b7c4a06e7f13','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -452,7 +436,6 @@ CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
-CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
@@ -468,8 +451,8 @@ CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_tasks_plan_id_manual_status ON tasks (plan_id, manual, status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
-CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);

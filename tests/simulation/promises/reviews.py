@@ -40,6 +40,10 @@ def no_change_is_reviewed_twice(watch: Watch, name: str, changes: tuple[Change, 
         asked: Review = change.after
         for other in watch.all(Review).values():
             same = (other.task_id, other.patch_sha256) == (asked.task_id, asked.patch_sha256)
+            # One that was to decide about checks and came to no answer leaves the change to be reviewed.
+            same = same and not (
+                other.contradicted != asked.contradicted and other.state is ReviewState.UNCLEAR
+            )
             if same and other.id != asked.id and other.state in _OVER:
                 yield f"{name} asks {asked.id}, but {other.id} is {other.state.value}"
 

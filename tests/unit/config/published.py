@@ -11,7 +11,7 @@ from loopwright.adapters.sources.spec.plan_format import (
     render_keys_table,
 )
 from loopwright.config.publish import configuration_schema, render_settings_table
-from loopwright.core.receipts.document_schemas import document_schemas
+from loopwright.core.receipts.schemas import document_schemas
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "src" / "loopwright" / "schemas"

@@ -9,6 +9,7 @@ from tests.cases import each_case
 
 from loopwright.config.layers import Level, from_environment, from_flags, from_toml
 from loopwright.config.resolve import load, resolve
+from loopwright.config.settings import CONSTANTS, setting_of
 from loopwright.core.values.errors import BadConfig
 
 
@@ -32,13 +33,11 @@ def message_of(text: str) -> str:
         ('[limits]\nhard = "0s"', "more than zero"),
         ('[limits]\nhard = "900d"', "at most a year"),
         ('[limits]\nterm_grace = "off"', "loopwright.toml:2: limits.term_grace: expected a duration"),
-        (
-            '[limits]\nidle = "30s"',
-            "limits.idle (30s, from loopwright.toml:2) is shorter than limits.done_grace (1m, from default)",
-        ),
         ('limits = "1m"', "loopwright.toml:1: limits: expected a table with limits.hard"),
-        ('[limits]\noutput = "big"', "expected a size"),
-        ('[limits]\noutput = "12"', "at least 1KB"),
+        (
+            '[limits]\noutput = "1MB"',
+            "loopwright.toml:2: limits.output: is not a setting any more (64MB): remove it",
+        ),
         ("parallel = 0", "loopwright.toml:1: parallel: expected a whole number from 1 to 256, got 0"),
         ("parallel = 1.5", "expected a whole number"),
         ("parallel = true", "expected a whole number from 1 to 256, got True"),
@@ -70,9 +69,9 @@ def message_of(text: str) -> str:
         ),
         (
             '[[gates]]\nrun = "a"\nagent = "command"',
-            "gates[0].agent: unknown key: agent is a setting of its own: put it above the first [table]",
+            "gates[0].agent: unknown key: agent belongs to no table: put it above the first [table]",
         ),
-        ('[limits]\nagent = "command"', "limits.agent: unknown setting: agent is a setting of its own"),
+        ('[limits]\nagent = "command"', "limits.agent: unknown setting: agent belongs to no table"),
         ('[[gates]]\nrun = "a"\ntimeout = "x"', "loopwright.toml:3: gates[0].timeout: expected a duration"),
         ('[[gates]]\nrun = "a"\ntimeout = 0', "expected a duration of more than zero"),
         ('[[gates]]\nrun = "a"\njunit = "/x"', "gates[0].junit: expected a path relative to the tree"),
@@ -208,3 +207,15 @@ def test_any_text_as_a_file_gives_settings_or_a_refusal(text: str) -> None:
     except BadConfig as refused:
         words = str(refused)
     assert "loopwright.toml" in words
+
+
+@each_case("key", CONSTANTS)
+def test_a_setting_that_became_a_constant_is_named_with_what_holds_now(key: str) -> None:
+    variable = "LOOPWRIGHT_" + key.upper().replace(".", "__")
+    assert setting_of(key) is None
+    for layer in (
+        from_environment({variable: "1"}),
+        from_toml(f"{key} = 1", "loopwright.toml", Level.PROJECT),
+    ):
+        (problem,) = layer.problems
+        assert problem.endswith(f"is not a setting any more ({CONSTANTS[key]}): remove it")

@@ -29,7 +29,6 @@ SAMPLES: dict[str, list[object]] = {
     "allow_unverified": [True, False, True, False, True, False],
     "wait_for_limits": [False, True, False, True, False, True],
     "longest_wait": ["1m", "2m", "3m", "4m", "5m", "6m"],
-    "latest_resume": ["01:00", "02:00", "03:00", "04:00", "05:00", "06:00"],
     "fallback": [["a"], ["b:m"], ["c"], ["d"], ["e"], ["f"]],
     "on_task_error": ["fail", "hold", "fail", "hold", "fail", "hold"],
     "finish": ["squash", "leave", "fast-forward", "squash", "leave", "pull-request"],
@@ -81,14 +80,10 @@ SAMPLES: dict[str, list[object]] = {
     "caches": [False, True, False, True, False, True],
     "limits.hard": ["1m", "2m", "off", "4m", "5m", "off"],
     "limits.idle": ["1m", "2m", "off", "4m", "5m", "off"],
-    "limits.done_grace": ["1s", "2s", "off", "4s", "5s", "off"],
-    "limits.output": ["1MB", "2MB", "3MB", "4MB", "5MB", "6MB"],
     "limits.term_grace": ["1s", "2s", "3s", "4s", "6s", "7s"],
     "disk.min_free": ["1MB", "2MB", "3MB", "off", "5MB", "6MB"],
     "disk.max_workspace": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
     "disk.keep_recordings": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
-    "ports.size": [1, 2, 3, 4, 5, 6],
-    "ports.first": [2001, 2002, 2003, 2004, 2005, 2006],
     "user_folder.private": [False, True, False, True, False, True],
     "user_folder.show": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "user_folder.hide": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],
@@ -203,7 +198,7 @@ def test_what_a_sandbox_lets_through_is_a_whole_path(path: str) -> None:
 def test_without_any_layer_the_defaults_are_those_of_the_model() -> None:
     settled = resolve([])
     assert settled.policy() == Policy()
-    assert settled.values.limits.output == Limits().output
+    assert settled.values.limits.term_grace == Limits().term_grace
     assert settled.gates == ()
     assert {settled.origin(key) for key in settings()} == {"default"}
 
@@ -221,7 +216,6 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         parallel_gates=1,
         wait_for_limits=False,
         longest_wait=60.0,
-        latest_resume="01:00",
         fallback=("a",),
         allow_unverified=True,
         on_task_error="fail",
@@ -251,7 +245,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         answer_within=60.0,
         environment=("A",),
         environment_plain=("A",),
-        limits=Limits(hard=60, idle=60, done_grace=1, output=1024 * 1024, term_grace=1),
+        limits=Limits(hard=60, idle=60, done_grace=30, term_grace=1),
         max_cost=1_500_000,
         max_cost_per_run=1_500_000,
         max_cost_per_task=2_500_000,

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.fakes import fake_bd
 from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, after, marks, refused, told
 
@@ -19,7 +20,6 @@ from loopwright.adapters.sources.text.reading import recognise
 from loopwright.core.values.errors import BadPlan, Refused
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import Discovered, Files, ItemProgress, Mark, PlannedTask, Progress
-from loopwright.testing import fake_bd
 
 SOURCE = BeadsSource()
 DOCS = Path(__file__).parents[3] / "docs" / "reference" / "sources" / "beads.md"

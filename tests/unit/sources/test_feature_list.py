@@ -280,7 +280,7 @@ def test_what_a_look_found_is_added_once_and_the_look_waits_for_it() -> None:
             severity="critical",
             priority=45,
         ),
-        FixTask(key="fix-1", title="Mend what the complete gate found"),
+        FixTask(key="fix-1", title="Fix what the complete gate found"),
         FixTask(key="fix-qa-9-001", title="of a look that is not in the file", found_by="qa-9"),
     )
     for needs in ([], ["f1"], None):

@@ -300,3 +300,16 @@ def test_an_issue_is_closed_with_its_commit_in_the_words_of_the_forge() -> None:
         loopwright={"status": "done", "commit": "a91c2e4", "summary": "Prices"},
     )
     assert two == issue(2, state="OPEN", loopwright={"status": "blocked", "reason": "which shop?"})
+
+
+@each_case(
+    ("name", "kind"),
+    [("PROMPT_build.md", "prompt_md"), ("prompt-plan.md", "prompt_md"), ("PROMPT.md", "prompt_md")],
+)
+def test_a_file_that_is_called_like_a_prompt_is_one_even_with_boxes(
+    tmp_path: Path, name: str, kind: str
+) -> None:
+    (tmp_path / name).write_text("Do this:\n\n- [ ] one thing\n")
+    assert recognise(tmp_path / name, registry.sources()).kind == kind
+    (tmp_path / "prompts.md").write_text("- [ ] one thing\n")
+    assert recognise(tmp_path / "prompts.md", registry.sources()).kind == "plan_md"

@@ -3,9 +3,8 @@
 import asyncio
 
 import pytest
-
-from loopwright.testing.clock import START
-from loopwright.testing.virtual_loop import Process, Stuck, VirtualClock, VirtualLoop
+from tests.fakes.clock import START
+from tests.fakes.virtual_loop import Process, Stuck, VirtualClock, VirtualLoop
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ MOST_BYTES: Final = 1024 * 1024
 
 
 def settings_in(root: Path, names: Sequence[str]) -> dict[str, str | None]:
-    """Return the files at these places below a folder, with their text; None for what is no plain, small text file.
+    """Return the files at these places below a folder, with their text; None for what is not a plain, small text file.
 
     A name that ends in `/` is a folder, and everything in it counts.
     """
@@ -37,7 +37,7 @@ def _files(root: Path, name: str) -> Iterator[str]:
 
 
 def _is_linked(root: Path, name: str) -> bool:
-    """Say whether a link is on the way: then it shows something else than what the commit has there."""
+    """Return whether a link is on the way: then it shows something else than what the commit has there."""
     parts = Path(name).parts
     return any(root.joinpath(*parts[:n]).is_symlink() for n in range(1, len(parts) + 1))
 

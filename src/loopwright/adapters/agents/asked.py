@@ -24,7 +24,7 @@ def ask_tool(run_directory: Path) -> dict[str, ToolServer]:
 
 
 def asked_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Asking, ...]:
-    """Return what was asked in a run so far; half a line, or anything else that is no question, is passed over.
+    """Return what was asked in a run so far; half a line, or anything else that is not a question, is passed over.
 
     Secrets are taken out of it, and out of the file: the tool wrote down what the agent said.
     """
@@ -38,7 +38,7 @@ def discovered_by_tool(run_directory: Path, secrets: Sequence[str]) -> tuple[Not
 
 
 def forget_noted(run_directory: Path) -> None:
-    """Remove what a run noted by its tools: nobody reads it any more, or takes secrets out of it."""
+    """Remove what a run noted by its tools: nothing reads it any more, or takes secrets out of it."""
     for name in asking.FILES:
         (run_directory / name).unlink(missing_ok=True)
 

@@ -1,7 +1,7 @@
 """The tools by which an agent turns to a person: an MCP server on stdin and stdout, `asking.py RUN_DIRECTORY`.
 
-It notes each question, and all work that the agent came upon and leaves to others, as one JSON line in the run's
-directory; whoever drives the run reads them there. Whoever asks is told to stop, whoever notes work to go on. It is
+It notes each question, and all work that the agent found and leaves to others, as one JSON line in the run's
+directory, where the worker reads them. An agent that asks has to stop, one that notes work continues. It is
 started with every run, so it loads nothing but a little of the standard library.
 """
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 FILE = "questions.jsonl"
 DISCOVERED_FILE = "discovered.jsonl"
 FILES = (FILE, DISCOVERED_FILE)
-"""All that the tools write: whoever contains a run lets these in, and nothing else of its directory."""
+"""All that the tools write: a sandbox lets a run write these, and nothing else in its directory."""
 MOST_QUESTIONS = 20
 MOST_DISCOVERED = 20
 LONGEST_QUESTION = 4_000
@@ -38,7 +38,7 @@ VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 """Revisions of the protocol, the newest first. What is used of it here is the same in all."""
 
 ANSWER = "A person has been asked. Stop here now; you will be started again with the answer."
-NOTED = "It is noted for the person in charge. Do not do it; go on with your own task."
+NOTED = "It is noted for the user. Do not do it; continue your own task."
 
 TOOL = {
     "name": "ask",
@@ -64,12 +64,12 @@ TOOL = {
             "default": {
                 "type": "string",
                 "maxLength": LONGEST_OPTION,
-                "description": "The answer to take when nobody answers in time.",
+                "description": "The answer to take if the user does not answer in time.",
             },
             "kind": {
                 "type": "string",
                 "enum": ["question", "escalation"],
-                "description": "`escalation` when the work should not go on as it was planned.",
+                "description": "`escalation` if the work should not continue as planned.",
             },
         },
         "required": ["question"],
@@ -80,8 +80,8 @@ TOOL = {
 DISCOVERED = {
     "name": "discovered",
     "description": (
-        "Note work that you came upon, that ought to be done, and that is not part of your task: a defect elsewhere, a "
-        "missing test, a change that somebody else has to make. Do not do it yourself; go on with your task."
+        "Note work that you found and that is not part of your task: a defect elsewhere, a missing test, a change that "
+        "another team has to make. Do not do it yourself; continue your task."
     ),
     "inputSchema": {
         "type": "object",
@@ -94,12 +94,12 @@ DISCOVERED = {
             "reason": {
                 "type": "string",
                 "maxLength": LONGEST_REASON,
-                "description": "Why, and what whoever does it has to know: where it is, how to see it.",
+                "description": "Why, and what to know for doing it: where it is, how to see it.",
             },
             "recommendation": {
                 "type": "string",
                 "enum": ["current", "new"],
-                "description": "`current` if the plan that you work on needs it, `new` for a plan of its own.",
+                "description": "`current` if the plan that you work on needs it, `new` for its own plan.",
             },
         },
         "required": ["title", "reason"],
@@ -148,7 +148,7 @@ def _one(message: object, directory: str) -> dict[str, Any] | None:
     if not isinstance(message, dict) or not isinstance(message.get("method"), str):
         if isinstance(message, dict) and ("result" in message or "error" in message):
             return None  # an answer, although nothing was asked
-        return _error(None, INVALID_REQUEST, "that is no request")
+        return _error(None, INVALID_REQUEST, "that is not a request")
     id_, params = message.get("id"), message.get("params")
     if "id" not in message:
         return None  # a notification
@@ -194,7 +194,7 @@ def _called(arguments: object, directory: str) -> dict[str, Any]:
 
 
 def _discovered(arguments: object, directory: str) -> dict[str, Any]:
-    full = f"{MOST_DISCOVERED} have been noted in this run. Go on with your task."
+    full = f"{MOST_DISCOVERED} have been noted in this run. Continue your task."
     try:
         _note(_work(arguments), f"{directory}/{DISCOVERED_FILE}", MOST_DISCOVERED, full)
     except (Unusable, OSError) as problem:
@@ -274,7 +274,7 @@ def _note(value: dict[str, Any], path: str, most: int, full: str) -> None:
             return
         if len(known) >= most or size >= most * LONGEST_LINE:
             raise Unusable(full)
-        # Half a line of somebody who was killed must not spoil this one.
+        # Half a line of a process that was killed must not spoil this one.
         whole = line if not known or known[-1].endswith(b"\n") else b"\n" + line
         if os.write(file, whole) != len(whole):
             os.ftruncate(file, size)
@@ -288,7 +288,7 @@ def _error(id_: object, code: int, message: str) -> dict[str, Any]:
 
 
 def _lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield lines; one that is too long becomes a piece that is no JSON, and the rest of it is passed over."""
+    """Yield lines; one that is too long becomes a piece that is not JSON, and the rest of it is passed over."""
     while line := stream.readline(LONGEST_MESSAGE):
         if not line.endswith(b"\n") and len(line) == LONGEST_MESSAGE:
             while rest := stream.readline(LONGEST_MESSAGE):

@@ -53,7 +53,7 @@ class CommandAgent:
     capabilities: frozenset[str] = field(default=frozenset({"interrupt"}), init=False)
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it, with the placeholders of the command filled in."""
+        """Return how to start it, with the placeholders of the command filled in."""
         options.only(self.name, request.options, ("command", "prompt"))
         way = options.text(self.name, request.options, "prompt") or "stdin"
         if way not in _WAYS:
@@ -91,7 +91,7 @@ class CommandAgent:
         return ()
 
     def result(self, state: CommandState, exit: Exit) -> AgentResult:
-        """Say what its end says: a code that it chose itself is no judgement of its work, a signal is a crash."""
+        """Return how it ended: an exit code that it chose says nothing about its work, a signal is a crash."""
         last = state.tail[-1] if state.tail else ""
         failure, detail = _judge(exit)
         if failure is None and (asked := state.asking.asked):

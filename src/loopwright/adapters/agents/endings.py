@@ -41,17 +41,17 @@ def ended_by_us(exit: Exit) -> tuple[Failure, str] | None:
 
 
 def is_signal(code: int | None) -> bool:
-    """Say whether an exit code stands for a signal, directly or as a shell reports it."""
+    """Return whether an exit code means a signal, directly or as a shell reports it."""
     return code is not None and (code < 0 or code - 128 in _ENDING)
 
 
 def is_missing_program(code: int | None) -> bool:
-    """Say whether an exit code means that the program was not found or is not executable."""
+    """Return whether an exit code means that the program was not found or is not executable."""
     return code in _NOT_FOUND
 
 
 def in_words(code: int | None) -> str:
-    """Say an exit code in words."""
+    """Return an exit code in words."""
     if code is None:
         return "ended without an exit code"
     return f"was ended by signal {-code}" if code < 0 else f"exited with code {code}"

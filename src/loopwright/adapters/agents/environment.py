@@ -1,7 +1,7 @@
 """The environment that an agent gets: a short list of names, never simply ours.
 
 Our own environment may carry secrets of other tools, markers of an agent that started us (which change how a
-nested agent behaves), and git variables that point at somebody else's repository.
+nested agent behaves), and git variables that point at another repository.
 """
 
 import os
@@ -28,7 +28,7 @@ ALLOWED: Final = frozenset(
         "http_proxy", "https_proxy", "all_proxy", "no_proxy",
     }
 )  # fmt: skip
-"""TMPDIR is missing on purpose: every run has one of its own."""
+"""TMPDIR is missing on purpose: every run has its own."""
 
 _ALLOWED_SHAPE: Final = re.compile(r"LC_[A-Z]+")
 _FORBIDDEN: Final = re.compile(
@@ -37,7 +37,7 @@ _FORBIDDEN: Final = re.compile(
 _SECRET_NAME: Final = re.compile(
     r"KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH(?!ORS?(?:_|$))|HEADER|COOKIE|DSN|WEBHOOK", re.IGNORECASE
 )
-"""The author of a commit (GIT_AUTHOR_NAME) is no secret, and stands in every log."""
+"""The author of a commit (GIT_AUTHOR_NAME) is not a secret, and is in every log."""
 _PLAIN: Final = re.compile(r"(?:~|\.{1,2})?/\S*|[a-z][a-z0-9+.-]*://[^\s/:@?#]+(?::[0-9]+)?/?")
 """A path, or an address with nothing but a host and a port in it."""
 _PASSWORD: Final = re.compile(r"://[^\s/:@]*:([^\s/?#]+)@")
@@ -88,7 +88,7 @@ def secret_values(env: Mapping[str, str], given: Sequence[str] = ()) -> tuple[st
     """Return the values that must not appear in stored output, longest first.
 
     Those are the values of variables with the name of a secret, and of all that the user listed (`given`) unless they
-    are plain paths or addresses; and what stands alone in a value: the password of an address, the value of a header.
+    are plain paths or addresses; and what is separate in a value: the password of an address, the value of a header.
     """
     found: set[str] = set()
     for name, value in env.items():
@@ -100,7 +100,7 @@ def secret_values(env: Mapping[str, str], given: Sequence[str] = ()) -> tuple[st
     return tuple(sorted(long_enough, key=lambda value: (-len(value), value)))
 
 
-# Puts together the environment of a plan's runs: as it was where the plan was submitted, whoever executes it.
+# Puts together the environment of a plan's runs: as it was where the plan was submitted, whichever process executes it.
 
 _LARGEST: Final = 1 << 20
 

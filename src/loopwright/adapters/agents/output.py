@@ -45,7 +45,7 @@ def whole_number(value: object) -> int | None:
 
 
 def micros(dollars: object) -> int | None:
-    """Return an amount of dollars in whole millionths, or None when it is no amount."""
+    """Return an amount of dollars in whole millionths, or None if it is not an amount."""
     if isinstance(dollars, bool) or not isinstance(dollars, int | float):
         return None
     if not 0 <= dollars < 1_000_000_000:

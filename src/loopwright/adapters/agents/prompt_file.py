@@ -1,7 +1,7 @@
 """Hand a prompt to a program through a file on its stdin.
 
 A prompt on the command line is visible to every user of the machine and limited in length; a pipe needs
-someone to close it. A file has neither trouble, and stays as the record of what was asked.
+a process to close it. A file has neither trouble, and stays as the record of what was asked.
 """
 
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Command lines that only look. An agent without a tool for reading reads with commands, and asks leave for each."""
+"""Command lines that only read. An agent without a tool for reading asks for permission for each."""
 
 import re
 from collections.abc import Mapping
@@ -46,7 +46,7 @@ _READERS: Final[Mapping[str, re.Pattern[str]]] = MappingProxyType(
 
 
 def only_reads(line: str) -> bool:
-    """Say whether a command line changes nothing, as far as its words tell."""
+    """Return whether a command line changes nothing, as far as its words tell."""
     told = parts(line)
     return bool(told) and all(_reads(words) for words in told)
 

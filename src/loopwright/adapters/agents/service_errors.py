@@ -20,7 +20,7 @@ _BY_STATUS: Final[Mapping[int, Failure]] = MappingProxyType(
 
 
 def by_status(status: int | None) -> Failure | None:
-    """Say what kind of failure a status is; None when it tells nothing, or is no status at all."""
+    """Return what kind of failure a status is; None when it tells nothing, or is not a status at all."""
     if status is None:
         return None
     return Failure.OVERLOADED if 500 <= status < 600 else _BY_STATUS.get(status)

@@ -2,7 +2,7 @@
 
 A run writes whatever it likes into its private folder. So only the file of its own conversation is taken, at the place
 where the program keeps it for the run's workspace, and it never replaces what the user has there: it is new, or it
-goes on where the user's copy ends.
+continues where the user's copy ends.
 """
 
 import os

@@ -22,7 +22,7 @@ def _gate(
 
 
 def go(tree: Tree) -> Ecosystem | None:
-    """Say what the Go part of a repository looks like, or None."""
+    """Return what the Go part of a repository looks like, or None."""
     if "go.mod" not in tree.files:
         return None
     test = next(iter(tree.matching(lambda name: name.endswith("_test.go"))), None)
@@ -36,7 +36,7 @@ def go(tree: Tree) -> Ecosystem | None:
 
 
 def rust(tree: Tree) -> Ecosystem | None:
-    """Say what the Rust part of a repository looks like, or None."""
+    """Return what the Rust part of a repository looks like, or None."""
     if "Cargo.toml" not in tree.files:
         return None
     locked = " --locked" if "Cargo.lock" in tree.files else ""
@@ -60,7 +60,7 @@ def rust(tree: Tree) -> Ecosystem | None:
 
 
 def maven(tree: Tree) -> Ecosystem | None:
-    """Say what the Maven part of a repository looks like, or None."""
+    """Return what the Maven part of a repository looks like, or None."""
     if "pom.xml" not in tree.files:
         return None
     program = "./mvnw" if "mvnw" in tree.files else "mvn"
@@ -69,7 +69,7 @@ def maven(tree: Tree) -> Ecosystem | None:
 
 
 def gradle(tree: Tree) -> Ecosystem | None:
-    """Say what the Gradle part of a repository looks like, or None."""
+    """Return what the Gradle part of a repository looks like, or None."""
     file = tree.has("build.gradle", "build.gradle.kts")
     if file is None:
         return None
@@ -90,7 +90,7 @@ def _jvm(
 
 
 def make(tree: Tree) -> Ecosystem | None:
-    """Say which usual targets a Makefile has, or None."""
+    """Return which usual targets a Makefile has, or None."""
     file = tree.has("GNUmakefile", "makefile", "Makefile")
     if file is None:
         return None

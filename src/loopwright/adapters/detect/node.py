@@ -19,7 +19,7 @@ _LIFECYCLE: Final = ("preinstall", "install", "postinstall", "prepare", "prepubl
 
 
 def survey(tree: Tree) -> Ecosystem | None:
-    """Say what the Node part of a repository looks like, or None."""
+    """Return what the Node part of a repository looks like, or None."""
     if "package.json" not in tree.files:
         return None
     try:
@@ -48,7 +48,7 @@ def survey(tree: Tree) -> Ecosystem | None:
             ProposedGate(
                 purpose=purpose,
                 name=purpose,
-                # Many runners wait for a key or for changes unless they are told that nobody is there.
+                # Many runners wait for a key or for changes unless they know that there is no terminal.
                 command=f"CI=true {run}",
                 why=f'package.json has the script "{script}"',
                 programs=("node", manager) if manager != "bun" else ("bun",),

@@ -1,4 +1,4 @@
-"""Python: pytest or unittest, tox or nox; uv, poetry or a virtual environment of its own."""
+"""Python: pytest or unittest, tox or nox; uv, poetry or its own virtual environment."""
 
 import configparser
 import re
@@ -39,7 +39,7 @@ class _Environment:
 
 
 def survey(tree: Tree) -> Ecosystem | None:
-    """Say what the Python part of a repository looks like, or None."""
+    """Return what the Python part of a repository looks like, or None."""
     tests = tree.matching(lambda name: _TEST_FILE.search(name) is not None)
     manifest = tree.has(*_MANIFESTS)
     if manifest is None and not any(name.endswith(".py") for name in tree.files):
@@ -197,7 +197,7 @@ def _pip_arguments(tree: Tree, project: dict[str, Any]) -> tuple[str, str]:
     if "build-system" in project or "setup.py" in tree.files:
         target = f"'.[{','.join(extras)}]'" if extras else "."
         return f"-e {target}{grouped}", "pyproject.toml" if project else "setup.py"
-    # Without a build system it is no package: only what it asks for can be installed.
+    # Without a build system it is not a package: only what it asks for can be installed.
     packages = _texts(table(project, "project").get("dependencies"))
     for name in extras:
         packages += _texts(table(project, "project", "optional-dependencies").get(name))

@@ -13,9 +13,9 @@ _HEADER: Final = """\
 """
 _GATES: Final = """\
 # Gates: the project's own checks, run in order on every result. All of them must pass.
-# Every other setting goes above this line: what stands below a [table] is a part of it.
+# Every other setting goes above this line: what is below a [table] belongs to it.
 """
-_PUT_IN: Final = "Until the # in front of these lines is taken away, it checks nothing:"
+_PUT_IN: Final = "It checks nothing. To use it, remove the # in front of these lines:"
 _MAX_REASON: Final = 300
 
 

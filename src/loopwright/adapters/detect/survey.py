@@ -34,12 +34,12 @@ _MAX_FILES: Final = 50_000
 
 
 def is_project(names: Iterable[str]) -> bool:
-    """Say whether the files of a folder, by name, make it a project of its own."""
+    """Return whether the files of a folder, by name, make it its own project."""
     return not _MANIFESTS.isdisjoint(names)
 
 
 def detect(root: Path, *, tracked: Collection[str] | None = None, which: Which = shutil.which) -> Detected:
-    """Say how a repository is set up and checked.
+    """Return how a repository is set up and checked.
 
     `tracked` are the paths that git knows, relative to the root: a workspace has those and nothing else.
     Without them, whatever lies in the folder is looked at.
@@ -75,7 +75,7 @@ def _walk(root: Path) -> Iterator[str]:
 
 
 def _combine(found: list[Ecosystem]) -> tuple[list[ProposedGate], list[str]]:
-    """Give each gate a name of its own, and let Make speak only where nothing else does."""
+    """Give each gate its own name, and let Make speak only where nothing else does."""
     gates: list[ProposedGate] = []
     notes: list[str] = []
     for each in found:

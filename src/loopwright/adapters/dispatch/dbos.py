@@ -281,9 +281,9 @@ class DbosEngine:
         return missing
 
     async def _give_back(self, leg_id: str, owners: list[str]) -> bool:
-        """Put a leg of one of these workers on the queue again; say whether it was theirs."""
+        """Put a leg of one of these workers on the queue again; return whether it was theirs."""
         # The public `resume_workflows` does not ask whose leg it is, so it could take a leg away from a live
-        # worker that has just got it from someone else's recovery.
+        # worker that has just got it from another process's recovery.
         reenqueue = self._launched().client._sys_db.reenqueue_for_recovery  # noqa: SLF001
         return await self._call(lambda: reenqueue(leg_id, owners, QUEUE))
 
@@ -302,7 +302,7 @@ class DbosEngine:
     # --- in threads -------------------------------------------------------------------------------
 
     def _open(self, worker_id: str, slots: int) -> tuple[sa.QueuePool, DBOS, DBOSClient]:
-        # With a handler of its own, DBOS does not print to the console: what it says goes to our log.
+        # With its own handler, DBOS does not print to the console: what it says goes to our log.
         logger = logging.getLogger("dbos")
         if not logger.handlers:
             logger.addHandler(logging.NullHandler())
@@ -357,7 +357,7 @@ class DbosEngine:
             QUEUE, worker_concurrency=slots, polling_interval_sec=self._poll_s
         )
         if self._host_id is not None:
-            # Legs come here only when they go on after a wait or a crash: that may take a little longer.
+            # Legs come here only when they continue after a wait or a crash: that may take a little longer.
             dbos._registry._register_internal_queue(  # noqa: SLF001
                 _queue_of(self._host_id), worker_concurrency=slots, polling_interval_sec=OWN_POLL_S
             )
@@ -377,7 +377,7 @@ class DbosEngine:
 
     def _shut(self, now: _Launched) -> None:
         DBOS.destroy(destroy_registry=True)
-        # A call whose caller was cancelled goes on in its thread, here and in DBOS. A connection that comes
+        # A call whose caller was cancelled continues in its thread, here and in DBOS. A connection that comes
         # back to the pool after its end would stay open.
         now.threads.shutdown(wait=True)
         until = time.monotonic() + SETTLE_S
@@ -403,7 +403,7 @@ class DbosEngine:
             await asyncio.wait([driven])
         finally:
             driven.cancel()
-        # A cancellation records no outcome with DBOS: the leg is someone else's, or stays this worker's
+        # A cancellation records no outcome with DBOS: the leg is another process's, or stays this worker's
         # until it is recovered.
         if driven.cancelled():
             raise asyncio.CancelledError

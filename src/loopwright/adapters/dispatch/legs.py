@@ -12,7 +12,7 @@ OnError = Callable[[Leg, BaseException], None]
 
 
 async def run_leg(execute: Execute, leg: Leg) -> None:
-    """Run a leg, and turn a cancellation that nobody asked for into an error that somebody hears of."""
+    """Run a leg, and turn a cancellation that the worker did not ask for into an error."""
     task = asyncio.current_task()
     assert task is not None
     try:
@@ -40,7 +40,7 @@ class Endings:
             await asyncio.wait(ending)
 
     def asked(self, task: asyncio.Task[None]) -> bool:
-        """Say whether a task was ended from here: one that was cancelled otherwise ends with its event loop."""
+        """Return whether a task was ended from here: one that was cancelled otherwise ends with its event loop."""
         return task in self._told
 
 

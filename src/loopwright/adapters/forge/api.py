@@ -44,7 +44,7 @@ class Api:
 
     async def _ask(self, method: str, path: str, **more: Any) -> Any:
         try:
-            # A redirect is not followed: nobody but the host that was meant gets the token.
+            # A redirect is not followed: only the named host gets the token.
             async with httpx.AsyncClient(timeout=_TIME_LIMIT_S, follow_redirects=False) as client:
                 answer = await client.request(method, f"{self.url}{path}", headers=dict(self.headers), **more)
         except httpx.HTTPError as error:
@@ -135,7 +135,7 @@ async def find_or_create(
     try:
         return await create(wanted)
     except Conflict as conflict:
-        # Somebody may have opened it in this moment.
+        # Another process may have opened it in this moment.
         known = await find(wanted)
         if known is not None:
             return known

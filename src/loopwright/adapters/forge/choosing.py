@@ -37,7 +37,7 @@ def choose(address: str, *, hosts: Sequence[str], token_file: str | None, env: M
     remote = parse_remote(address)
     if remote is None:
         raise Refused(
-            "the remote is no repository on a forge, so there is nowhere to open a pull request",
+            "the remote is not a repository on a forge, so there is nowhere to open a pull request",
             code="no_forge",
             hint="give the remote an address such as git@github.com:you/project.git",
         )

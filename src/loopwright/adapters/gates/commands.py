@@ -118,7 +118,7 @@ class CommandGate:
             limits=Limits(
                 hard=sum(_runs(request, command) * (command.timeout_s + each) for command in request.commands)
                 + _GRACE_S,
-                # Each command has its own limit, and a long silent build is no sign of death.
+                # Each command has its own limit, and a long silent build is not a sign of death.
                 idle=None,
                 done_grace=None,
                 output=max(Limits().output, (kept + 64 * 1024) * count),
@@ -192,7 +192,7 @@ def _not_watched(record: Record) -> str:
 
 
 def _tracked(request: GateRequest) -> dict[str, Any]:
-    """Say how the runner finds out what a command changed in the tree."""
+    """Return how the runner finds out what a command changed in the tree."""
     asked = request.tracked
     given = asked and {
         "top": str(asked.top),
@@ -204,7 +204,7 @@ def _tracked(request: GateRequest) -> dict[str, Any]:
 
 
 def _within(request: GateRequest) -> list[dict[str, Any] | None]:
-    """Say for each command which wider one may run its tests too, and the paths of these tests."""
+    """Return for each command which wider one may run its tests too, and the paths of these tests."""
     found: list[dict[str, Any] | None] = [None] * len(request.commands)
     watched = [
         (n, one)
@@ -230,7 +230,7 @@ def _runs(request: GateRequest, command: GateCommand) -> int:
 
 
 def _lost_checks(position: int, record: Record) -> Iterator[Check]:
-    """Say what the check lines that did not fit on disk were, so that no failure is lost with them."""
+    """Return the check lines that did not fit on disk, so that no failure is lost with them."""
     for word, count in sorted(record.lost.items()):
         yield Check(
             id=f"{command_id(position, record.name)}/more {word}",

@@ -24,7 +24,7 @@ STARTED_BY_PYTHON = ("pytest", "py.test", "coverage", "tox", "nox", "uv", "poetr
 def witnessed(n: int, witness: dict[str, Any]) -> tuple[str, dict[str, str], Path]:
     """Lay the witness beside a command: return its text, its environment, and the folder that is written to.
 
-    All of it lies in a folder of its own, so that the environment does not say where results are kept.
+    All of it lies in its own folder, so that the environment does not say where results are kept.
     """
     top = Path(tempfile.mkdtemp(prefix="w", dir=os.environ.get("TMPDIR")))
     name, how = witness["plugin"], witness["commands"][n - 1]
@@ -106,7 +106,7 @@ def led_to_plugin(tree: str, name: str, doors: str) -> Iterator[None]:
 
 
 def go_door(door: Path, go: str, program: str) -> None:
-    """Make the script that stands in front of the real go; where our own Python cannot be seen, it only passes on."""
+    """Make the script that runs instead of the real go; without access to our Python, it only starts the real one."""
     python, real, ours = map(shlex.quote, (sys.executable, go, program))
     lines = [
         "#!/bin/sh",
@@ -119,7 +119,7 @@ def go_door(door: Path, go: str, program: str) -> None:
 
 
 def bears(options: str) -> bool:
-    """Say whether the node of this machine takes these options from its environment: an older one refuses to start."""
+    """Return whether node takes these options from its environment: an older version refuses to start."""
     try:
         env = {**os.environ, "NODE_OPTIONS": options}
         quiet = subprocess.DEVNULL

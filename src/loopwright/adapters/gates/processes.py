@@ -55,7 +55,7 @@ def in_python(words: Iterator[str]) -> str:
 
 
 def is_witness(argv: list[str]) -> bool:
-    """Return whether a process is one of ours, which reports for what it runs."""
+    """Return whether a process belongs to Loopwright, which reports for what it runs."""
     return any(WITNESS.search(word) for word in argv[1:6])
 
 

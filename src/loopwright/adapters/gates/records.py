@@ -189,7 +189,7 @@ def _typed(value: Any, *kinds: type) -> Any:
 
 
 def _file(path: Path, sha256: str) -> bytes:
-    """Return a file of the runner, provided that nobody changed it since."""
+    """Return a file of the runner, provided that it did not change since."""
     try:
         data = path.read_bytes()
     except OSError as error:

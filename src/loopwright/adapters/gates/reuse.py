@@ -78,7 +78,7 @@ def _copy(source: Path, position: int, folder: Path, n: int) -> None:
 def _shown(
     source: Path, position: int, command: GateCommand, by: ShownBy, folder: Path, n: int
 ) -> dict[str, Any]:
-    """Record a command whose tests all ran in a wider one: what was seen of them there, and no output of its own."""
+    """Record a command whose tests all ran in a wider one: what was seen of them there, without its own output."""
     lines = evidence_file(source, f"{position}.seen").read_bytes()
     seen = narrowed(lines, lambda test: clean_name(test) in by.tests)
     return record(n, asdict(command), folder, seen=seen, tests=len(by.tests), by=by.gate.name)
@@ -116,7 +116,7 @@ def _words(command: str) -> list[str]:
 
 
 def _stamps(program: Path) -> list[int]:
-    # An installer touches the folder of the packages that belong to an interpreter, so its time stands for them.
+    # An installer touches the folder of the packages that belong to an interpreter, so its time shows their changes.
     packages = sorted(program.parent.parent.glob("lib/python*/site-packages"))
     stats = [path.stat() for path in (program, *packages)]
     return [number for one in stats for number in (one.st_size, one.st_mtime_ns)]

@@ -1,7 +1,7 @@
 """The program that runs a gate's commands in order. Started by path as `python -I -S runner.py JOB.json`.
 
-Standard library only, and of ours it loads what its job names: what it runs was written by agents. It holds its records
-in memory and rewrites the whole file after each command, so a command that found the file would change nothing.
+Standard library only, and of Loopwright it loads what its job names: agents wrote what it runs. It holds its records in
+memory and rewrites the whole file after each command, so a command that found the file would change nothing.
 It judges nothing: the verdict is computed outside, from these records. Exit code: 0 when every command ended
 with 0, 1 when one did not, 70 when the runner was stopped.
 """
@@ -71,7 +71,7 @@ class Echo:
         self._at_line_start = data.endswith(b"\n")
 
     def line(self, text: str) -> None:
-        """Write a line of our own, on a line of its own."""
+        """Write a line of Loopwright, separate from other output."""
         flat = " ".join(text.split("\n")).encode("utf-8", "replace")
         self.write((b"" if self._at_line_start else b"\n") + flat + b"\n")
 
@@ -129,7 +129,7 @@ class Output:
         self.tests: list[tuple[str, str]] = []
 
     def feed(self, chunk: bytes) -> None:
-        """Take in a chunk; only whole lines, or pieces of endless ones, go on."""
+        """Take in a chunk; pass on only whole lines, or pieces of endless ones."""
         held = self._pending + chunk
         end = held.rfind(b"\n") + 1
         complete, rest = held[:end], held[end:]
@@ -254,7 +254,7 @@ def members(group: int) -> set[int]:
 
 
 def has_ended(process: "subprocess.Popen[bytes]") -> bool:
-    """Say whether the process ended, where possible without reaping it, which keeps its group id taken."""
+    """Return whether the process ended, where possible without reaping it, which keeps its group id taken."""
     if process.returncode is not None:
         return True
     if not hasattr(os, "waitid"):
@@ -343,7 +343,7 @@ def open_parent(tree: str, relative: str) -> tuple[int, str]:
 
 
 def remove_report(tree: str, relative: str) -> str:
-    """Delete an old report, so that only a fresh one can be read; return what stands in the way."""
+    """Delete an old report, so that only a fresh one can be read; return what is in the way."""
     try:
         folder, name = open_parent(tree, relative)
         try:
@@ -394,7 +394,7 @@ def take_seen(
         try:
             fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
         except OSError:
-            continue  # a link, or gone: nobody wrote this as the witness does
+            continue  # a link, or gone: the witness did not write this
         with os.fdopen(fd, "rb") as file:
             if stat.S_ISREG(os.fstat(fd).st_mode):
                 pid = name.partition("-")[0]
@@ -406,7 +406,7 @@ def take_seen(
 
 
 def describe(error: OSError) -> str:
-    """Say in plain words what the system refused."""
+    """Return in plain words what the system refused."""
     if error.errno in (errno.ELOOP, errno.ENOTDIR):
         return "the path goes through a symbolic link or a file"
     return error.strerror or str(error)
@@ -445,7 +445,7 @@ def own_session(
 
 
 def write_canary(tree: str, relative: str, text: str) -> str:
-    """Write a file of our own into the tree without following any link; return what stands in the way."""
+    """Write our own file into the tree without following any link; return what is in the way."""
     try:
         folder, name = open_parent(tree, relative)
         try:
@@ -561,7 +561,7 @@ def main(job_path: str) -> int:
     # A command whose tests may all run in a wider one comes after it.
     for n in sorted(range(1, total + 1), key=lambda each: (job["within"][each - 1] is not None, each)):
         command = job["commands"][n - 1]
-        named = command["name"] != command["command"]  # without a name of its own it is called by its command
+        named = command["name"] != command["command"]  # without its own name it is called by its command
         echo.line(f"=== {n}/{total} {command['name']}" + (f": {command['command']}" if named else ""))
         record = within(n, job, records)
         if record is None:

@@ -1,6 +1,6 @@
 """Which tracked files of a gate's tree a command changed. Loaded by the gate's runner, outside of what it runs.
 
-Standard library only. What git has in the tree is asked once, of a git dir and an index of our own; after each command
+Standard library only. What git has in the tree is asked once, of a git dir and our own index; after each command
 every file is looked at, and only one that was touched is read. No process can put back when the system says that a file
 was changed last, and a tree is older than what runs in it by more than the clock of the file system can miss.
 """
@@ -18,7 +18,7 @@ LINK, FILE, PROGRAM, SUBMODULE = b"120000", b"100644", b"100755", b"160000"
 
 
 def looked_at(path: bytes) -> tuple[int, ...] | None:
-    """Return what changes with a file whoever changes it; None when there is none."""
+    """Return what changes with every change of a file; None if there is no file."""
     try:
         found = os.lstat(path)
     except OSError:
@@ -111,7 +111,7 @@ class Tracked:
         return {path for path, name, now in zip(known, names, said, strict=False) if name == now}
 
     def _asked(self, *args: str, given: bytes = b"") -> bytes:
-        """Ask a git of our own; what it cannot answer is no answer."""
+        """Ask our own git; None if it cannot answer."""
         assert self._git is not None
         done = subprocess.run(
             [*self._git["git"], *args],

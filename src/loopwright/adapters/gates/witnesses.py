@@ -4,7 +4,7 @@ How each runner is reached:
 
 - pytest finds the plugin by its entry point, from a folder on PYTHONPATH or from a .pth file in a virtual environment
   at the top of the tree.
-- `python -m unittest` is replaced by a program of ours.
+- `python -m unittest` is replaced by one of our programs.
 - `node --test` takes a reporter from NODE_OPTIONS. jest and vitest are reached by what every Node process loads first.
 - `go test` is reached by a script called go.
 - Scripts called python, pytest, node and the like are first on the PATH. They add the folder or the option again where
@@ -33,7 +33,7 @@ from loopwright.core.values.findings import Witnessed
 from loopwright.core.values.policy import ConfiguredRunner, GateCommand
 
 DOORS: Final = "@LOOPWRIGHT_DOORS@"
-"""Stands in a command for the folder with the plugin, which the gate's runner makes."""
+"""A placeholder in a command for the folder with the plugin, which the gate's runner makes."""
 _PROGRAMS: Final = Path(_inside).parent
 _FOR_UNITTEST: Final = "witness_unittest.py"
 _FOR_NODE: Final = "witness_node.mjs"
@@ -60,7 +60,7 @@ def prepare(
     only: frozenset[str] = frozenset(),
     runners: tuple[ConfiguredRunner, ...] = (),
 ) -> dict[str, Any]:
-    """Say how each command is started so that its test runners are seen; the gate's runner makes the folders.
+    """Return how each command is started so that its test runners are seen; the gate's runner makes the folders.
 
     With `only`, those that can be told so run no other tests than these.
     """
@@ -192,7 +192,7 @@ class _Session:
         self.outcomes[clean_name(name)] = max(known, outcome, key=_WEIGHT.__getitem__)
 
     def problems(self) -> Iterator[str]:
-        """Say why this run's word does not count."""
+        """Return why this run's result does not count."""
         if not self._ended:
             yield NO_END
             return
@@ -208,7 +208,7 @@ class _Session:
                     "skipped": "was skipped",
                 }
                 said = ended.get(found, clean_name(found or ""))
-                yield f"the test runner cannot be believed: a test of ours that has to {wanted[:4]} {said}"
+                yield f"the test runner cannot be believed: a canary test that has to {wanted[:4]} {said}"
         for name in self._hidden[:10]:
             yield f"{name} failed, but was reported as passed"
 

@@ -73,7 +73,7 @@ class _Parts:
 
 
 class GitRepository:
-    """All git work on one project, in the user's repository and in a git dir of our own beside it."""
+    """All git work on one project, in the user's repository and in our own git dir beside it."""
 
     def __init__(
         self, project_path: Path, *, project_id: str, home: Path, failpoint: Failpoint = no_failpoint
@@ -130,7 +130,7 @@ class GitRepository:
         return await self.tip(branch)
 
     async def tip(self, branch: str) -> str:
-        """Return the tip of a branch of ours."""
+        """Return the tip of one of our branches."""
         name = names.branch(branch)
         sha = await (await self._ready()).refs.tip(name)
         if sha is None:
@@ -157,21 +157,21 @@ class GitRepository:
         return await parts.branches.swap(branch, new=new, old=old)
 
     async def standing(self, branch: str) -> Standing:
-        """Take note of what somebody did to a branch of ours; raise `BranchRewritten` when a person has to decide."""
+        """Take note of what others did to one of our branches; raise `BranchRewritten` when a person has to decide."""
         return await (await self._ready()).branches.standing(branch)
 
     async def accept(self, branch: str, *, tip: str, was: str) -> None:
-        """Go on from the commits that others put on a branch of ours."""
+        """Continue from the commits that others put on one of our branches."""
         branches = (await self._ready()).branches
         await branches.accept(branch, tip=names.sha(tip), was=names.sha(was))
 
     async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
-        """Take a branch of ours back to where we left it, and pin what it was found at."""
+        """Take one of our branches back to where we left it, and pin what it was found at."""
         branches = (await self._ready()).branches
         return await branches.put_back(branch, to=names.sha(to), found=names.sha(found), keep=keep)
 
     async def is_pinned(self, ref: str) -> bool:
-        """Say whether there is a pin of this name; files tell where there is none."""
+        """Return whether there is a pin of this name; files tell where there is none."""
         return names.pin(ref) in await (await self._ready()).refs.pins(ref)
 
     async def pinned(self, plan_id: str) -> Mapping[str, str]:
@@ -179,7 +179,7 @@ class GitRepository:
         return await (await self._ready()).pins.of_plan(plan_id)
 
     async def note(self, branch: str, *, among: Sequence[str]) -> None:
-        """Note again where we left a branch of ours: at the newest of these commits of its line."""
+        """Note again where we left one of our branches: at the newest of these commits of its line."""
         await (await self._ready()).branches.note(branch, [names.sha(each) for each in among])
 
     # --- workspaces --------------------------------------------------------------------------------
@@ -187,10 +187,10 @@ class GitRepository:
     async def make_workspace(
         self, path: Path, sha: str, *, copy_files: Sequence[str] = (), marker: str = ""
     ) -> bool:
-        """Make a private clone at `sha` with no hooks and no way back; say whether there was something to do.
+        """Make a private clone at `sha` with no hooks and no way back; return whether there was something to do.
 
         A finished one with the same commit and marker is left as it is. One with that marker is brought to the commit
-        if nothing stands in the way. One for anything else is replaced; what was in it is put in quarantine first.
+        if nothing is in the way. One for anything else is replaced; what was in it is put in quarantine first.
         """
         parts = await self._ready()
 
@@ -198,7 +198,7 @@ class GitRepository:
             return await parts.quarantine.keep(
                 path,
                 ref=f"{FOLDER}replaced/{path.name}",
-                reason=f"Left in {path.name} when it was made anew",
+                reason=f"Left in {path.name} when it was made again",
                 at=datetime.now(UTC),
             )
 
@@ -213,17 +213,17 @@ class GitRepository:
         return parts.workspaces.tracked(path)
 
     def has_workspace(self, path: Path) -> bool:
-        """Say whether there is a workspace, or what is left of one."""
+        """Return whether there is a workspace, or what is left of one."""
         return path.exists()
 
     async def remove_workspace(self, path: Path) -> None:
-        """Delete a workspace or gate tree of ours; refuses any path that is not one."""
+        """Delete one of our workspaces or gate trees; refuse any other path."""
         await (await self._ready()).workspaces.remove(path)
 
     async def snapshot(
         self, path: Path, *, base_sha: str, ref: str, subject: str, trailers: Trailers, at: datetime
     ) -> Snapshot:
-        """Commit whatever the workspace holds with a git dir and index of our own, and pin it at `ref`."""
+        """Commit whatever the workspace holds with our own git dir and index, and pin it at `ref`."""
         parts = await self._ready()
         label = Label(ref=names.pin(ref), subject=subject, at=at, trailers=trailers)
         return await parts.capture.snapshot(path, base_sha=names.sha(base_sha), label=label)
@@ -233,7 +233,7 @@ class GitRepository:
         await (await self._ready()).capture.archive(path, dest)
 
     async def try_keeping(self, *, near: str) -> None:
-        """Keep a commit of our own for a moment, as work is kept: raise what would hinder that for any work."""
+        """Keep our own commit for a moment, as work is kept: raise what would hinder that for any work."""
         parts, near = await self._ready(), names.sha(near)
         await parts.capture.try_keeping(await parts.merging.tree_of(near), near=near, at=datetime.now(UTC))
 
@@ -274,7 +274,7 @@ class GitRepository:
         return await (await self._ready()).overlays.contents([names.sha(each) for each in ids])
 
     async def listed(self, sha: str) -> dict[str, Entry]:
-        """Return everything that stands in the tree of a commit, by its path."""
+        """Return everything in the tree of a commit, by its path."""
         return await (await self._ready()).history.listed(names.sha(sha))
 
     async def mentions(self, sha: str, words: Sequence[str], *, limit: int) -> list[Line] | None:
@@ -294,7 +294,7 @@ class GitRepository:
         return await merging.landed(tip, since=since, task_id=task_id, among=among, reverts=reverts)
 
     async def files_at(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return what stands at these paths of a commit; what is no file there is left out."""
+        """Return what is at these paths of a commit; what is not a file there is left out."""
         return await (await self._ready()).bookkeeping.files(names.sha(sha), paths)
 
     async def booked(
@@ -375,7 +375,7 @@ class GitRepository:
         )
 
     async def damaged(self, *, since: str, tips: Sequence[str]) -> str | None:
-        """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
+        """Return what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
         depot = (await self._ready()).depot
         return await damaged(self.git, depot, since=names.sha(since), tips=[names.sha(tip) for tip in tips])
 
@@ -384,11 +384,11 @@ class GitRepository:
         return await (await self._ready()).history.absent([names.sha(each) for each in shas])
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
-        """Say whether `sha` is contained in `of`."""
+        """Return whether `sha` is contained in `of`."""
         return await (await self._ready()).merging.is_ancestor(names.sha(sha), names.sha(of))
 
     async def proven(self, sha: str, target: str) -> bool:
-        """Say whether the work of `sha` has arrived in `target`, a commit or any branch of the user's."""
+        """Return whether the work of `sha` has arrived in `target`, a commit or any branch of the user's."""
         parts = await self._ready()
         goal = target if names.is_sha(target) else await self._resolved(target)
         return await parts.merging.proven(names.sha(sha), goal)
@@ -485,11 +485,11 @@ class GitRepository:
         return await tripwires.take(self.git, (await self._ready()).place, self._home)
 
     async def repin(self, plan_id: str, *, near: str) -> tuple[str, ...]:
-        """Put back the pins of a plan that somebody deleted or moved; return each in plain words."""
+        """Put back the pins of a plan that were deleted or moved; return each in plain words."""
         return await (await self._ready()).pins.put_back(plan_id, near=names.sha(near))
 
     def stray(self, before: Tripwire, after: Tripwire) -> tuple[str, ...]:
-        """Say in plain words what differs between two fingerprints."""
+        """Return in plain words what differs between two fingerprints."""
         return tripwires.stray(before, after)
 
     async def stray_patch(self, dest: Path, before: Tripwire, after: Tripwire) -> bool:

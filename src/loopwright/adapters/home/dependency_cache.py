@@ -5,17 +5,14 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
-import sys
 import tempfile
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.machine.files import delete
+from loopwright.adapters.machine.files import copy_tree, delete
 
-_COPY: Final = ("cp", "-a", "--reflink=auto") if sys.platform == "linux" else ("cp", "-a")
 _KEPT: Final = 5
 """How many environments are kept per project; the least recently used ones go first."""
 _TEXT_LIMIT: Final = 1 << 20
@@ -88,7 +85,7 @@ def _put(source: Path, tree: Path, name: str) -> None:
     # Beside its place first: a kill in the middle leaves no half of an environment.
     draft = Path(tempfile.mkdtemp(dir=tree, prefix=".loopwright-"))
     try:
-        _copy(source, draft / "copy")
+        copy_tree(source, draft / "copy")
         delete(target)
         (draft / "copy").rename(target)
     finally:
@@ -119,7 +116,7 @@ def _keep(folder: Path, key: str, tree: Path, paths: Collection[str]) -> None:
         for name in paths:
             copy = draft / _FILES / name
             copy.parent.mkdir(parents=True, exist_ok=True)
-            _copy(tree / name, copy)
+            copy_tree(tree / name, copy)
         # An environment names the place where it was made: in the first lines of its scripts, for example.
         texts, links = _naming(tree, paths)
         facts = {"tree": str(tree), "paths": list(paths), "texts": texts, "links": links}
@@ -180,9 +177,3 @@ def _untracked(tree: Path, tracked: Collection[str]) -> Iterator[str]:
                 waiting.append(Path(entry.path))
             else:
                 yield name
-
-
-def _copy(source: Path, target: Path) -> None:
-    done = subprocess.run([*_COPY, str(source), str(target)], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise OSError(f"{source} could not be copied: {done.stderr.strip()[-500:]}")

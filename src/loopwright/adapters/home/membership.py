@@ -46,7 +46,7 @@ class LockedMembership:
         return self._fd is not None
 
     def holder(self) -> Mapping[str, Any] | None:
-        """Return the note of the live holder, None when nobody holds the lock."""
+        """Return the note of the live holder, None if no process holds the lock."""
         try:
             fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -115,7 +115,7 @@ class LeasedMembership:
         return True
 
     def holder(self) -> Mapping[str, Any] | None:
-        """Name nobody: no single process holds such a home."""
+        """Return None: no single process holds such a home."""
         return None
 
     def release(self) -> None:

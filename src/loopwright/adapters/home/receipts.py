@@ -4,21 +4,21 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.machine.disk import forgotten_since
 from loopwright.adapters.processes.evidence import listing
 from loopwright.adapters.store.chain import verify_chain
-from loopwright.core.receipts.receipt_facts import review_of
-from loopwright.core.receipts.receipt_finishes import CommitFacts, read_commit
-from loopwright.core.receipts.receipts import EventFacts, Facts, Recorded, recorded, shape_problems
+from loopwright.core.receipts.evidence import Recorded, recorded
+from loopwright.core.receipts.model import Receipt
+from loopwright.core.receipts.verify import CommitFacts, EventFacts, Facts, read_commit
 from loopwright.core.rows.events import RecordedEvent
-from loopwright.core.values.errors import GitFailed, NotFound, UserError
+from loopwright.core.values.errors import GitFailed, NotFound
 from loopwright.core.values.states import FinishState
 from loopwright.keeper import places
-from loopwright.ports import HELD_OUT, PATCHES, Repository, Tx
+from loopwright.ports import HELD_OUT, PATCHES, Repository, Step, Tx
 
 _NOT_THERE: Final = (GitFailed, NotFound)
 _GONE: Final = "its file is gone"
@@ -46,31 +46,19 @@ def plan_events(tx: Tx, plan_id: str) -> EventFacts | None:
     )
 
 
-def check_shape(receipt: Any) -> None:
-    """Refuse what is no receipt: nothing of a file from outside reaches git, a path or a shell before this."""
-    problems = shape_problems(receipt)
-    if problems:
-        raise UserError(
-            f"this is not a receipt: {problems[0]}",
-            code="not_a_receipt",
-            hint="give the JSON file that loopwright wrote",
-        )
-
-
 async def gather_facts(
     repository: Repository,
-    receipt: Any,
+    receipt: Receipt,
     home_runs_dir: Path | None,
     events: EventFacts | None = None,
     frozen: Mapping[str, str] | None = None,
 ) -> Facts:
     """Recompute everything that a receipt can be compared with; `unchecked` names what could not be looked at."""
-    check_shape(receipt)
-    plan, tasks = receipt["plan"], receipt["tasks"]
-    base, result = plan["base_sha"], plan["result_sha"]
+    plan, tasks = receipt.plan, receipt.tasks
+    base, result = plan.base_sha, plan.result_sha
     history = _History(repository)
-    made = [one["commit_sha"] for one in receipt["finishes"] if one["state"] == FinishState.FINISHED.value]
-    named = [base, result, *(task["landed_sha"] for task in tasks), *made]
+    made = [one.commit_sha for one in receipt.finishes if one.state is FinishState.FINISHED]
+    named = [base, result, *(task.landed_sha for task in tasks), *made]
     trees = {sha: await history.tree(sha) for sha in dict.fromkeys(named) if sha is not None}
     parents: dict[str, str] = {}
     landings: dict[str, tuple[str, ...]] = {}
@@ -78,26 +66,29 @@ async def gather_facts(
     unchecked = []
     if events is None:
         unchecked.append("the chain of events (it is in the database of the home where the plan ran)")
-    whole = trees[base] is not None and result is not None and trees[result] is not None
-    if whole:
-        compared[plan["id"]] = (base, result)
+    line: tuple[Step, ...] = ()
+    contains_base, whole = False, False
+    if result is not None and trees[base] is not None and trees[result] is not None:
+        whole = True
+        compared[plan.id] = (base, result)
+        line = await repository.steps(result, since=base)
+        contains_base = await repository.is_ancestor(base, result)
     else:
         unchecked.append("which tasks landed: there is no result yet, or it is not in this repository")
     # What others put on the branch is named in the receipt, and lands nothing whatever its trailers say.
-    others = {one["sha"] for one in plan["not_ours"]}
-    line = await repository.steps(result, since=base) if whole else ()
+    others = {one.sha for one in plan.not_ours}
     steps = [step for step in line if step.sha not in others]
     gone = {sha for step in steps for sha in step.takes_out}
     for task in tasks:
         if whole:
-            carried = [step.sha for step in reversed(steps) if task["id"] in step.tasks]
-            landings[task["id"]] = tuple(sha for sha in carried if sha not in gone)
-        sha = task["landed_sha"]
+            carried = [step.sha for step in reversed(steps) if task.id in step.tasks]
+            landings[task.id] = tuple(sha for sha in carried if sha not in gone)
+        sha = task.landed_sha
         if sha is not None and trees[sha] is not None:
             parent = await history.parent(sha)
             if parent is not None:
                 parents[sha] = parent
-                compared[task["id"]] = (parent, sha)
+                compared[task.id] = (parent, sha)
     patches = await _patches(repository, receipt, compared)
     commits: dict[str, CommitFacts] = {}
     for sha in made:
@@ -105,20 +96,20 @@ async def gather_facts(
             commits[sha] = read_commit(await (await repository.ends()).text(sha))
     frozen = frozen or {}
     unchecked += [
-        f"the receipt that {one['id']} names: {one['id']}.json is not beside this one"
-        for one in receipt["finishes"]
-        if one["receipt_sha256"] is not None and one["id"] not in frozen
+        f"the receipt that {one.id} names: {one.id}.json is not beside this one"
+        for one in receipt.finishes
+        if one.receipt_sha256 is not None and one.id not in frozen
     ]
     hashes = await _diff_hashes(repository, list(compared.values()))
     outputs, missing = _outputs(receipt, home_runs_dir)
-    tips = {one["tip_sha"]: (task["key"], one["n"]) for task in tasks for one in task["attempts"]}
+    tips = {one.tip_sha: (task.key, one.n) for task in tasks for one in task.attempts}
     absent = await repository.absent([sha for sha in tips if sha is not None])
     # Attempts that came to nothing are work as well.
     kept_tips = [sha for sha in (result, *commits, *tips) if sha is not None and sha not in absent]
     damage = await repository.damaged(since=base, tips=kept_tips) if whole else None
     return Facts(
         trees=trees,
-        contains_base=whole and await repository.is_ancestor(base, result),
+        contains_base=contains_base,
         parents=parents,
         landings=landings,
         carried={step.sha: step.receipt for step in steps if step.tasks},
@@ -142,16 +133,16 @@ async def _diff_hashes(repository: Repository, pairs: Sequence[tuple[str, str]])
 
 
 async def _patches(
-    repository: Repository, receipt: Mapping[str, Any], compared: Mapping[str, tuple[str, str]]
+    repository: Repository, receipt: Receipt, compared: Mapping[str, tuple[str, str]]
 ) -> dict[str, str]:
     """Hash again what was reviewed before it landed."""
     found = {}
-    for task in receipt["tasks"]:
-        if task["id"] in compared and review_of(receipt, task) is not None:
+    for task in receipt.tasks:
+        if task.id in compared and receipt.review_of(task) is not None:
             try:
-                found[task["id"]] = (await repository.patch(*compared[task["id"]])).sha256
+                found[task.id] = (await repository.patch(*compared[task.id])).sha256
             except GitFailed:
-                found[task["id"]] = ""  # an object is damaged: no hash agrees then
+                found[task.id] = ""  # an object is damaged: no hash agrees then
     return found
 
 
@@ -187,7 +178,7 @@ class _History:
         return self._parents[sha]
 
 
-def _outputs(receipt: Mapping[str, Any], evidence: Path | None) -> tuple[dict[str, str], list[str]]:
+def _outputs(receipt: Receipt, evidence: Path | None) -> tuple[dict[str, str], list[str]]:
     """Hash again what was recorded while the plan ran, where the whole of it was kept."""
     if evidence is None:
         return {}, ["the recorded outputs of the gates and agents (they are in the home where the plan ran)"]
@@ -233,12 +224,12 @@ def read_evidence(evidence: Path, wanted: Recorded) -> bytes | str:
             at += piece.stat().st_size
         return data
     if part == "files":
-        # What was handed on to somebody else has a gate's files alone.
+        # What was handed on to another process has a gate's files alone.
         return listing(directory) if (directory / places.EXIT).is_file() else _GONE
     path = _place(evidence, directory, part)
     if not path.is_file():
         return _GONE
     data, size = path.read_bytes(), wanted.size or 0
-    # Nothing small is ever cut: a mark in a small file is what the command printed, or what someone put there.
+    # Nothing small is ever cut: a mark in a small file is what the command printed, or what was put there.
     cut = size > max(len(data), OutputLimits().head_bytes) and _CUT.search(data)
     return _IN_PART if cut else data

@@ -166,11 +166,11 @@ def _by_plan(folder: Path, kind: type[Any]) -> dict[str, list[Any]]:
 
 
 def _events(folder: Path) -> list[RecordedEvent]:
-    """Read all events in order; one that was numbered anew counts as it was written last."""
+    """Read all events in order; one that was numbered again counts as it was written last."""
     found: dict[str, RecordedEvent] = {}
     for path in sorted(folder.glob("events-*.jsonl")):
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
-            with suppress(DamagedRow, ValueError):  # half a line, or one that somebody else wrote
+            with suppress(DamagedRow, ValueError):  # half a line, or one that another process wrote
                 event = from_document(RecordedEvent, json.loads(line))
                 found[event.id] = event
     return sorted(found.values(), key=lambda one: one.n)
@@ -182,7 +182,7 @@ def _folder(project: Path) -> Path:
         folder.mkdir()
     guard = folder / ".gitignore"
     if not guard.exists():
-        # It ignores itself too: nothing of ours ever shows up in the user's status.
+        # It ignores itself too: Loopwright's files never show up in the user's status.
         _replace(guard, "*\n")
     return folder
 
@@ -200,7 +200,7 @@ def _replace(path: Path, text: str, *, durably: bool = True) -> None:
 def _last_number(path: Path, coming: Mapping[int, str]) -> int:
     """Return the number of the last event in a file before or among those that are coming; half a line is cut off.
 
-    Whoever works in the checkout can add lines of their own. They neither hold ours up nor are they taken for ours.
+    Others who work in the checkout can add lines. Those neither block ours nor count as ours.
     """
     if not path.exists():
         return 0
@@ -213,12 +213,12 @@ def _last_number(path: Path, coming: Mapping[int, str]) -> int:
             file.truncate(size - (len(tail) - len(whole)))
     newest: int | None = None
     first = min(coming)
-    # From the end, where the last of ours nearly always is: the lines before it need not be read.
+    # From the end, where our last line nearly always is: the lines before it need not be read.
     for n, its_id in filter(None, map(_number, reversed(whole.splitlines()))):
         if n < first or coming.get(n) == its_id:
             return n
         newest = n if newest is None else newest
-    # Only later ones: a whole file of them is none of ours; before the end of a long one, ours were written already.
+    # Only later ones: a file of such lines is not from Loopwright; before the end of a long one, ours are written.
     return newest if newest is not None and size > _TAIL else 0
 
 

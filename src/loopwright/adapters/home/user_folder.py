@@ -35,7 +35,7 @@ HIDDEN: Final = (
 """Relative to HOME."""
 
 SESSIONS: Final = ".sessions"
-"""Stands behind the place of a HOME: there conversations wait for the next run that has its HOME at that place."""
+"""Added to the path of a HOME: there conversations wait for the next run that has its HOME at that place."""
 _MOVABLE: Final = {
     "XDG_CONFIG_HOME": ".config",
     "XDG_DATA_HOME": ".local/share",
@@ -137,7 +137,7 @@ class Views:
             )
 
     def _root(self, name: str, folder: str) -> PurePosixPath:
-        """Return where in HOME the folder is that a variable names: for one that lies elsewhere, a place of its own."""
+        """Return where in HOME the folder is that a variable names: for one that lies elsewhere, its own place."""
         if Path(folder).is_relative_to(self.real) and ".." not in Path(folder).parts:
             return PurePosixPath(Path(folder).relative_to(self.real))
         return PurePosixPath(f".{name.lower()}")

@@ -27,7 +27,7 @@ class HomeDisk:
         return shutil.disk_usage(self._root).free
 
     def taken(self, *folders: Path) -> int:
-        """Return how many bytes these folders take; what vanishes meanwhile counts for nothing."""
+        """Return how many bytes these folders take; what vanishes in the meantime counts for nothing."""
         return sum(size for folder in folders for size in _sizes(str(folder)))
 
     def recorded(self, run: Path) -> int:
@@ -36,8 +36,8 @@ class HomeDisk:
 
     def forget(self, run: Path, since: str) -> None:
         """Delete the recording in a run's folder, and leave a note of the day."""
-        # The note first: a recording that is gone without one looks as if somebody had taken it. And all of it at once:
-        # half of one, after a kill, would look as if somebody had changed it.
+        # The note first: a recording that is gone without one looks as if it had been stolen. And all of it at once:
+        # half of one, after a kill, would look like a change.
         write_atomically(run / _NOTE, f"{since}\n")
         shutil.rmtree(run / _GOING, ignore_errors=True)
         with suppress(FileNotFoundError):
@@ -46,7 +46,7 @@ class HomeDisk:
 
 
 def forgotten_since(run: Path) -> str | None:
-    """Return the day since which a run's recording is no longer kept; None when nobody let go of it."""
+    """Return the day since which a run's recording is no longer kept; None if it was not deleted."""
     try:
         text = (run / _NOTE).read_text(encoding="ascii", errors="replace").strip()
     except OSError:

@@ -6,9 +6,14 @@ import errno
 import fcntl
 import os
 import stat
+import subprocess
+import sys
 import tempfile
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from typing import Final
+
+_COPY: Final = ("cp", "-a", "--reflink=auto") if sys.platform == "linux" else ("cp", "-a")
 
 
 def write_if_changed(path: Path, text: str) -> None:
@@ -46,7 +51,7 @@ def write_atomically(path: Path, text: str, *, durably: bool = True) -> None:
 
 
 def is_real_dir(path: Path) -> bool:
-    """Say whether the path is a directory itself, not a link to one."""
+    """Return whether the path is a directory itself, not a link to one."""
     try:
         return stat.S_ISDIR(path.lstat().st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -54,7 +59,7 @@ def is_real_dir(path: Path) -> bool:
 
 
 def is_folder(top: Path, path: bytes) -> bool:
-    """Say whether a path below `top` is a folder that no link leads to."""
+    """Return whether a path below `top` is a folder that no link leads to."""
     here = top
     for part in os.fsdecode(path).split("/"):
         here /= part
@@ -76,6 +81,28 @@ def read_regular(path: Path, *, limit: int) -> bytes | None:
 def regular_text(path: Path, *, limit: int) -> str:
     """Return the stripped text of such a file; empty where there is none."""
     return (read_regular(path, limit=limit) or b"").decode("utf-8", "replace").strip()
+
+
+def copy_tree(source: Path, target: Path) -> None:
+    """Copy a file, a link or a whole tree as it is; raise `OSError` if any part could not be copied."""
+    done = subprocess.run([*_COPY, str(source), str(target)], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise OSError(f"{source} could not be copied: {done.stderr.strip()[-500:]}")
+
+
+async def copy_folder(source: Path, target: Path) -> None:
+    """Copy a folder that has files to a new place; raise `OSError` and leave nothing there if that fails."""
+    await asyncio.to_thread(_copy_folder, source, target)
+
+
+def _copy_folder(source: Path, target: Path) -> None:
+    if not source.is_dir() or not any(source.iterdir()):
+        return
+    try:
+        copy_tree(source, target)
+    except OSError:
+        delete(target)
+        raise
 
 
 def delete(path: Path) -> None:
@@ -162,7 +189,7 @@ def opened_below(top: Path, folder: bytes) -> Iterator[int]:
 def folders_below(top: Path) -> Iterator[tuple[bytes, list[bytes], list[bytes]]]:
     """Yield every folder below another with the folders and the other things in it; links are not followed.
 
-    Whoever takes a folder out of the list keeps it from being gone into. What cannot be opened is passed over.
+    Remove a folder from the list to skip it. What cannot be opened is passed over.
     """
     waiting = [b""]
     while waiting:

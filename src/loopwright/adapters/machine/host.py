@@ -17,7 +17,7 @@ class SystemClock:
         return datetime.now(UTC)
 
     def monotonic(self) -> float:
-        """Return seconds that go on while the machine sleeps, where the system has such a clock."""
+        """Return seconds that count on while the machine sleeps, where the system has such a clock."""
         clock = getattr(time, "CLOCK_BOOTTIME", None)
         return time.clock_gettime(clock) if clock is not None else time.monotonic()
 

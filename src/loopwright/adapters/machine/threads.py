@@ -42,7 +42,7 @@ async def run_in(pool: Executor, work: Callable[[], T]) -> T:
 async def to_the_end(work: Callable[[], T]) -> T:
     """Run `work` in a thread of the event loop's own and wait for its end, also when the caller is cancelled.
 
-    For what must not go on without the lock under which it began.
+    For work that must not continue without the lock under which it began.
     """
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
@@ -54,7 +54,7 @@ async def to_the_end(work: Callable[[], T]) -> T:
             except asyncio.CancelledError:
                 continue  # cancelled once more
         if not task.cancelled() and (error := task.exception()) is not None:
-            # Who was called off must not go on as if this were all that happened.
+            # A cancelled task must not continue as if nothing had happened.
             log.warning("failed after it was called off", exc_info=error)
         raise
 

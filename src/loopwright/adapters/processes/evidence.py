@@ -1,4 +1,4 @@
-"""What is written down of a run beside its output and its prompt, and one hash that stands for all of it."""
+"""What is written down of a run beside its output and its prompt, and one hash of all of it."""
 
 import hashlib
 from collections.abc import Iterator

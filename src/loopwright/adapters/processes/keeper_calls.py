@@ -54,7 +54,7 @@ class Watch:
         except (OSError, anyio.BrokenResourceError):
             await self._let_go()
         except BaseException:
-            # Whoever is called off here never comes to the end of the block.
+            # A task that is cancelled here never reaches the end of the block.
             await self._let_go()
             raise
         return self

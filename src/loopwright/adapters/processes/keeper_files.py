@@ -19,7 +19,7 @@ _STREAMS = {b"o ": "out", b"e ": "err"}
 
 
 def look(directory: Path) -> Sighting:
-    """Say what can be seen of a run now: the held lock decides, never a pid alone."""
+    """Return what can be seen of a run now: the held lock decides, never a pid alone."""
     held = is_held(directory)
     # Looked for after the lock: a run whose lock was free by then has written its exit file or never will.
     ended = read_exit(directory)
@@ -37,7 +37,7 @@ def look(directory: Path) -> Sighting:
 
 
 def is_held(directory: Path) -> bool:
-    """Say whether a living keeper holds the run's lock."""
+    """Return whether a living keeper holds the run's lock."""
     return is_locked(f"{directory}/{places.LOCK}")
 
 
@@ -111,7 +111,7 @@ def _digest(directory: Path) -> str:
 
 
 def settle_lost(directory: Path) -> None:
-    """Write the exit file of a lost run, unless someone else keeps it or has settled it."""
+    """Write the exit file of a lost run, unless another process keeps it or has settled it."""
     with (directory / places.LOCK).open("rb") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

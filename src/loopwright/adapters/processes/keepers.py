@@ -1,4 +1,4 @@
-"""Starts processes that outlive us, each under a keeper of its own, and finds them again."""
+"""Starts processes that outlive us, each under its own keeper, and finds them again."""
 
 import json
 import os
@@ -31,7 +31,7 @@ class ProcessKeepers:
         loads: Path | None = None,
         containers: Path | None = None,
     ) -> None:
-        """Start keepers; runs of the Python program `loads`, with one argument, start without loading it anew.
+        """Start keepers; runs of the Python program `loads`, with one argument, start without loading it again.
 
         `containers` is the folder with the names of those that runs may have left.
         """
@@ -57,7 +57,7 @@ class ProcessKeepers:
         self._failpoint("keeper.start.after")
 
     def look(self, directory: Path) -> Sighting:
-        """Say what can be seen of a run now."""
+        """Return what can be seen of a run now."""
         return keeper_files.look(directory)
 
     async def follow(self, directory: Path, offset: int = 0) -> AsyncIterator[OutputLine]:
@@ -105,7 +105,7 @@ class ProcessKeepers:
             answer = await call(directory, asked)
         except NoAnswer as problem:
             if self.look(directory).state == "alive":
-                raise CannotRun(f"write {n} got no answer; the run in {directory} goes on") from problem
+                raise CannotRun(f"write {n} got no answer; the run in {directory} continues") from problem
             return
         if not answer["ok"]:
             raise CannotRun(f"write {n} was refused: {answer['error']}")
@@ -151,7 +151,7 @@ class ProcessKeepers:
         return evidence_hash(directory)
 
     def close(self) -> None:
-        """Let go of what is kept only to start the next keeper sooner; the keepers go on."""
+        """Let go of what is kept only to start the next keeper sooner; the keepers continue."""
         self._nursery.close()
 
 

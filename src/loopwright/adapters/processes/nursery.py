@@ -1,4 +1,4 @@
-"""Starts the starting half of a keeper: from a process that has it loaded, or else as a process of its own."""
+"""Starts the starting half of a keeper: from a process that has it loaded, or else as its own process."""
 
 import os
 import socket
@@ -34,7 +34,7 @@ class Nursery:
     """Starts keepers, from any thread. Its process comes with the first start, or before, and ends with us."""
 
     def __init__(self, *, answer_s: float = START_S, loads: Path | None = None) -> None:
-        """Make one whose keepers need not start the Python program `loads` anew for the runs that are to be it."""
+        """Make one whose keepers need not start the Python program `loads` again for the runs that are to be it."""
         self._answer_s = answer_s
         self._loads = loads
         self._lock = threading.Lock()
@@ -114,7 +114,7 @@ class _Process:
         self.close = weakref.finalize(self, _close, self._line, process)
 
     def fits(self) -> bool:
-        """Say whether it was started by this very process, and as one of the run that this is part of."""
+        """Return whether it was started by this exact process, and as one of the run that this is part of."""
         return self._owner == os.getpid() and self._environment == _environment()
 
     def ask(self, directory: Path, spec: bytes, answer_s: float) -> Started:
@@ -125,7 +125,7 @@ class _Process:
             with theirs:
                 socket.send_fds(self._line, [nursery.NOTE], [theirs.fileno()])
             ours.settimeout(answer_s)
-            # Over a connection of its own: no secret is ever in a file, and what is cut off is no spec.
+            # Over its own connection: no secret is ever in a file, and what is cut off is not a spec.
             ours.sendall(os.fsencode(directory) + nursery.END + spec)
             ours.shutdown(socket.SHUT_WR)
             answer = b""

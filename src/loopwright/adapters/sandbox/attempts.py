@@ -1,6 +1,6 @@
 """The program that tries to get out of a sandbox: `python -I -S attempts.py WHERE.json`, run inside of it.
 
-Standard library only. It prints which of its attempts succeeded, as JSON; whoever started it looks from outside at what
+Standard library only. It prints which of its attempts succeeded, as JSON; its parent looks from outside at what
 really happened.
 """
 

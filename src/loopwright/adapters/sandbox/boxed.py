@@ -1,11 +1,11 @@
 """The program that runs a command in a container and lives as long as it does: `python -I -S boxed.py JOB -- COMMAND`.
 
 Standard library only. It makes the container, starts it, and removes it. Its exit code is the command's; 125 when
-there was no container to run it in, told on a line of its own that begins with `container: `.
+there was no container to run it in, told on its own line that begins with `container: `.
 
 What the command's variables hold is in its environment and not in its words: those can be read by everyone. A note in
 Loopwright's home is there for as long as the container may be. A second process, which nothing but a kill ends, removes
-the container when the first is killed; when both are, whoever finds a note that nobody holds does.
+the container when the first is killed; when both are, the next process that finds a note without a holder does.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _PATIENCE_S = 60.0
 
 
 def main(told: str, command: list[str]) -> int:
-    """Run a command in a container of its own."""
+    """Run a command in its own container."""
     job: dict[str, Any] = json.loads(told)
     run = os.environ.get(MARKER, "none")
     name = f"loopwright-{run}-{os.urandom(4).hex()}"
     note = os.path.join(job["notes"], name)
-    # Whoever ends the run asks each of its processes; what cleans up after it is not to hear that.
+    # The end of a run signals each of its processes; the one that cleans up after it must not get that.
     signal.pthread_sigmask(signal.SIG_BLOCK, _POLITE)
     held = take_note(note, job)
     ear = _ear(job, name)
@@ -59,7 +59,7 @@ def main(told: str, command: list[str]) -> int:
 
 
 def take_note(path: str, job: dict[str, Any]) -> int:
-    """Write down that a container may be there, before it is; whoever holds the note is in charge of it."""
+    """Write down that a container may be there, before it is; the holder of the note is in charge of it."""
     os.makedirs(os.path.dirname(path), mode=0o700, exist_ok=True)
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(fd, fcntl.LOCK_EX)
@@ -69,7 +69,7 @@ def take_note(path: str, job: dict[str, Any]) -> int:
 
 
 def remove(job: dict[str, Any], name: str, tries: int = TRIES) -> bool:
-    """Have no such container any more, whatever it is doing; say whether that is so."""
+    """Have no such container any more, whatever it is doing; return whether that is so."""
     program, client = job["engine"]["program"], job["client"]
     now = ["--time", "0"] if job["engine"]["kind"] == "podman" else []
     for _ in range(tries):
@@ -80,7 +80,7 @@ def remove(job: dict[str, Any], name: str, tries: int = TRIES) -> bool:
         if told.strip() or _GONE.search(said):
             return True
         if code < 0:
-            return False  # everything of this run is being ended: it is left to whoever does that
+            return False  # the whole run is being ended, and this with it
         time.sleep(_PAUSE_S)
     return False
 
@@ -106,7 +106,7 @@ def _kept(job: dict[str, Any], run: str, name: str, command: list[str]) -> int:
     started = [program, "start", "--attach", "--interactive", name]
     code = subprocess.call(started, env=client, start_new_session=True)
     if code < 0:
-        # Someone ended the client alone: the container says how it ended.
+        # Only the client was ended: the container says how it ended.
         _, said, _ = _called([program, "wait", name], client, patience_s=None)
         return int(said) if said.strip().isdigit() else 128 - code
     if code in (FAILED, 126, 127):
@@ -117,7 +117,7 @@ def _kept(job: dict[str, Any], run: str, name: str, command: list[str]) -> int:
 
 
 def _environment() -> dict[str, str]:
-    """Return the environment as it was given: Python adds a locale of its own."""
+    """Return the environment as it was given: Python adds its own locale."""
     with open("/proc/self/environ", "rb") as file:
         entries = [os.fsdecode(entry).partition("=") for entry in file.read().split(b"\0")]
     return {name: value for name, found, value in entries if name and found}
@@ -130,7 +130,7 @@ def _failed(said: str) -> int:
 
 
 def _make_places(mounts: list[tuple[str, str, str]]) -> None:
-    """Make what is mounted upon, where it lies in something of the user's: an engine would make it as somebody else."""
+    """Make what is mounted upon, where it lies in something of the user's: an engine would make it as another user."""
     known = {at: source if kind == "write" and os.path.isdir(source) else "" for kind, source, at in mounts}
     for kind, source, at in mounts:
         above = os.path.dirname(at)
@@ -192,7 +192,7 @@ def _ear(job: dict[str, Any], name: str) -> int:
     while True:
         number = signal.sigwait(_POLITE)
         for _ in range(TRIES):
-            # Until it runs, nobody in there can be asked.
+            # Until it runs, no process in there can be asked.
             words = [job["engine"]["program"], "kill", "--signal", str(int(number)), name]
             if _called(words, job["client"])[0] == 0:
                 break
@@ -228,7 +228,7 @@ def _forget(note: str) -> None:
     try:
         os.unlink(note)
     except FileNotFoundError:
-        return  # whoever ended the whole run was quicker
+        return  # the end of the whole run was quicker
 
 
 def _end(pid: int) -> None:

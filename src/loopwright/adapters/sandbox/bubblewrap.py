@@ -1,4 +1,4 @@
-"""A sandbox made by `bwrap`: the process has a file system, process numbers and, if wanted, a network of its own."""
+"""A sandbox made by `bwrap`: the process has a file system, process numbers and, if wanted, its own network."""
 
 import os
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from loopwright.core.values.containment import Containment, HomeView, MadeWith
 from loopwright.ports import Reach
 
 _ALWAYS: Final = (
-    # In a user namespace of its own also where the user is root: without it root could undo all that follows.
+    # In its own user namespace also where the user is root: without it root could undo all that follows.
     *("--unshare-user", "--cap-drop", "ALL"),
     *("--unshare-pid", "--unshare-ipc", "--unshare-uts", "--unshare-cgroup-try"),
     # Whatever ends the outermost process ends all of them: the keeper has one thing to kill.
@@ -53,7 +53,7 @@ class Bubblewrap:
         return (*words, "--chdir", str(reach.cwd), "--")
 
     def denial(self, output: Sequence[str], reach: Reach) -> str | None:
-        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        """Return which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
         table = self._table(reach)
         for line in output:
             if line.startswith("bwrap: ") and "execvp" not in line:

@@ -33,7 +33,7 @@ class Chosen:
     """Why there are no containers although an image is named."""
 
     def check(self) -> None:
-        """Refuse to go on without the sandbox that was asked for by name, or with a network that nobody is to have."""
+        """Refuse to continue without the sandbox that the settings name, or with a network that they forbid."""
         if self.wanted in {"bubblewrap", "container"} and not self.proof.holds:
             advice = self.proof.fix or (
                 INSTALL if self.wanted == "bubblewrap" else "`loopwright doctor` says more"

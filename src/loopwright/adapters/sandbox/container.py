@@ -37,7 +37,7 @@ _ALWAYS: Final = (
     *("--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
     # Files of the user keep the label that they have.
     *("--security-opt", "label=disable"),
-    # The image's own way of starting is for what it was made for; and someone has to reap what agents leave behind.
+    # The image's own way of starting is for what it was made for; and a process has to reap what agents leave behind.
     *("--entrypoint", "", "--init"),
 )
 _NOT_FOUND: Final = re.compile(r"catatonit\S*: failed to exec pid1: |\[FATAL tini \(\d+\)\] exec .* failed: ")
@@ -55,7 +55,7 @@ class Engine:
     """Who is root in its containers is this user outside of them."""
 
     def user(self, uid: int, gid: int) -> tuple[str, ...]:
-        """Return the words that have files belong to this user outside, whoever it is inside."""
+        """Return the words that have files belong to this user outside, whatever the user is inside."""
         if self.kind == "docker" and self.rootless:
             return ("--user", "0:0")
         kept = ("--userns", "keep-id") if self.kind == "podman" and uid != 0 else ()
@@ -75,7 +75,7 @@ class Container:
     image: str
     """As the user calls it."""
     image_id: str = ""
-    """What the name stood for when it was tried."""
+    """What the name meant when it was tried."""
     image_path: str = ""
     """Where the image has its programs."""
     notes: Path
@@ -90,7 +90,7 @@ class Container:
 
     @property
     def made_with(self) -> MadeWith:
-        """Return the engine with its version, and the image by its name and by what that stood for."""
+        """Return the engine with its version, and the image by its name and by what that meant."""
         return MadeWith(program=self.says or self.engine.kind, image=self.image, image_id=self.image_id)
 
     def view(self, home: HomeView | None) -> HomeView | None:
@@ -120,7 +120,7 @@ class Container:
         return (sys.executable, "-I", "-S", boxed.__file__, json.dumps(job), "--")
 
     def denial(self, output: Sequence[str], reach: Reach) -> str | None:
-        """Say which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
+        """Return which refusal of the sandbox a program's last words complain of, and the setting that allows it."""
         table = self._table(reach)
         for line in output:
             if line.startswith("container: "):
@@ -189,15 +189,15 @@ def _most_processes() -> int:
         return 32768
 
 
-# Containers that nobody is in charge of any more: of killed runs, and of before a crash of the machine.
+# Containers without a process in charge: of killed runs, and of before a crash of the machine.
 
 log = logging.getLogger(__name__)
 
 
 def remove_of_run(notes: Path, run_id: str, tries: int = boxed.TRIES) -> int:
-    """Remove the containers of a run, whoever is in charge of them; return how many there may have been.
+    """Remove the containers of a run, whichever process is in charge of them; return how many there may have been.
 
-    Raise `CannotRun` when one may be there still: nobody may take its workspace for left.
+    Raise `CannotRun` when one may be there still: its workspace may be in use.
     """
     found = list(notes.glob(f"loopwright-{run_id}-*"))
     stay = [note.name for note in found if not _remove(note, tries)]
@@ -207,7 +207,7 @@ def remove_of_run(notes: Path, run_id: str, tries: int = boxed.TRIES) -> int:
 
 
 def remove_abandoned(notes: Path) -> int:
-    """Remove the containers that nobody is in charge of; return how many there may have been.
+    """Remove the containers without a process in charge; return how many there may have been.
 
     One that stays keeps its note, and is removed the next time.
     """
@@ -219,7 +219,7 @@ def remove_abandoned(notes: Path) -> int:
 
 
 def _is_abandoned(note: Path) -> bool:
-    """Say whether both processes that look after a container are gone: either would hold its note."""
+    """Return whether both processes that look after a container are gone: either would hold its note."""
     try:
         fd = os.open(note, os.O_RDONLY)
     except OSError:

@@ -23,7 +23,7 @@ from loopwright.ports import Reach
 FILE: Final = "sandbox-container.json"
 INSTALL: Final = "install the package podman, or docker; or set sandbox.engine to where one is"
 _PATIENCE_S: Final = 60.0
-_HIDDEN: Final = "nobody inside may read this"
+_HIDDEN: Final = "no process inside may read this"
 _NAMES: Final = ("podman", "docker")
 _MARK: Final = "container-proof"
 
@@ -240,7 +240,10 @@ def _attempted(container: Container, place: Path, *, network: bool) -> tuple[dic
             return {}, f"it does not work here: {said.strip() or f'exit code {process.returncode}'}"
         wrong = what_is_wrong(done, outside=outside, made=workspace / "made", pid=pid)
         if not seen:
-            wrong = wrong or "its processes cannot be seen from outside, so nobody could end them for sure"
+            wrong = (
+                wrong
+                or "its processes cannot be seen from outside, so Loopwright could not end them for sure"
+            )
     delete(place)
     return done, wrong
 

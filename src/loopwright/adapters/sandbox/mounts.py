@@ -1,6 +1,6 @@
 """What a contained process finds at each path: a table of mounts, and nothing else decides it.
 
-Paths are texts here: the table has some hundred, and is made anew for each process.
+Paths are texts here: the table has some hundred, and is made again for each process.
 """
 
 import os
@@ -185,19 +185,19 @@ def covering(table: Table, path: str) -> Mount | None:
 
 
 def is_writable(table: Table, path: str) -> bool:
-    """Say whether a process with these mounts may write there."""
+    """Return whether a process with these mounts may write there."""
     mount = covering(table, path)
     return mount is not None and mount.kind in {"write", "empty", "device", "process"}
 
 
 def is_hidden(table: Table, path: str) -> bool:
-    """Say whether something is not seen through these mounts."""
+    """Return whether something is not seen through these mounts."""
     mount = covering(table, path)
     return mount is not None and mount.kind in {"empty", "mask"}
 
 
 def is_within(path: str, folders: Iterable[str]) -> bool:
-    """Say whether a path is one of these, or below one."""
+    """Return whether a path is one of these, or below one."""
     return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
 
 

@@ -24,7 +24,7 @@ from loopwright.ports import Reach
 
 FILE: Final = "sandbox.json"
 _PATIENCE_S: Final = 20.0
-_HIDDEN: Final = "nobody inside may read this"
+_HIDDEN: Final = "no process inside may read this"
 _MUST: Final = {"workspace": "write its workspace", "temporary": "write its TMPDIR"}
 _MUST_NOT: Final = {
     "secret": "read a hidden file of HOME",
@@ -64,7 +64,7 @@ def proof(program: str, home: Path) -> Proof:
 
 
 def stamp_of(program: str, *more: str) -> list[Any]:
-    """Return what a proof is about: this boot, this program, this user, this version of ours."""
+    """Return what a proof is about: this boot, this program, this user, this version of Loopwright."""
     real = Path(program).resolve()
     about = real.stat()
     return [boot_id(), str(real), about.st_mtime_ns, about.st_size, os.getuid(), __version__, *more]
@@ -76,7 +76,7 @@ def known(path: Path, stamp: list[Any]) -> Proof | None:
         kept = json.loads(path.read_text())
         return Proof(**kept) if kept.pop("stamp") == stamp else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
-        return None  # never tried, or written by another version: it is tried anew
+        return None  # never tried, or written by another version: it is tried again
 
 
 def remember(path: Path, stamp: list[Any], tried: Proof) -> None:
@@ -151,7 +151,7 @@ def _attempted(program: str, place: Path, *, network: bool) -> tuple[dict[str, s
 
 
 def what_is_wrong(done: Mapping[str, str], *, outside: Path, made: Path, pid: int) -> str:
-    """Say what is wrong with a sandbox, from what a child in it says of each attempt and from what really happened."""
+    """Return what is wrong with a sandbox, from what a child in it reports and from what really happened."""
     wrong = [f"one cannot {what} in it: {done[name]}" for name, what in _MUST.items() if done[name]]
     wrong += [f"one can {what} from it" for name, what in _MUST_NOT.items() if not done[name]]
     # Judged by what happened, not by what was said: a write into a copy that vanishes does no harm.
@@ -160,7 +160,7 @@ def what_is_wrong(done: Mapping[str, str], *, outside: Path, made: Path, pid: in
     if not made.exists():
         wrong.append("what is written in the workspace does not stay")
     elif made.stat().st_uid != os.getuid():
-        wrong.append("what is written in the workspace belongs to somebody else")
+        wrong.append("files written in the workspace belong to another user")
     if not _lives(pid):
         wrong.append("one can kill processes outside from it")
     return "; ".join(wrong)
@@ -168,7 +168,7 @@ def what_is_wrong(done: Mapping[str, str], *, outside: Path, made: Path, pid: in
 
 @contextmanager
 def outsider() -> Iterator[tuple[int, int]]:
-    """Have a process and a listening port outside, for as long as someone inside tries to reach them."""
+    """Have a process and a listening port outside, for as long as a process inside tries to reach them."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         process = subprocess.Popen(["sleep", "60"], stdin=subprocess.DEVNULL)
         try:
@@ -179,5 +179,5 @@ def outsider() -> Iterator[tuple[int, int]]:
 
 
 def _lives(pid: int) -> bool:
-    """Say whether our child of that number has not been killed: until it is waited for, it keeps the number."""
+    """Return whether our child of that number has not been killed: until it is waited for, it keeps the number."""
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.text.reading import CATCH_ALL, called
+from loopwright.adapters.sources.text.reading import called, most_specific
 from loopwright.core.values.errors import UserError
 from loopwright.ports import Source
 
@@ -52,7 +52,11 @@ def _own(folder: Path, kind: str) -> str:
 
 def sources_in(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]]:
     """Return the kind and the place of everything in a folder that is usually work, the folder itself first."""
-    return [(one, path) for path in (folder, *_usual(folder)) for one in _kinds(path, sources)]
+    own = kinds_of(folder, sources)
+    inside = ((one, path) for path in _usual(folder) for one in kinds_of(path, sources))
+    # The `tasks.md` that makes the folder a source is not another one; beside a `plan.md` it is.
+    more = [(one, path) for one, path in inside if one not in own or one in _OWN]
+    return [*((one, folder) for one in own), *more]
 
 
 def _usual(folder: Path) -> list[Path]:
@@ -73,6 +77,6 @@ def _tracks(folder: Path) -> Path:
     return folder / inner if name == outer else folder / outer / inner
 
 
-def _kinds(path: Path, sources: Sequence[Source]) -> list[str]:
-    known = [one.kind for one in sources if one.recognises(path)]
-    return [one for one in known if one != CATCH_ALL] or known
+def kinds_of(path: Path, sources: Sequence[Source]) -> list[str]:
+    """Return the most specific forms that a path could be in."""
+    return [one.kind for one in most_specific([one for one in sources if one.recognises(path)])]

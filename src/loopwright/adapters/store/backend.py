@@ -53,7 +53,7 @@ class Backend(Protocol):
         """Do what must be done inside a transaction so that others wake when it commits."""
 
     def may_run_again(self, error: Exception, /) -> bool:
-        """Say whether the transaction certainly did not happen and may succeed when run again."""
+        """Return whether the transaction certainly did not happen and may succeed when run again."""
 
     def explain(self, error: Exception) -> Exception:
         """Return the error that says what happened and what to do, or the error itself when it is a defect."""
@@ -62,7 +62,7 @@ class Backend(Protocol):
         """Let go of all connections."""
 
     def look(self) -> Seen:
-        """Say what is there, without changing anything."""
+        """Return what is there, without changing anything."""
 
     def make(self, head: str, /) -> bool:
         """Make the tables of this revision where there is nothing yet, in the quickest way; False if there is none."""

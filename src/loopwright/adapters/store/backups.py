@@ -88,7 +88,7 @@ def make(database: Path, kind: str, connect: Callable[[], sqlite3.Connection], n
 
 
 def _mark(copy: sqlite3.Connection) -> None:
-    """Have the copy say that it is one: whoever opens it first compares it with what happened since."""
+    """Mark the copy as one: the first process that opens it compares it with what happened since."""
     tables = {name for (name,) in copy.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if {"cursors", "counters"} <= tables:
         copy.execute(
@@ -113,7 +113,7 @@ def damage(path: Path) -> str:
                 ]
     except sqlite3.Error as error:
         if error.sqlite_errorname.startswith(_AWAY):
-            return ""  # nobody can look at it now, which says nothing about it
+            return ""  # it cannot be read now, which says nothing about it
         lines = [str(error)]
     return "" if lines in ([], ["ok"]) else "; ".join(lines[:5])
 

@@ -17,7 +17,7 @@ HOME: Final = "home"
 """The chain of events that belong to no plan."""
 
 FIRST: Final = ""
-"""What stands as the previous hash of the first event of a chain."""
+"""The previous hash of the first event of a chain."""
 
 _HASHED: Final = tuple(sorted(field.name for field in fields(RecordedEvent) if field.name != "hash"))
 
@@ -54,7 +54,7 @@ def verify_chain(events: Iterable[RecordedEvent], *, start: Mapping[str, str] | 
     """Return the number of the first event that was changed, moved or torn out of its chain, or None.
 
     The events must be as stored (not upcast), in order and complete for each chain they touch. `start` names the
-    hash that a chain goes on from when its first events are not among them.
+    hash that a chain continues from when its first events are not among them.
     """
     heads = dict(start or {})
     last = 0

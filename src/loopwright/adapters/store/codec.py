@@ -186,7 +186,7 @@ def _column(kind: Any) -> tuple[Storage, Convert, Convert]:
     def read(text: str) -> Any:
         return unpack(json.loads(text))
 
-    # A row is read anew whenever any of its columns changed, and most others have what they had: a plan's policy, or
+    # A row is read again whenever any of its columns changed, and most others have what they had: a plan's policy, or
     # nothing. What cannot be changed is the same object then; a mapping could be.
     kept = read if _is_mapping(kind) else lru_cache(_TEXTS)(read)
     return "json", lambda value: dump(pack(value)), kept

@@ -91,13 +91,13 @@ class PostgresBackend:
         link.rows("SELECT pg_notify(?, ?)", (_CHANNEL, self.wake.token))
 
     def may_run_again(self, error: Exception) -> bool:
-        """Say whether it was a conflict, or a connection that was lost."""
+        """Return whether it was a conflict, or a connection that was lost."""
         return isinstance(error, DBAPIError) and (
             error.connection_invalidated or getattr(error.orig, "sqlstate", None) in _CONFLICTS
         )
 
     def explain(self, error: Exception) -> Exception:
-        """Say what PostgreSQL's error means and what to do."""
+        """Return what PostgreSQL's error means and what to do."""
         if isinstance(error, IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({error.orig})")
         if not isinstance(error, DBAPIError):
@@ -114,7 +114,7 @@ class PostgresBackend:
         self.engine.dispose()
 
     def look(self) -> Seen:
-        """Say what is there; all else that matters is set on each connection."""
+        """Return what is there; all else that matters is set on each connection."""
         with self.engine.connect() as connection:
             found = connection.execute(
                 text("SELECT tablename FROM pg_tables WHERE schemaname = current_schema()")
@@ -192,7 +192,7 @@ def _marked(sql: str) -> str:
 
 
 class NotifyWake:
-    """Wakes by LISTEN and NOTIFY, on a connection of its own."""
+    """Wakes by LISTEN and NOTIFY, on its own connection."""
 
     def __init__(self, conninfo: str) -> None:
         self.token = secrets.token_hex(8)
@@ -261,7 +261,7 @@ class NotifyWake:
         return connection
 
     def _take(self, connection: psycopg.Connection[Any], signal: Signal) -> bool:
-        """Bump for what came in; say whether the connection still stands."""
+        """Bump for what came in; return whether the connection still stands."""
         try:
             connection.pgconn.consume_input()
         except psycopg.OperationalError:

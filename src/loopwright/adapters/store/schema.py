@@ -115,7 +115,7 @@ events: Final = Table(
 counters: Final = Table(
     "counters", metadata, Column("id", TEXT, primary_key=True), Column("n", INTEGER, nullable=False)
 )
-"""One row, `events`: the number of the last event. Whoever writes holds it, so numbers commit in order."""
+"""One row, `events`: the number of the last event. A writer holds it, so numbers commit in order."""
 
 chains: Final = Table(
     "chains", metadata, Column("id", TEXT, primary_key=True), Column("hash", TEXT, nullable=False)

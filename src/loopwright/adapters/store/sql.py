@@ -149,10 +149,10 @@ class SqlStore:
         try:
             link.commit()
         except Unsure as error:
-            # Running it again could do it twice; whoever called looks at the rows and carries on from there.
+            # Running it again could do it twice; the caller reads the rows and continues from there.
             raise StoreUnavailable(
-                f"The connection to {self._backend.where} broke while saving ({name}), so nobody knows yet whether it "
-                "was saved. Nothing has to be done: the rows are read again before going on."
+                f"The connection to {self._backend.where} broke while saving ({name}), so it is unknown whether "
+                "it was saved. You have nothing to do: Loopwright reads the rows again before it continues."
             ) from error
 
     def _explained(self, work: Callable[[], T]) -> T:
@@ -183,6 +183,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
     text = str(url_or_path)
     if "://" not in text:
         return _sqlite(Path(text), create=create, patience=patience)
+    # Only a URL needs it here.
     from sqlalchemy import make_url
     from sqlalchemy.exc import ArgumentError
 
@@ -204,6 +205,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
             hint="Use the path of a SQLite file or postgresql://user@host/db.",
         )
     try:
+        # Its driver is an extra that may not be installed.
         from loopwright.adapters.store.postgres import PostgresBackend
     except ModuleNotFoundError as error:
         raise BadConfig(
@@ -215,6 +217,7 @@ def _backend(url_or_path: str | Path, *, create: bool, patience: float) -> Backe
 
 
 def _sqlite(path: Path, *, create: bool, patience: float) -> Backend:
+    # SQLAlchemy takes long to load; a home in PostgreSQL needs another part of it.
     from loopwright.adapters.store.backups import backups_of, lost
     from loopwright.adapters.store.sqlite import SqliteBackend
 

@@ -41,6 +41,7 @@ _COMPILED: Final[dict[Any, Any]] = {}
 @cache
 def _dialect() -> "Dialect":
     """Return the one that all engines share, because statements are compiled for one and no other."""
+    # It takes long to load, and a command that only looks does without it.
     from sqlalchemy import create_engine
 
     model = create_engine("sqlite://")
@@ -49,6 +50,7 @@ def _dialect() -> "Dialect":
 
 
 def _engine(connect: Callable[[], Any]) -> "Engine":
+    # It takes long to load, and a command that only looks does without it.
     from sqlalchemy import Engine, QueuePool, make_url
 
     pool = QueuePool(connect, pool_size=5, max_overflow=5)
@@ -84,7 +86,7 @@ class SqliteBackend:
         return self._links.begun("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Link]:
-        """Begin reading one state of the file; writers go on beside it."""
+        """Begin reading one state of the file; writers continue beside it."""
         self._check_is_there()
         return self._links.begun("BEGIN")
 
@@ -92,11 +94,11 @@ class SqliteBackend:
         """Do nothing: the datagrams go out after the commit."""
 
     def may_run_again(self, _error: Exception, /) -> bool:
-        """Say no: the write lock was held from the start, so no other writer can have been in the way."""
+        """Return False: the write lock was held from the start, so no other writer can have been in the way."""
         return False
 
     def explain(self, error: Exception) -> Exception:
-        """Say what SQLite's error means and what to do."""
+        """Return what SQLite's error means and what to do."""
         cause = getattr(error, "orig", error)  # SQLAlchemy wraps it
         if isinstance(cause, sqlite3.IntegrityError):
             return StaleVersion(f"a row would have been left without the row it belongs to ({cause})")
@@ -130,13 +132,13 @@ class SqliteBackend:
             self.engine.dispose()
 
     def look(self) -> Seen:
-        """Say what is there, without changing anything."""
+        """Return what is there, without changing anything."""
         with closing(self._connect()) as connection:
             tables = _tables(connection)
             query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
             versions = connection.execute(query).fetchall() if VERSION_TABLE in tables else ()
             [mode] = connection.execute("PRAGMA journal_mode").fetchone()
-        # Readers and writers go on beside each other in WAL alone: a file restored from a dump has lost that.
+        # Readers and writers work beside each other only in WAL: a file restored from a dump has lost that.
         return Seen(tables=tables, versions=tuple(one for (one,) in versions), settled=mode == "wal")
 
     def make(self, head: str, /) -> bool:
@@ -204,7 +206,7 @@ class SqliteBackend:
         return connection
 
     def _check_is_there(self) -> None:
-        """Refuse to go on with a file that was deleted or replaced: what is written to it is nowhere."""
+        """Refuse to continue a file that was deleted or replaced: what is written to it is nowhere."""
         try:
             found = self.path.stat()
         except FileNotFoundError:

@@ -22,7 +22,7 @@ class SqliteLink:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         self.broken = False
-        """Whether nobody shall get this connection again."""
+        """Whether this connection must not be used again."""
 
     def rows(self, sql: str, values: Sequence[Any] = (), /) -> list[Any]:
         """Carry out a statement and return all its rows."""
@@ -75,7 +75,7 @@ class SqliteLinks:
                 self._idle.append(connection)
 
     def close(self) -> None:
-        """Close all that nobody uses."""
+        """Close all that are unused."""
         while self._idle:
             self._idle.pop().close()
 

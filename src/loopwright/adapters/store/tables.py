@@ -11,7 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import access_rows, model, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003")
+REVISIONS: Final = ("0001", "0002", "0003", "0004")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -61,7 +61,11 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         model.Task: Stored(
             table="tasks",
             owners=("plan_id",),
-            indexes=(("plan_id", "status", "unmet", "priority", "position"), ("plan_id", "key")),
+            indexes=(
+                ("plan_id", "status", "unmet", "priority", "position"),
+                ("plan_id", "key"),
+                ("plan_id", "manual", "status"),
+            ),
         ),
         model.Attempt: Stored(
             table="attempts",

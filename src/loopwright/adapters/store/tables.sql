@@ -223,6 +223,7 @@ CREATE TABLE plans (
     executed_at VARCHAR(27),
     completed_at VARCHAR(27),
     verified_at VARCHAR(27),
+    documents TEXT NOT NULL,
     verify_asked_at VARCHAR(27),
     CONSTRAINT pk_plans PRIMARY KEY (id),
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
@@ -392,6 +393,11 @@ CREATE TABLE tasks (
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
     completed_at VARCHAR(27),
+    "after" TEXT NOT NULL,
+    followers TEXT NOT NULL,
+    early BOOLEAN NOT NULL,
+    manual BOOLEAN NOT NULL,
+    section TEXT NOT NULL,
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
@@ -457,6 +463,7 @@ CREATE INDEX ix_runs_plan_id ON runs (plan_id);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");
+CREATE INDEX ix_tasks_plan_id_manual_status ON tasks (plan_id, manual, status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);

@@ -26,7 +26,7 @@ from loopwright.core.values.ids import Kind, make
 
 
 class Unsure(Exception):
-    """The connection broke during a commit, so nobody knows yet whether it happened."""
+    """The connection broke during a commit, so it is unknown whether it happened."""
 
 
 class Link(Protocol):
@@ -141,7 +141,7 @@ class SqlTx:
         return changed
 
     def delete(self, kind: type[Any], id: str) -> bool:
-        """Remove a row and say whether it was there."""
+        """Remove a row and return whether it was there."""
         query = statements.delete(kind)
         self._write()
         self._known.pop((kind, id), None)
@@ -213,7 +213,7 @@ class SqlTx:
         self._link.many(statements.record(), [tuple(encode(event).values()) for event in recorded])
 
     def _update_place(self, query: str, values: Sequence[Any], table: str, id: str) -> list[Any]:
-        # In a savepoint, so that the transaction can go on after a place was found taken.
+        # In a savepoint, so that the transaction can continue after a place was found taken.
         self._link.rows("SAVEPOINT place")
         try:
             rows = self._link.rows(query, values)
@@ -266,7 +266,7 @@ def number(
     heads: Mapping[str, str],
     ids: Callable[[int], str] = _random_id,
 ) -> list[RecordedEvent]:
-    """Return events with their numbers and hashes, going on from the chains' last hashes."""
+    """Return events with their numbers and hashes, continuing from the chains' last hashes."""
     ends = dict(heads)
     recorded = []
     for n, event in enumerate(appended, start=first):

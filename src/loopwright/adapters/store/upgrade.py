@@ -68,6 +68,7 @@ def prepare(backend: Backend, *, create: bool, history: History = HISTORY) -> No
 
 def create_new(connection: "Connection", head: str) -> None:
     """Create every table as the migrations would leave it, and say so in the version table."""
+    # Only a new home needs the tables.
     from sqlalchemy import insert, text
 
     from loopwright.adapters.store.schema import counters, metadata
@@ -80,6 +81,7 @@ def create_new(connection: "Connection", head: str) -> None:
 
 def migrate(connection: "Connection", history: History) -> None:
     """Run the migrations that are missing, inside the caller's transaction."""
+    # It takes long to load, and only a home of an older version needs it.
     from alembic import command
     from alembic.config import Config
 

@@ -1,4 +1,4 @@
-"""Waking whoever waits for a change: the part inside one process, and what a way between processes must do."""
+"""Waking tasks that wait for a change: the part inside one process, and what a way between processes must do."""
 
 import asyncio
 import errno
@@ -19,14 +19,14 @@ from weakref import WeakKeyDictionary
 Sleep = Callable[[float], Awaitable[None]]
 
 _REMEMBERED: Final = 1000
-"""How many commits are known by name. Whoever has not looked for longer is woken in any case."""
+"""How many commits are known by name. A task that has not looked for longer is woken in any case."""
 
 
 class Signal:
     """Counts commits and wakes the tasks that wait for the next one, so that none is missed.
 
     Each task has its own place: it is woken by every commit since its last `wait`, or since it first looked at the
-    store. A task that never did either goes on from where the last waiter of the store stood.
+    store. A task that never did either continues from where the last waiter of the store was.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Signal:
     async def wait(
         self, timeout: float, sleep: Sleep = asyncio.sleep, ignoring: Collection[str] = ()
     ) -> bool:
-        """Wait for a commit that the current task has not been told of; say whether there was one in time."""
+        """Wait for a commit that the current task has not been told of; return whether there was one in time."""
         event = asyncio.Event()
         with self._lock:
             if self._tell(ignoring):
@@ -144,7 +144,7 @@ class SocketWake:
                     self._sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
                     self._sender.setblocking(False)
             except FileNotFoundError:
-                return  # nobody ever waited on this home
+                return  # no process ever waited on this home
             except OSError as error:
                 _log.warning("cannot wake the waiters in %s: %s", self._directory, error)
                 return
@@ -193,7 +193,7 @@ class _Place:
 
     @classmethod
     def open(cls, directory: Path, proc_fd: Path) -> "_Place":
-        """Open the directory, or the short one that stands in for it where its path is too long."""
+        """Open the directory, or the short one that replaces it if its path is too long."""
         if proc_fd.is_dir():
             return cls(directory, proc_fd=proc_fd)
         if len(os.fsencode(directory)) + _LONGEST_NAME <= _LONGEST_ADDRESS:
@@ -220,7 +220,7 @@ def _stand_in(directory: Path) -> Path:
     """Return the short directory that all processes of this home agreed on; the first one makes it."""
     record = directory / _ELSEWHERE
     if not directory.is_dir():
-        raise FileNotFoundError(errno.ENOENT, "nobody waits here", str(directory))
+        raise FileNotFoundError(errno.ENOENT, "no process waits here", str(directory))
     if not record.exists():
         short = tempfile.mkdtemp(prefix="lw-", dir="/tmp")
         draft = directory / f"{_ELSEWHERE}.{secrets.token_hex(4)}"

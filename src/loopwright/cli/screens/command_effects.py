@@ -67,5 +67,5 @@ def print_effect(command: str) -> None:
 
 def effects_table() -> str:
     """Return the table for the documentation."""
-    head = ["| command | running agents | who does the work then |", "|---|---|---|"]
+    head = ["| command | running agents | which process works then |", "|---|---|---|"]
     return "\n".join([*head, *(f"| `{name}` | {one.agents} | {one.work} |" for name, one in EFFECTS.items())])

@@ -5,6 +5,7 @@ import shlex
 
 from rich.markup import escape
 
+from loopwright.cli.screens.gaps import print_gaps
 from loopwright.cli.screens.next_steps import print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.shell.exits import ExitCode
@@ -46,15 +47,13 @@ def _print_end(view: PlanView, *, merged: bool) -> None:
     if view.stopped:
         out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
     receipt = receipt_file(view)
-    # Of a plan that goes on there is none: what lies there is an older one, or not ours.
+    # A plan that continues has no receipt: a file there is older, or not from Loopwright.
     if view.status in ENDED_PLAN and receipt.exists():
         out.print(f"receipt: {escape(os.path.relpath(receipt))}")
         if has_gaps(view):
-            from loopwright.cli.screens.gaps import print_gaps
-
             print_gaps(out, view.path, view.id)
     print_finishes(view)
-    # What a person asked for and was refused leaves the result where it was.
+    # An end that a user asked for and that was refused moves nothing.
     if any(one.is_automatic or one.state != FinishState.REFUSED.value for one in view.finishes):
         return
     known = known_about(view)

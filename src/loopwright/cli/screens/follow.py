@@ -9,7 +9,8 @@ from rich.live import Live
 from rich.markup import escape
 
 from loopwright.cli.screens.keyboard import Keyboard
-from loopwright.cli.screens.plan_table import awaits_look, headline, remark, screen, sleeping, word
+from loopwright.cli.screens.plan_table import awaits_look, headline, mark, remark, screen, sleeping, word
+from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.output import console
 from loopwright.core.values.wording import duration
 from loopwright.services.views.plans import SETS_UP, PlanView, TaskView
@@ -93,8 +94,6 @@ class Display:
                 self._console.print(f"  [yellow]warning[/]: {escape(limit.warning)}")
         for question in view.questions:
             if question.id not in self._asked:
-                from loopwright.cli.screens.question import picture
-
                 self._asked.add(question.id)
                 self._console.print(picture(question, again=True))
         sys.stdout.flush()
@@ -118,8 +117,6 @@ class Display:
             due = f"round {task.round}" if task.rounds else f"attempt {task.attempt}"
             self._console.print(f"  ↻ {escape(task.key)}  {why}; {due} is due")
             return
-        from loopwright.cli.screens.plan_table import mark
-
         line = mark(task)
         line.append(f"  {task.key}  {word(task)}  {duration(task.elapsed_s)}  {remark(task)}".rstrip())
         self._console.print("  ", line, sep="")

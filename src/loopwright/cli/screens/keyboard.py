@@ -14,7 +14,7 @@ def _in_foreground(fd: int) -> bool:
     try:
         return os.tcgetpgrp(fd) == os.getpgrp()
     except OSError:
-        return True  # a terminal that controls no session stops nobody
+        return True  # a terminal that controls no session stops no process
 
 
 class Keyboard:

@@ -6,11 +6,11 @@ from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.text import Text
 
 _WIDE = 240
-"""How wide a table may get where nobody's terminal sets a limit."""
+"""How wide a table may get where no terminal sets a limit."""
 
 _GAP = 2
 _LEAST_LAST = 16
-"""Less room for the last column tells nothing."""
+"""With less room, the last column is not worth showing."""
 _LEAST_TITLE = 16
 """So much of a title is shown before whole columns give way to it."""
 
@@ -21,7 +21,7 @@ def one_line(text: str, style: str = "") -> Text:
 
 
 class Roomy:
-    """Gives a table the room it wants where the output is no terminal: a log is not 80 columns wide."""
+    """Gives a table all the room it wants if the output is not a terminal: a log may be wider than 80 columns."""
 
     def __init__(self, content: RenderableType) -> None:
         self._content = content
@@ -104,7 +104,7 @@ def _needed(widths: Sequence[int], shown: Sequence[int], *, whole: bool = False)
 
 
 class RowsWithNotes(Rows):
-    """Aligned lines whose last column is a note: where it has no room, it goes on a line of its own or is left out."""
+    """Aligned lines whose last column is a note. A note without room gets its own line, or is left out."""
 
     def __init__(
         self,

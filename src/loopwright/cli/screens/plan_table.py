@@ -5,6 +5,7 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.screens.layout import RowsWithNotes
+from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, paragraph
@@ -54,7 +55,7 @@ _STANDINGS = {
 _REVIEWED = {"CLEAR": "reviewed", "UNCLEAR": "review without result"}
 _ASKED = 5
 _NAMED = 44
-"""How wide a task's key and title may get together: beside them is said how it stands."""
+"""How wide a task's key and title may get together: its state needs room beside them."""
 _LEAST_TITLE = 8
 _OWED = 5
 _BAR = 24
@@ -70,12 +71,18 @@ def mark(task: TaskView) -> Text:
 
 
 def word(task: TaskView) -> str:
-    """Return the one word for where a task stands."""
+    """Return the one word for the state of a task."""
+    if task.manual and task.status == "COMPLETE":
+        return "done by hand"
+    if task.manual and task.status == "CANCELLED":
+        return "skipped"
     if task.status == "COMPLETE":
         return (task.outcome or "").replace("_", " ")
     if task.status == "ERROR":
         return "blocked" if task.blocked else "failed"
     if task.status == "AWAITING_RESPONSE":
+        if task.manual:
+            return "by hand"
         return "answered" if task.doing == ANSWERED else "asks you"
     if task.status == "RUNNING":
         return task.agent or "running" if task.stage == "WORKING" else task.stage.lower()
@@ -85,7 +92,7 @@ def word(task: TaskView) -> str:
 
 
 def tries(task: TaskView) -> str:
-    """Say which attempt it is, and how many may fail: those that a machine or a person ended are numbered too."""
+    """Return which attempt it is, and how many may fail; attempts that were interrupted have numbers too."""
     if task.rounds:
         return f"round {task.round} of {task.rounds}"
     if task.attempt == task.attempts_used + 1 <= task.max_attempts:
@@ -141,7 +148,7 @@ def tasks_rows(view: PlanView, *, limit: int | None = None) -> RowsWithNotes:
 def _shown(view: PlanView, limit: int | None) -> tuple[TaskView, ...]:
     if limit is None or len(view.tasks) <= limit:
         return view.tasks
-    # What moves or needs someone comes first; a long list of done tasks tells nothing.
+    # Tasks that move or need you come first; a long list of done tasks says nothing.
     order = {"ERROR": 0, "RUNNING": 1, "AWAITING_RESPONSE": 1, "QUEUED": 2, "CREATED": 2}
     best = sorted(
         view.tasks, key=lambda task: (order.get(task.status, 3), bool(task.doing.startswith("waits for")))
@@ -160,7 +167,7 @@ def headline(view: PlanView) -> str:
 
 
 def summary(view: PlanView, *, live: bool = False) -> str:
-    """Return what is below the table: how it stands, in one line, and where the result is."""
+    """Return what is below the table: the state in one line, and where the result is."""
     state, style = standing(view)
     bar = f"{progress_bar(view)}  " if live else ""
     gate = f"gate:all {view.gate_passed}/{view.gate_total}  " if view.gate_total else ""
@@ -193,22 +200,19 @@ def sleeping(view: PlanView) -> str:
 
 
 def awaits_look(view: PlanView) -> str:
-    """Say that nothing new starts before a person has looked at what landed, and what to type then."""
-    return f"nothing new starts until you have looked at what landed: loopwright reviewed {short_id(view.id)}"
+    """Return that nothing new starts before you review what landed, and what to type then."""
+    return f"nothing new starts until you have reviewed what landed: loopwright reviewed {short_id(view.id)}"
 
 
 def owed(debt: DebtView) -> str:
-    """Say what a source could not be told, why, and what to do about it."""
-    about = f" how {listed(debt.items, limit=_OWED)} {'stands' if len(debt.items) == 1 else 'stand'}"
+    """Return which status could not be written to a source, why, and what to do about it."""
+    about = listed(debt.items, limit=_OWED) if debt.items else "the plan"
     run = f"`{to_type('run', debt.source)}`"
-    ways = f"mend that, then {run} tells it (a worker that is there does so by itself)"
+    ways = f"fix that, then {run} writes it (a running worker does so by itself)"
     if debt.over:
         # Its branch stays as it was verified.
-        ways = (
-            f"mend that, and set those marks in {debt.source} yourself, so that {run} does not do them again"
-        )
-    about = about if debt.items else " how the plan stands"
-    return f"not told: {debt.source} could not be told{about}: {debt.reason}; {ways}"
+        ways = f"fix that, and set the status in {debt.source} yourself, so that {run} does not do them again"
+    return f"not written back: {debt.source} lacks the status of {about}: {debt.reason}; {ways}"
 
 
 def limits(view: PlanView) -> str:
@@ -231,7 +235,9 @@ def standing(view: PlanView | PlanSummary | PlanFigures) -> tuple[str, str]:
 
 
 def has_gaps(view: PlanView | TaskView) -> bool:
-    """Say whether a plan or a task is done, but not proven as a whole."""
+    """Return whether a plan or a task is done, but not fully proven."""
+    if isinstance(view, TaskView) and view.manual:
+        return False
     return view.status in ("VERIFIED", "COMPLETE") and view.outcome in ("verified_with_gaps", "unverified")
 
 
@@ -240,7 +246,7 @@ def exit_code(view: PlanView) -> ExitCode:
     if not _has_ended(view):
         return ExitCode.UNFINISHED
     if view.status == "VERIFIED" and view.outcome == "verified":
-        # Nothing of the plan is left to do, so it is not unfinished: what to mend lies outside of it.
+        # Nothing of the plan is left to do, so it is not unfinished: what to fix is outside of it.
         if view.untold:
             return ExitCode.ENVIRONMENT
         return ExitCode.UNFINISHED if view.news else ExitCode.VERIFIED
@@ -259,15 +265,19 @@ def exit_code(view: PlanView) -> ExitCode:
 
 def _waits_for_you(view: PlanView) -> bool:
     """Return whether a question is open, or every task that is left is blocked: none failed or was given up."""
-    asks = any(one.is_contradiction for one in view.questions)
+    asks = any(one.is_contradiction or one.is_manual for one in view.questions)
     if asks or any(task.status == "AWAITING_RESPONSE" for task in view.tasks):
         return True
-    stuck = [task for task in view.tasks if task.status in ("ERROR", "CANCELLED")]
+    stuck = [
+        task
+        for task in view.tasks
+        if task.status == "ERROR" or (task.status == "CANCELLED" and not task.manual)
+    ]
     return bool(stuck) and all(task.blocked for task in stuck)
 
 
 def _has_ended(view: PlanView) -> bool:
-    """Say whether its branch went where it was to go: what a person asked in vain is no part of that."""
+    """Return whether its branch is where it should go; an end that a user asked for and was refused does not count."""
     if any(one.state in OPEN_FINISH for one in view.finishes):
         return False
     meant = [one for one in view.finishes if one.is_automatic or one.state == FinishState.FINISHED.value]
@@ -275,13 +285,13 @@ def _has_ended(view: PlanView) -> bool:
 
 
 def print_finishes(view: PlanView) -> None:
-    """Say of each end of a plan what became of its work."""
+    """Print for each end of a plan where its work went."""
     for end in view.finishes:
         print_finish(end)
 
 
 def print_finish(end: FinishView) -> None:
-    """Say what became of a plan's work, and what to do if that is not what was wanted."""
+    """Print where a plan's work went, and what to do if it did not."""
     told, _, way = end.detail.partition("\n")
     out = console()
     if end.state == FinishState.FINISHED.value:
@@ -322,8 +332,6 @@ def screen(view: PlanView, *, limit: int | None = None, footer: str = "", live: 
             )
         )
     if view.questions:
-        from loopwright.cli.screens.question import picture
-
         parts += [picture(one) for one in view.questions[:_ASKED]]
         if len(view.questions) > _ASKED:
             parts.append(Text(f"and {len(view.questions) - _ASKED} more: loopwright answer", style="dim"))

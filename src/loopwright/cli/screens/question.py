@@ -17,27 +17,29 @@ _SHOWN = 2_000
 
 
 _SHOWN_LINES = 30
-"""Of a question that is longer, in letters or in lines, only a part stands below its plan."""
+"""A question that is longer, in letters or in lines, is shown in part below its plan."""
 
 
 _HINTED = "with a hint for its agent: 'retry: mind the cache'; nothing waits for your answer"
 
 
-_DECIDES = "`'reject: …'` tells the next attempt why"
+_DECIDES = "`'reject: …'` gives the next attempt your reason"
 
 
 _DECIDES_PLAN = "accept: the plan is verified and its receipt names these checks; reject: the plan fails"
+
+
+_BY_HAND = "or skip, or 'failed: WHY'; other tasks continue in the meantime"
 
 
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
 def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> Group:
-    """Return a question as lines: what is asked, by whom, until when, and what to type.
+    """Return a question as lines: what is asked, by which task, until when, and what to type.
 
-    Of a long one the beginning and the end are shown, unless the whole of it is wanted; of one about a task that was
-    given up, what to type: why that was stands beside the task. With `again`, a long one is shown later: now it is only
-    mentioned.
+    A long question is shown with its beginning and its end, unless `whole`. A question about a task that was given up
+    is shown with what to type: the reason is beside the task. With `again`, only the first line of a long one is shown.
     """
     if again and "\n" in view.text:
         first = visible(view.text).partition("\n")[0]
@@ -55,6 +57,8 @@ def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> 
             parts.append(Wrapped(Text(f"  {_WIDER}", style="dim"), indent="  "))
         if view.is_given_up:
             parts.append(Wrapped(Text(f"  {_HINTED}", style="dim"), indent="  "))
+        if view.is_manual:
+            parts.append(Wrapped(Text(f"  {_BY_HAND}", style="dim"), indent="  "))
         if view.is_contradiction:
             then = (
                 f"if no worker is running, `{to_type('resume', short_id(view.plan_id))}` continues after that"
@@ -77,7 +81,7 @@ def _head(view: QuestionView) -> Text:
 
 
 def _asked(text: str, *, whole: bool) -> list[Wrapped]:
-    """Return what is asked. Several lines have a bar in front, so that none is taken for one of ours."""
+    """Return what is asked. Several lines have a bar in front, so that none looks like a line of Loopwright."""
     lines = text.split("\n")
     if not whole and (len(text) > _SHOWN or len(lines) > _SHOWN_LINES):
         head = "\n".join(lines[: _SHOWN_LINES // 2])[: _SHOWN // 2]
@@ -90,12 +94,12 @@ def _asked(text: str, *, whole: bool) -> list[Wrapped]:
 
 
 def _by_default(view: QuestionView) -> str:
-    """Say what becomes of a question by itself: whoever does not answer agrees to that."""
+    """Return what happens if you do not answer."""
     default = on_one_line(view.default or "")
     other = "" if not view.options or view.default in view.options else " (none of the options)"
     if view.deadline is None and not view.is_given_up:
         return f"the agent would take: {default}{other}; it waits for your answer"
-    return f"taken when nobody answers: {default}{other}"
+    return f"taken if you do not answer: {default}{other}"
 
 
 def command(view: QuestionView) -> str:
@@ -119,6 +123,8 @@ def _asker(view: QuestionView) -> str:
         if view.deadline and view.state == "OPEN"
         else ""
     )
+    if view.is_manual:
+        return f"manual step {named or 'that is gone'}"
     if view.is_given_up:
         return f"given up: {named or 'a task that is gone'}"
     return f"{view.kind} asked by {named or 'a task that is gone'}{more}{until}"

@@ -114,6 +114,8 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
     lines = [first, plan]
     if task.status == "ERROR":
         lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
+    elif task.manual and task.status == "CANCELLED":
+        lines.append(Text(clean(task.reason) or "skipped", style="yellow"))
     elif task.status == "CANCELLED":
         lines.append(Text(f"cancelled after {_tries(detail)}; {what_stays(detail)}", style="yellow"))
         lines.append(Text(f"  {_ways_on(names)}", style="yellow"))
@@ -127,7 +129,7 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
 
 
 def _decided(detail: TaskDetail) -> Lines:
-    """Say what people decided about it: the newest of that, where there is much."""
+    """Return the newest decisions of people about it."""
     shown = detail.decisions[-_LEAST:]
     earlier = len(detail.decisions) - len(shown)
     lines = [_title("decided by people" + (f" (and {earlier} earlier)" if earlier else ""))] if shown else []
@@ -149,7 +151,7 @@ def _ways_on(names: Names) -> str:
             if len(names.stuck) == 1
             else f"{names.stuck[0]} and {len(names.stuck) - 1} more wait"
         )
-        return f"{who} for it in vain: retry it; or cancel {them} too, then reverify"
+        return f"{who} for it and cannot start: retry it; or cancel {them} too, then reverify"
     return "its plan is not finished without it: try it again, or cancel the plan"
 
 
@@ -194,7 +196,7 @@ def _expected(detail: TaskDetail, level: _Level) -> Lines:
 
 
 def _is_own(command: str) -> bool:
-    """Say whether it is a check of the harness: its name tells more than how it is started."""
+    """Return whether it is a check of Loopwright itself, whose name says more than its command."""
     return re.search(r" -m loopwright\.services\.plans\.\w+_check\b", command) is not None
 
 
@@ -255,7 +257,7 @@ def _checks(checks: Sequence[Check], room: int) -> Lines:
 
 
 def _check(check: Check) -> Lines:
-    """Say what is wrong once; a sentence of ours is told to its end, however narrow the terminal is."""
+    """Return what is wrong; a sentence of Loopwright is shown in full on any terminal."""
     if not is_sentence(check):
         return [Text(f"  ✘ {check.name}: {_flat(check.message)}".rstrip(": "))]
     return [
@@ -291,7 +293,7 @@ def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: in
 
 
 def _seen_of_all(attempt: AttemptView) -> Lines:
-    """Say what a look at the whole found."""
+    """Return what a QA review found."""
     if attempt.qa is None:
         return []
     issues = attempt.qa.issues
@@ -307,7 +309,7 @@ def _seen_of_all(attempt: AttemptView) -> Lines:
 
 
 def _outside(attempt: AttemptView) -> Lines:
-    """Name what it changed although the task had not declared it."""
+    """Return the files that it changed outside of the declared scope."""
     if not attempt.outside:
         return []
     more = f" and {len(attempt.outside) - _LEAST} more" if len(attempt.outside) > _LEAST else ""
@@ -316,7 +318,7 @@ def _outside(attempt: AttemptView) -> Lines:
 
 
 def _who_looked(attempt: AttemptView) -> Lines:
-    """Say what reviewers made of an attempt; what they object to may fill a page, so of each round only the start."""
+    """Return what reviewers said about an attempt, with the first findings of each round."""
     lines = []
     for review in attempt.reviews:
         lines.append(Text(f"     review {review.n}: {_flat(review.in_words)}", style="cyan"))
@@ -333,18 +335,20 @@ def _findings(findings: Sequence[Finding], room: int) -> Lines:
 
 
 def _who_worked(attempt: AttemptView) -> Lines:
-    """Say who stood in for whom: never does another agent, model or account take over unseen."""
+    """Return which other agent, model or account worked on the attempt."""
     lines = []
     if len(attempt.drew) > 1:
         lines.append(Text(f"     worked on by {', then '.join(attempt.drew)}", style="yellow"))
     if attempt.stands_in:
         who = " ".join(filter(None, (attempt.agent, attempt.model)))
-        lines.append(Text(f"     {who} stands in: {_flat(attempt.stands_in)}", style="yellow"))
+        lines.append(Text(f"     {who} replaces it: {_flat(attempt.stands_in)}", style="yellow"))
     return lines
 
 
 def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
     task = detail.task
+    if task.manual:
+        return [Text(clean(task.reason) or "done by hand")]
     outcome = (task.outcome or "").replace("_", " ")
     lines = [Text(outcome, style="green" if task.outcome in ("verified", "no_change_proven") else "yellow")]
     last = detail.attempts[-1] if detail.attempts else None

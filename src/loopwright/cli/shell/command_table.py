@@ -27,7 +27,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "service": (f"{_START}.daemon:service", "Let the system start the daemon at every login."),
     },
     "Watch": {
-        "status": (f"{_WATCH}.status:status", "Show what is going on, or one plan or task in detail."),
+        "status": (f"{_WATCH}.status:status", "Show what happens now, or one plan or task in detail."),
         "watch": (f"{_WATCH}.watch:watch", "Follow a plan live."),
         "logs": (f"{_WATCH}.logs:logs", "Show what an agent or a check printed."),
         "diff": (f"{_WATCH}.diff:diff", "Show what a plan or a task changed."),
@@ -95,6 +95,7 @@ class CommandLine(App):
         console: Annotated[Any, Parameter(parse=False)] = None,
     ) -> None:
         """Print the help of a command."""
+        # Only help needs it.
         from rich.console import Console
 
         from loopwright.cli.shell.help_pages import HelpPages, optional_arguments

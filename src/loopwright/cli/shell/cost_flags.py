@@ -18,7 +18,8 @@ class CostFlags:
     """What may be spent; each flag is a setting of the same name."""
 
     max_cost: Annotated[
-        str | None, _flag("What the plan may cost: then its agents are stopped, and it pauses and asks.")
+        str | None,
+        _flag("The most that the plan may cost. At that, its agents stop, and it pauses and asks you."),
     ] = None
     max_cost_per_run: Annotated[str | None, _flag("The same for each run of an agent.")] = None
     max_cost_per_task: Annotated[str | None, _flag("The same for all runs of a task.")] = None
@@ -29,7 +30,7 @@ class CostFlags:
     max_cost_per_day: Annotated[
         str | None,
         _flag(
-            "The same for all plans of this repository on one day, by UTC; the next day it goes on by itself."
+            "The same for all plans of this repository on one day, by UTC; it continues by itself the next day."
         ),
     ] = None
 

@@ -19,7 +19,7 @@ class ExitCode(IntEnum):
     NOT_VERIFIED = 1, "It finished but is not verified: a check failed, a task failed, or a receipt differs."
     USER_ERROR = (
         2,
-        "Mend your plan, configuration or arguments, or install the agent; the message says what to do.",
+        "Fix your plan, configuration or arguments, or install the agent; the message says what to do.",
     )
     UNFINISHED = (
         3,

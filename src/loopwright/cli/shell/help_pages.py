@@ -15,7 +15,7 @@ _BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
 
 
 def optional_arguments(command: App) -> str:
-    """Return the arguments that may be left out, as they stand in the usage line."""
+    """Return the arguments that may be left out, as the usage line has them."""
     if command.default_command is None:
         return ""
     found = [
@@ -28,7 +28,7 @@ def optional_arguments(command: App) -> str:
 
 
 class HelpPages(DefaultFormatter):
-    """Renders help, where a line of a docstring is no line of a screen."""
+    """Renders help, and wraps docstrings for the screen."""
 
     def __init__(self, optional: str) -> None:
         super().__init__()

@@ -1,16 +1,28 @@
 """Aligned lines for people: plain text that survives a pipe, a narrow terminal and a log file."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
+from typing import Final
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
+_COMMAND: Final = re.compile(
+    r"`[^`\n]+`|(?:(?<=^)|(?<=: )|(?<=  ))(?:loopwright|git|cd|pip|npm) .+?"
+    r"(?=  |[;,](?: |$)|[.]?$| (?:and|or|if|unless|then|to|for|does|shows|lists) )",
+    re.MULTILINE,
+)
+"""A command in a sentence: in backticks, or bare at the beginning, after a colon or after a gap."""
+_JOINT: Final = "\ue000"
+"""A letter that no text has, in the place of a blank at which no line may end."""
+_WORD: Final = re.compile(r"\s*\S+\s*")
+
 
 def columns(
     rows: Sequence[Sequence[str]], *, indent: str = "  ", gap: str = "  ", most: int = 1000
 ) -> list[str]:
-    """Return rows as lines whose columns stand under each other; the last column may be of any length.
+    """Return rows as lines with aligned columns; the last column may be of any length.
 
     A cell that is wider than `most` pushes its own line aside, and not those of the others.
     """
@@ -27,7 +39,10 @@ def _padded(cells: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 
 class Wrapped:
-    """A paragraph that is wrapped between words on a terminal, and left whole in a file."""
+    """A paragraph that is wrapped between words on a terminal, and left whole in a file.
+
+    A command stays on one line, so that you can copy it. One that is wider than the terminal begins its own line.
+    """
 
     def __init__(self, text: Text, *, indent: str = "", head: Text | None = None) -> None:
         """Take a text; what does not fit the first line is indented, as far as its head is wide if it has one."""
@@ -40,7 +55,22 @@ class Wrapped:
         if not console.is_terminal:
             yield Text.assemble(self._head, self._text)
             return
-        lines = self._text.wrap(console, max(8, options.max_width - len(self._indent)), no_wrap=False)
-        for n, line in enumerate(lines):
+        room = max(8, options.max_width - len(self._indent))
+        for n, line in enumerate(one for part in self._text.split("\n") for one in _wrapped(part, room)):
             line.rstrip()
             yield Text.assemble(self._indent if n else self._head, line)
+
+
+def _wrapped(text: Text, room: int) -> Iterable[Text]:
+    """Break a line between words, and in no command; only other words that are too wide are broken."""
+    joined = _COMMAND.sub(lambda found: found[0].replace(" ", _JOINT), text.plain)
+    breaks, width = [], 0
+    for word in _WORD.finditer(joined):
+        wide = cell_len(word[0].rstrip())
+        if width and width + wide > room:
+            breaks.append(word.start())
+            width = 0
+        if wide > room and _JOINT not in word[0] and "`" not in word[0]:
+            breaks += range(word.start() + room, word.start() + wide, room)
+        width += cell_len(word[0])
+    return text.divide(breaks)

@@ -14,7 +14,7 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, duration
 
 _SHOWN = 8
-_MEND = "mend what is named; `loopwright plan check FILE` looks again"
+_FIX = "fix what is named; `loopwright plan check FILE` checks it again"
 _SCHEMAS: Mapping[str, str] = {
     "spec": "plan",
     "yaml": "plan",
@@ -28,20 +28,20 @@ _FILES: Mapping[str, Mapping[str, str]] = {
     "plan_md": {"metadata.json": "track"},
     "test_state": {"config.json": "test_state_config"},
 }
-"""Files among those of a source that have a schema of their own."""
+"""Files of a source that have their own schema."""
 
 
 def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) -> int:
-    """Tell a person, or a program, about an error that was raised on purpose; return the exit code."""
+    """Print an error that was raised on purpose, as text or as JSON; return the exit code."""
     match known:
         case Ambiguous():
             return _unclear(known, arguments, as_json=as_json)
         case BadPlan(problems=(one,)) if not one.startswith(known.source):
             # About the file as a whole.
-            return _listed(known, str(known), (), hint=known.hint or _mend(known), as_json=as_json)
+            return _listed(known, str(known), (), hint=known.hint or _way_out(known), as_json=as_json)
         case BadPlan():
             message = f"{known.source} cannot be run: {counted(len(known.problems), 'problem')}"
-            return _listed(known, message, known.problems, hint=_mend(known), as_json=as_json)
+            return _listed(known, message, known.problems, hint=_way_out(known), as_json=as_json)
         case BadConfig() if "\n" in str(known):
             problems = tuple(str(known).splitlines())
             message = f"the settings cannot be used: {counted(len(problems), 'problem')}"
@@ -58,14 +58,14 @@ def explain(known: LoopwrightError, arguments: Sequence[str], *, as_json: bool) 
             )
 
 
-def _mend(known: BadPlan) -> str:
-    """Say what to do about a source; one that has a schema can be held against it."""
+def _way_out(known: BadPlan) -> str:
+    """Return what to do about a source; one with a schema can be checked against it."""
     own, usual = _FILES.get(known.kind, {}), _SCHEMAS.get(known.kind)
     named = [one.partition(":")[0].rpartition("/")[2] for one in known.problems]
     schemas = dict.fromkeys(filter(None, (own.get(name, usual) for name in named)))
     commands = " and ".join(f"`{to_type('config', 'schema', one)}`" for one in schemas)
     verb = "print" if len(schemas) > 1 else "prints"
-    return f"{_MEND}, and {commands} {verb} what may stand in it" if commands else _MEND
+    return f"{_FIX}, and {commands} {verb} what it may contain" if commands else _FIX
 
 
 def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: str, as_json: bool) -> int:
@@ -75,7 +75,7 @@ def _listed(known: UserError, message: str, problems: Sequence[str], *, hint: st
 
 
 def _unclear(known: Ambiguous, arguments: Sequence[str], *, as_json: bool) -> int:
-    """Say what a name could mean, with the very command that means the likeliest of it."""
+    """Print what a name could mean, with the command for the likeliest of them."""
     rows = [
         (one.handle, one.state.lower(), f"{duration(one.changed_s)} ago", one.title)
         for one in known.choices[:_SHOWN]

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.markup import escape
 from rich.segment import Segment
 from rich.text import Text
 
@@ -21,7 +22,7 @@ _STEERING: Final = re.compile("[\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069]
 
 
 class SafeConsole(Console):
-    """A console that only the program itself steers: no text, whoever wrote it, can move the cursor or hide a part."""
+    """A console that no printed text can steer: it cannot move the cursor or hide a part."""
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
         """Yield what is drawn, with a sign for each letter that would not be seen."""
@@ -54,7 +55,7 @@ def paragraph(markup: str, *, indent: str = "  ") -> Wrapped:
 def complain(
     message: str, *, code: ExitCode, kind: str, hint: str | None = None, as_json: bool = False
 ) -> int:
-    """Say what is wrong and what to do about it; return the exit code."""
+    """Print what is wrong and what to do about it; return the exit code."""
     if as_json:
         print_json({"error": {"code": kind, "message": message, "hint": hint}, "exit_code": int(code)})
         return code
@@ -77,6 +78,4 @@ def warn(*texts: str, stderr: bool = False) -> None:
 
 
 def _escaped(text: str) -> str:
-    from rich.markup import escape
-
     return escape(text)

@@ -16,5 +16,7 @@ def _named(_: type, tokens: Sequence[Token]) -> Path:
     return named(tokens[0].value)
 
 
+FoundPlan = Annotated[Path | None, Parameter(converter=_named)]
+"""Where work is; None where the user names none."""
 PlanPath = Annotated[Path, Parameter(converter=_named)]
 """Where work is, as it is typed: empty is not the current folder."""

@@ -7,7 +7,7 @@ from cyclopts import Group, Parameter
 
 from loopwright.config.groups import ROUND_FLAGS
 
-_GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop goes on, and what stops it.", sort_key=8)
+_GROUP: Final = Group("Rounds of a PROMPT.md", help="When the loop continues, and what stops it.", sort_key=8)
 
 
 def _flag(text: str) -> Any:
@@ -17,19 +17,19 @@ def _flag(text: str) -> Any:
 @Parameter(name="*")
 @dataclass(frozen=True, kw_only=True)
 class RoundFlags:
-    """How a loop over a prompt goes on; each flag is a setting of the group `rounds`."""
+    """When a loop over a prompt continues; each flag is a setting of the group `rounds`."""
 
-    max_rounds: Annotated[int | None, _flag("How many rounds there may be (default 10).")] = None
+    max_rounds: Annotated[int | None, _flag("How many rounds to run at most (default 10).")] = None
     sleep: Annotated[str | None, _flag("How long to sleep after a round, such as 30s (default 10s).")] = None
     until: Annotated[
         str | None,
-        _flag("green: stop as soon as the gate is; quiet: not before nothing more changes; auto (default)."),
+        _flag("green: stop when the gate passes; quiet: stop when nothing changes any more; auto (default)."),
     ] = None
     max_unchanged: Annotated[
-        int | None, _flag("Stop after so many rounds in a row that changed nothing (default 2).")
+        int | None, _flag("Stop after this many rounds in a row without a change (default 2).")
     ] = None
     stop_after: Annotated[
-        str | None, _flag("Begin no round later than this after the first one, such as 2h.")
+        str | None, _flag("Begin no round later than this after the first one began, such as 2h.")
     ] = None
 
     def given(self) -> dict[str, Any]:

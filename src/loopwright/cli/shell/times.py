@@ -13,7 +13,7 @@ def local_time(at: datetime, *, seconds: bool = True) -> str:
 
 
 def in_local_time(text: str) -> str:
-    """Return a text of ours with its times on the clock of this machine instead of in UTC."""
+    """Return a text with its UTC times on the clock of this machine."""
 
     def there(found: re.Match[str]) -> str:
         at = datetime.fromisoformat(found[1] + (found[2] or "")).replace(tzinfo=UTC)

@@ -1,4 +1,4 @@
-"""What is said to somebody who typed a command wrong: what it needs, and how it looks when it is right."""
+"""Messages about a mistyped command: what it needs, and an example."""
 
 import difflib
 from collections.abc import Iterable
@@ -26,7 +26,7 @@ _FOUND: Final = {
     "PLAN": "`loopwright status` names the plans",
     "TARGET": "`loopwright status` names the plans and their tasks",
     "QUESTION": "`loopwright answer` lists what is asked",
-    "WORK": "`loopwright discovered` lists what was come upon",
+    "WORK": "`loopwright discovered` lists what agents found",
 }
 """Where to find what is missing."""
 _OF_FILES: Final = frozenset({"run", "plan check"})

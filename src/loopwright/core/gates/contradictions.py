@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from loopwright.core.rows.model import Attempt
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.patches import Patch
@@ -42,6 +43,12 @@ def is_tampered(verdict: Verdict) -> bool:
     if verdict.status is not VerdictStatus.FAILED:
         return False
     return verdict.tampered or not (verdict.broken or verdict.lost)
+
+
+def has_had_its_turn(attempt: Attempt) -> bool:
+    """Return whether the agent was shown which checks its work contradicts."""
+    facts = attempt.gate_files
+    return facts is not None and bool(facts.contradicted) and not any(facts.allowed_by)
 
 
 def collapsed(checks: Iterable[str]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Checks that say now this and now that about one and the same tree.
+"""Checks that both passed and failed on the same tree.
 
 A check is flaky when it failed and passed on the same tree, in the same kind of run. Passing alone is not enough for
 that: work that makes its tests act on each other fails again each time they run together, and is at fault.
@@ -14,7 +14,7 @@ from loopwright.core.gates.witnesses import NOTHING, WITNESS
 from loopwright.core.values.findings import Baseline, Check, CheckStatus, CommandResult, Verdict, Witnessed
 
 MOST: Final = 20
-"""When more tests than this fail at once, that is no chance."""
+"""When more tests than this fail at once, they are not flaky."""
 ALONE: Final = "again-alone"
 WHOLE: Final = "again-whole"
 FOLDERS: Final = (ALONE, WHOLE)
@@ -44,7 +44,7 @@ def suspects(
 ) -> tuple[Suspect, ...]:
     """Return the commands to run again; none when anything else speaks against the tree anyway.
 
-    `green_here` are the commands that passed on this very tree before. Where a test only passed on the tree that the
+    `green_here` are the commands that passed on this exact tree before. Where a test only passed on the tree that the
     work started from, it must not be one that the work wrote itself: `rewritten` says how the ids of those begin.
     """
     found = []
@@ -62,7 +62,7 @@ def suspects(
 
 
 def _objects(bad: Sequence[Check], prefix: str) -> bool:
-    """Say whether more speaks against a command than that something in it failed."""
+    """Return whether more speaks against a command than that something in it failed."""
     return any(check.id.startswith(f"{prefix}/{WITNESS} ") for check in bad)
 
 

@@ -1,18 +1,17 @@
 """What gates cannot exclude, whatever they find: a receipt names what applies to it, the documentation lists all."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
+
+from loopwright.core.values.findings import CommandFacts
 
 _SETUP: Final = "setup"
 _MOST: Final = 10
 SEEN: Final = "seen_by_the_author"
 _IN_SOURCE: Final = re.compile(r"\bcargo\s+(?:n?ex)?test\b|--doctest|\bdoctest\b|\bzig\s+(?:build\s+)?test\b")
 """Commands whose tests stand inside of source files."""
-
-Command = Mapping[str, Any]
-"""One command that ran, as a receipt has it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,8 +20,8 @@ class Limit:
 
     name: str
     words: str
-    """What the receipt says; `{names}` stands for the commands that it applies to."""
-    applies: Callable[[Command], bool]
+    """What the receipt says; `{names}` means the commands that it applies to."""
+    applies: Callable[[CommandFacts], bool]
     closed_by: str
     """What would close it, for the documentation."""
 
@@ -31,26 +30,26 @@ LIMITS: Final = (
     Limit(
         name="unseen",
         words="no tests were seen inside these commands, their exit code alone counts: {names}",
-        applies=lambda command: command["tests"] is None,
+        applies=lambda command: command.tests is None,
         closed_by="a test runner that can be watched or that `test_runners` describes, or a JUnit report",
     ),
     Limit(
         name="deceived",
         words="tests run the work's own code: one that was made to deceive its test runner is not excluded",
-        applies=lambda command: command["tests"] is not None,
+        applies=lambda command: command.tests is not None,
         closed_by="reading the change",
     ),
     Limit(
         name="reported",
         words="the tests of these commands are known from their own report only, no canary was run: {names}",
-        applies=lambda command: command["reported"],
+        applies=lambda command: command.reported,
         closed_by="a test runner that can be watched or that `test_runners` describes",
     ),
     Limit(
         name="inside",
         words="the tests of these commands stand inside of source files, which any task may change: {names}",
-        applies=lambda command: _IN_SOURCE.search(command["command"]) is not None,
-        closed_by="tests in files of their own; reading the change",
+        applies=lambda command: _IN_SOURCE.search(command.command) is not None,
+        closed_by="tests in separate files; reading the change",
     ),
     Limit(
         name=SEEN,
@@ -67,11 +66,11 @@ LIMITS: Final = (
 )
 
 
-def limits_of(commands: Sequence[Command], *, held_out: bool = False) -> list[str]:
+def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[str]:
     """Return what these commands cannot exclude, a sentence each; `held_out` when all work passed unseen checks too."""
     said = []
     for limit in (one for one in LIMITS if not (held_out and one.name == SEEN)):
-        names = [one["name"] for one in commands if one["name"] != _SETUP and limit.applies(one)]
+        names = [one.name for one in commands if one.name != _SETUP and limit.applies(one)]
         if names:
             more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
             said.append(limit.words.format(names=", ".join(names[:_MOST]) + more))

@@ -52,7 +52,7 @@ def proposed(acceptance: Sequence[GateCommand]) -> str:
 
 
 def unseen_of(tasks: Sequence[Task]) -> tuple[Unseen, ...]:
-    """Return what was held out from tasks, each list once: one that mends another's work has the same as that one.
+    """Return what was held out from tasks, each list once: one that fixes another's work has the same as that one.
 
     What was cancelled is not in the result, so nothing can ask for it there.
     """
@@ -118,7 +118,7 @@ def broken_in(found: Sequence[tuple[Unseen, Verdict]]) -> tuple[str, str]:
 
 
 def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
-    """Return what is held out from the task that mends all of these.
+    """Return what is held out from the task that fixes all of these.
 
     Where two tasks have different files at one place, they cannot lie in one tree: then the result alone is asked for
     what the later one has.

@@ -1,6 +1,6 @@
 """Tests that were to judge some work and did not: skipped, expected to fail, or not there any more.
 
-A test that failed before the work is what the work was to mend, or an old failure that it leaves alone: both are seen
+A test that failed before the work is what the work was to fix, or an old failure that it leaves alone: both are seen
 to run again. One that is skipped now, or gone, says neither.
 """
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 10
 _SEPARATORS: Final = frozenset(":[/.")
-"""What stands in an id between a file, a class or a package and the tests in it."""
+"""What is in an id between a file, a class or a package and the tests in it."""
 UNLOADED: Final = "unittest.loader._FailedTest."
 """How the id begins under which unittest reports a module that could not be loaded."""
 NOT_THE_SAME: Final = "no test that failed without it was seen to pass with it"
@@ -146,7 +146,7 @@ def is_shown(
     without: Mapping[str, "Witnessed"],
     with_work: Mapping[str, "Witnessed"],
 ) -> bool:
-    """Say whether something that failed without the work is known to pass with it.
+    """Return whether something that failed without the work is known to pass with it.
 
     Where no tests can be seen that is the exit code; where all died before a test was known, any test that passes now.
     """
@@ -170,7 +170,7 @@ def now_passing(before: Iterable["Witnessed"], now: Iterable["Witnessed"]) -> tu
 
 
 def counted(ids: Iterable[str]) -> str:
-    """Say how many tests there are."""
+    """Return how many tests there are."""
     count = len(list(ids))
     return f"{count} test{'s' * (count != 1)}"
 

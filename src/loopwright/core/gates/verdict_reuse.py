@@ -22,7 +22,7 @@ def is_reusable(verdict: Verdict) -> bool:
 
 
 def is_reusable_command(command: str) -> bool:
-    """Return whether a command asks the same of a tree whoever runs it: it does not read which task it runs for."""
+    """Return whether a command checks the same for every task: it does not read which task it runs for."""
     return "LOOPWRIGHT_" not in command
 
 

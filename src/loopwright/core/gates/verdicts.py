@@ -47,17 +47,17 @@ def gate_key(commands: Sequence[GateCommand]) -> str:
 
 
 def is_bad(check: Check) -> bool:
-    """Say whether a check speaks against the tree."""
+    """Return whether a check speaks against the tree."""
     return check.status in _BAD
 
 
 def is_of(check: Check, prefix: str) -> bool:
-    """Say whether a check is of the command with this id."""
+    """Return whether a check is of the command with this id."""
     return check.id == prefix or check.id.startswith(f"{prefix}/")
 
 
 def command_id(position: int, name: str) -> str:
-    """Return the id of the check that stands for a whole command; positions count from 1."""
+    """Return the id of the check that means a whole command; positions count from 1."""
     return f"{position}:{name}"
 
 
@@ -163,7 +163,7 @@ def _is_not_found(name: str, said: str) -> bool:
 
 
 def passed(verdict: Verdict | None) -> bool:
-    """Say whether a verdict passes on its own facts, not only by its name."""
+    """Return whether a verdict passes on its own facts, not only by its name."""
     if verdict is None or verdict.status is not VerdictStatus.PASSED:
         return False
     refused = any(command.refused for command in verdict.commands)
@@ -230,6 +230,17 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
         tail = keep_end(result.tail.strip(), max(0, room - len(head) - 20))
         parts.append(f"{head}, last lines:\n{tail}" if tail else f"{head}, no output")
     return keep_start("\n\n".join(part for part in parts if part), limit)
+
+
+def first_line(verdict: Verdict) -> str:
+    """Say in one line what failed: the names of checks, and what is wrong where that is known in words."""
+    failing = [check for check in verdict.checks if is_bad(check)]
+    if not failing:
+        return verdict.reason or "the gate failed"
+    names = [check.name for check in failing if not is_sentence(check)]
+    more = f" and {len(names) - 5} more" if len(names) > 5 else ""
+    failed = [f"{', '.join(names[:5])}{more} failed"] if names else []
+    return "; ".join([*failed, *(check.name for check in failing if is_sentence(check))][:5])
 
 
 def refused_commands(verdict: Verdict) -> list[CommandResult]:
@@ -350,7 +361,7 @@ def _unique_ids(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(result)
 
 
-# Commands that something outside ended: the system when memory ran out, or anybody with a signal.
+# Commands that something outside ended: the system when memory ran out, or a signal.
 
 _HANGUP: Final = 1
 _KILL: Final = 9

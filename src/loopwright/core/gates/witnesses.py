@@ -1,7 +1,7 @@
-"""What the harness's own witness saw inside a test runner, and what follows from it.
+"""What Loopwright's own witness saw inside a test runner, and what follows from it.
 
-A runner's exit code and report are testimony of a process that loads the agent's code. The witness is one more, of our
-own: which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
+A runner's exit code and report come from a process that loads the agent's code. The witness is independent: it records
+which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
 """
 
 import re
@@ -41,14 +41,14 @@ _RUNNERS: Final = re.compile(
 
 
 def is_test_runner(command: str) -> bool:
-    """Say whether a command names a test runner that can be seen from inside."""
+    """Return whether a command names a test runner that can be seen from inside."""
     return _RUNNERS.search(command) is not None
 
 
 def is_compared(
     gates: Iterable[GateCommand], ran: Iterable[GateCommand], seen: Iterable[Witnessed | None]
 ) -> bool:
-    """Say whether there is something to compare with how it was before.
+    """Return whether there is something to compare with how it was before.
 
     There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
     """
@@ -63,7 +63,7 @@ def failed_unseen(
     verdict: Verdict,
     seen: Sequence[Witnessed | None],
 ) -> bool:
-    """Say whether one of the project's gates failed of which nothing is known but that: it may have failed before too.
+    """Return whether a project gate failed and no tests were seen in it. It may have failed on the base commit too.
 
     What the work itself is to make pass (`own`) had to fail before.
     """
@@ -228,7 +228,7 @@ def _bad(checks: Iterable[Check], prefix: str) -> frozenset[str]:
 
 
 def _was_red(before: Baseline, result: CommandResult, prefix: str, checks: Sequence[Check]) -> bool:
-    """Say whether a command fails as it did before: it could run there, and names nothing itself that passed there."""
+    """Return whether a command fails as on the base commit: it ran there, and reports no check that passed there."""
     known, bad = before.red.get(result.command), _bad(checks, prefix)
     if known is None or not bad or is_stuck(result, None):
         return False
@@ -242,7 +242,7 @@ def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
     where = f"commit {commit[:12]}, which the work started from" if commit else "the tree before the work"
     return (
         f"this fails on {where}, just as it does with the work, and no tests can be seen in it: {names}. Nothing is "
-        "known of the work: mend it there, or name it in the acceptance of the task that is to mend it"
+        "known of the work: fix it there, or name it in the acceptance of the task that is to fix it"
     )
 
 
@@ -307,7 +307,7 @@ def tests_named(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
-    """Say whether all tests that were seen have ids that begin so."""
+    """Return whether all tests that were seen have ids that begin so."""
     return all(test.startswith(prefixes) for test in found.tests)
 
 
@@ -321,7 +321,7 @@ def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdi
 
 
 def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
-    """Say whether a command did not come to its end, so that what failed in it is not known."""
+    """Return whether a command did not come to its end, so that what failed in it is not known."""
     cut = result.timed_out or result.exit_code is None or result.exit_code < 0
     return cut or (found is not None and NO_END in found.problems)
 
@@ -367,7 +367,7 @@ def _lost(found: Witnessed | None, base: Witnessed | None, exempt: tuple[str, ..
 
 
 def _set_aside(check: Check, prefix: str, why: str) -> Check:
-    """Take a failure that was there before off the work's account; it is no pass either."""
+    """Do not count an earlier failure against the work; it does not pass either."""
     if not is_bad(check) or not is_of(check, prefix):
         return check
     return replace(check, status=CheckStatus.SKIPPED, message=f"{why}\n{check.message}")

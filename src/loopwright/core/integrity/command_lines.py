@@ -1,6 +1,6 @@
 """Reads a line of the shell as far as it says which programs are called, and in which folder.
 
-It is no shell: what a variable or a condition decides is not known here, and everything that may be called counts.
+This is not a shell: what a variable or a condition decides is not known here, and everything that may be called counts.
 """
 
 import posixpath
@@ -67,7 +67,7 @@ def words_of(command: str) -> list[str]:
             lexer.whitespace_split = True
             words += [*(word.replace(_NO_COMMENT, "#") for word in lexer), ";"]
         except ValueError:
-            continue  # what is quoted goes on in the next line
+            continue  # what is quoted continues in the next line
         text = ""
     return [*words, *text.split()]
 
@@ -104,12 +104,12 @@ def joined(folder: str, path: str) -> str:
 
 
 def is_outside(path: str) -> bool:
-    """Say whether nobody can tell by reading where a path leads, or it leads out of the tree."""
+    """Return whether reading cannot tell where a path leads, or it leads out of the tree."""
     return path.startswith(("/", "~", "$")) or path == ".." or posixpath.normpath(path).startswith("../")
 
 
 def given(words: Iterable[str], options: frozenset[str]) -> list[str]:
-    """Return what stands behind these options."""
+    """Return what is behind these options."""
     values: list[str] = []
     waits = False
     for word in words:
@@ -121,12 +121,12 @@ def given(words: Iterable[str], options: frozenset[str]) -> list[str]:
 
 
 def takes_code(option: str) -> bool:
-    """Say whether a shell is given a text to run with this option, as in `bash -lc`."""
+    """Return whether a shell is given a text to run with this option, as in `bash -lc`."""
     return _CODE.fullmatch(option) is not None
 
 
 def takes_name(option: str) -> bool:
-    """Say whether the name of an option follows this one of a shell, as in `bash -eo pipefail`."""
+    """Return whether the name of an option follows this one of a shell, as in `bash -eo pipefail`."""
     return _WITH_NAME.fullmatch(option) is not None
 
 

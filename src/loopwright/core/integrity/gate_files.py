@@ -16,6 +16,7 @@ from fnmatch import fnmatchcase
 from typing import Any, Final
 
 from loopwright.core.values.globs import any_covers, names_anything
+from loopwright.core.values.shapes import Count, Sha
 from loopwright.core.values.templates import FOLDER as PROMPTS
 
 
@@ -179,7 +180,7 @@ class Rules:
     test_names: tuple[str, ...] = ()
     """Names of test files, as the configuration of pytest has them."""
     packages: frozenset[str] = frozenset()
-    """Folders that were Python packages before the work: a new module in one takes nobody's place."""
+    """Folders that were Python packages before the work: a new module in one replaces no other module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,7 +189,7 @@ class GateFiles:
 
     pinned: tuple[str, ...] = ()
     """Judging files that it changed, added or deleted: the gate also ran with these as they were before."""
-    pinned_tree: str | None = None
+    pinned_tree: Sha | None = None
     """The tree of that run."""
     pinned_without: tuple[str, ...] = ()
     """Commands that need a file which the work added, so they ran on the candidate only."""
@@ -199,17 +200,17 @@ class GateFiles:
     contradicted: tuple[str, ...] = ()
     """Existing checks that fail, or no longer run, with the new code and the old judging files."""
     allowed_by: tuple[str, ...] = ()
-    """Who allowed each of them, in the same order; empty while nobody has."""
+    """Who allowed each of them, in the same order; empty while undecided."""
     removed: tuple[str, ...] = ()
     """Those of them that fail nowhere, but no longer run."""
     reason: str = ""
     """Why the agent changes what these checks demand, in its own words."""
     missing: tuple[str, ...] = ()
     """Tests that passed before and do not run in the candidate's own run."""
-    added_tests: int = 0
+    added_tests: Count = 0
     red_proof: bool | None = None
     """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
-    red_tree: str | None = None
+    red_tree: Sha | None = None
     """Where it was tried: the tree before the work, with the tests that the work brought along."""
     red_tests: tuple[str, ...] = ()
     """Those tests."""
@@ -245,18 +246,18 @@ def takes_a_place(path: str, rules: Rules) -> bool:
 
 
 def is_code(path: str) -> bool:
-    """Say whether a file by its name is source of some program."""
+    """Return whether a file by its name is source of some program."""
     return posixpath.splitext(path)[1] in _CODE
 
 
 def is_named_like_a_library(path: str) -> bool:
-    """Say whether a module is called like one that programs of others load."""
+    """Return whether a module is called like one that programs of others load."""
     parts = path.removesuffix(".so").removesuffix(".py").split("/")[-2:]
     return path.endswith((".py", ".so")) and not (_STANDARD | _SHADOWED).isdisjoint(parts)
 
 
 def _stops_make(path: str, targets: frozenset[str]) -> bool:
-    """Say whether a new file is, or lies in, what make would take for something that is made already."""
+    """Return whether a new file is, or lies in, what make would take for something that is made already."""
     return bool(targets) and any(path == each or path.startswith(f"{each}/") for each in targets)
 
 
@@ -289,7 +290,7 @@ def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | 
     if folders and folders[0] in _CI_FOLDERS:
         return Kind.STEERING
     if _VENDORED & set(folders):
-        # A library that was taken in is no work, and a new one is only of interest where tests check with it.
+        # A vendored library is not work, and a new one only matters if tests check with it.
         return Kind.BUILD if existed or _CHECKERS.search(path) else None
     if _TEST_FOLDERS & set(folders) or _TEST_PLACES.search(path):
         return Kind.TEST
@@ -302,7 +303,7 @@ def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | 
 
 
 def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool:
-    """Say whether a new file would be taken for a module that test runners, tests or scripts load.
+    """Return whether a new file would be taken for a module that test runners, tests or scripts load.
 
     Python searches the folder of the script that it runs before all others (`searched` has those of the gate).
     """
@@ -320,11 +321,11 @@ def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool
 
 
 def declared(path: str, scope: Sequence[str]) -> bool:
-    """Say whether a task's write scope names this file; a scope of everything names no file in particular."""
+    """Return whether a task's write scope names this file; a scope of everything names no file in particular."""
     return any_covers((pattern for pattern in scope if not names_anything(pattern)), path)
 
 
-# What a project has installed from somewhere else than its registry: a folder of its own, an address.
+# What a project has installed from elsewhere than its registry: its own folder, an address.
 
 _LISTS: Final = re.compile(
     r"(?:.*[-_.])?(?:requirements|constraints|overrides)(?:[-_.].*)?\.(?:txt|in)|(?:.*/)?requirements/[^/]+\.(?:txt|in)"
@@ -342,7 +343,7 @@ _PLACES: Final = frozenset({"path", "git", "url", "file", "workspace", "index"})
 
 
 def lists_packages(path: str) -> bool:
-    """Say whether a file does nothing but list packages to install."""
+    """Return whether a file does nothing but list packages to install."""
     return _LISTS.fullmatch(path) is not None or _LISTS.fullmatch(posixpath.basename(path)) is not None
 
 

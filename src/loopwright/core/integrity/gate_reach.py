@@ -59,7 +59,7 @@ def names_of_tests(text: str) -> list[str]:
 
 
 def loads(text: str, by: str, path: str) -> bool:
-    """Say whether configuration of a test runner names a module to load: a plugin, a setup file."""
+    """Return whether configuration of a test runner names a module to load: a plugin, a setup file."""
     if path.endswith(".py"):
         given = by.endswith((".ini", ".toml", ".cfg")) or "pytest" in text
         plugins = _PLUGIN.findall(text) if given else []

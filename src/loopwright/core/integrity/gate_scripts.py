@@ -1,7 +1,7 @@
 """Which scripts of the project a gate runs: those in its commands, and those that these run in turn.
 
 A command says `make check`, the Makefile says `sh ci/all.sh`, and that says `python ci/rules.py`: all three decide.
-They are found by reading, one step after the other; whoever has the files of the tree reads them for it.
+They are found by reading, one step after the other; the caller reads the files of the tree.
 """
 
 import json
@@ -85,7 +85,7 @@ _READ_BY: Final = {
 }
 """Files that say what a program runs; for most projects they say nothing of the gate, so they count only then."""
 _BEFORE: Final = re.compile(r"^(?:-\s+)*(?:[A-Za-z_][\w-]*\s*(?::(?!:)|[?+]?=)\s*)?(?:-\s+)*(?:\[\s*)?")
-"""What stands in front of a command in the lines of these files: `- `, `cmd: `, `commands = `."""
+"""What is in front of a command in the lines of these files: `- `, `cmd: `, `commands = `."""
 _SAID: Final = re.compile(r"\.(?:run|run_always|run_install|sudo)\(([^()]*)\)|\bsystem\(([^()]*)\)")
 _TEXTS: Final = re.compile(r"['\"]([^'\"\n]*)['\"]")
 _LISTING: Final = frozenset({*_TASKFILES, "tox.ini", ".pre-commit-config.yaml"})
@@ -101,7 +101,7 @@ def scripts_in(
 ) -> frozenset[str]:
     """Return the paths that commands run as programs or hand to an interpreter, and those that their shell reads in.
 
-    What a task's own acceptance runs may be the very thing that the task is about, so there a path counts only when its
+    What a task's acceptance runs may be what the task is about, so there a path counts only when its
     name speaks of checking.
     """
     found = {path for gate in gates for path in _scripts(gate.command, sourced=sourced)}
@@ -158,7 +158,7 @@ def made_by(path: str, text: str, commands: Sequence[str]) -> frozenset[str]:
 
 
 def calls_make(commands: Iterable[str]) -> bool:
-    """Say whether one of these commands calls make itself."""
+    """Return whether one of these commands calls make itself."""
     return bool(_calling(commands))
 
 
@@ -261,7 +261,7 @@ def _run_in(words: Sequence[str]) -> list[str]:
     for word in words:
         name = posixpath.basename(word)
         if behind:
-            # What stands behind `uv run` and its like is a command of its own.
+            # What follows `uv run` and the like is a separate command.
             starts, behind = word in behind, behind if word.startswith("-") else ()
         elif starts and not _comes_first(word):
             starts = False
@@ -283,7 +283,7 @@ def _run_in(words: Sequence[str]) -> list[str]:
 
 
 def _comes_first(word: str) -> bool:
-    """Say whether a word stands in front of the program that is meant: a variable, another program, an option of it."""
+    """Return whether a word is in front of the program that is meant: a variable, another program, an option of it."""
     return (
         word.startswith("-")
         or posixpath.basename(word) in _WRAPPERS

@@ -74,7 +74,7 @@ def module_at(path: str) -> str:
 
 
 def means(place: str, path: str) -> bool:
-    """Say whether an import of a place may mean this file, wherever modules are searched for."""
+    """Return whether an import of a place may mean this file, wherever modules are searched for."""
     found = posixpath.splitext(place)[0] if place.endswith((".py", *_NODE_ENDS)) else place
     mine = module_at(path)
     return mine == found or ("/" in found and mine.endswith(f"/{found}"))

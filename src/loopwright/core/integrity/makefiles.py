@@ -12,11 +12,11 @@ _ENDS: Final = re.compile(r"\s*(?:endif|endef)\b")
 _CALLS: Final = re.compile(r"(?:\$[({]MAKE[)}]|\bmake\b)((?:\s+[^\s;&|)]+)*)")
 _USUAL: Final = ("test", "tests", "check", "lint", "all")
 _DEFAULT: Final = ""
-"""Stands for the goal of a call that names none."""
+"""The goal of a call that names none."""
 _DEFAULT_GOAL: Final = re.compile(r"(?:override\s+|export\s+)*\.DEFAULT_GOAL\s*[:?!+]*=\s*(.*)")
 _INCLUDES: Final = re.compile(r"\s*[-s]?include\b")
 _HIDDEN: Final = "$"
-"""Stands for a goal that cannot be told by reading, as any with a variable in it."""
+"""A goal that reading cannot tell, such as one with a variable in it."""
 _WITH_WORD: Final = frozenset("CEfIoW")
 _WITH_NUMBER: Final = frozenset("jl")
 _LONG_WITH_WORD: Final = frozenset(
@@ -24,7 +24,7 @@ _LONG_WITH_WORD: Final = frozenset(
     | {"--what-if", "--new-file", "--assume-new"}
 )
 _LONG_WITH_NUMBER: Final = frozenset({"--jobs", "--load-average", "--max-load"})
-"""Options of make behind which a word stands that is no goal; a number need not stand there."""
+"""Options of make that are followed by a word that is not a goal; a number is optional."""
 
 
 @dataclass(slots=True)
@@ -130,9 +130,7 @@ def _called(line: str) -> list[str]:
         try:
             words = shlex.split(found[1])
         except ValueError:
-            words = re.sub(
-                "['\"]", "", found[1]
-            ).split()  # the call itself stands in quotes: sh -c 'make test'
+            words = re.sub("['\"]", "", found[1]).split()  # the call itself is in quotes: sh -c 'make test'
         goals += _named_goals(words) or [_DEFAULT]
     return goals
 
@@ -150,7 +148,7 @@ def _named_goals(words: Iterable[str]) -> list[str]:
 
 
 def _takes(word: str) -> str:
-    """Say what the word behind an option of make can be besides a goal."""
+    """Return what the word behind an option of make can be besides a goal."""
     if word.startswith("--"):
         return "word" if word in _LONG_WITH_WORD else "number" if word in _LONG_WITH_NUMBER else ""
     if not word.startswith("-"):

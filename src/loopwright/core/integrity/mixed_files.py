@@ -1,6 +1,6 @@
 """Files that steer the gate among other things: which parts do, and how those are put back without the rest.
 
-A new dependency in pyproject.toml is no tampering; a new `addopts` beside it is. `pinned_text` returns the file with
+A new dependency in pyproject.toml is harmless; a new `addopts` beside it tampers. `pinned_text` returns the file with
 the steering parts as they were before and everything else as it is now.
 """
 
@@ -53,7 +53,7 @@ _OLD_ENTRIES: Final[Mapping[str, frozenset[str]]] = {
     "package.json": frozenset({"scripts", "imports", "exports"}),
     "composer.json": frozenset({"scripts"}),
 }
-"""Tables of which what was there steers: tests load what these lead to. A new entry leads nobody elsewhere."""
+"""Tables of which what was there steers: tests load what these lead to. A new entry redirects nothing."""
 _GO: Final = frozenset({"go.mod", "go.work"})
 _GO_STEERS: Final = re.compile(r"(replace|exclude|use)\b\s*(.*)")
 _ON_INSTALL: Final = frozenset({"preinstall", "install", "postinstall", "prepare", "prepublish"})
@@ -61,14 +61,14 @@ _HEADER: Final = re.compile(r"\s*\[.*\]\s*(?:[#;].*)?")
 
 
 def steers_differently(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
-    """Say whether a change of a mixed file touched what steers the gate; None stands for no file."""
+    """Return whether a change of a mixed file touched what steers the gate; None means no file."""
     return redirects(path, before) != redirects(path, after) or _steers_differently(
         path, before, after, commands
     )
 
 
 def only_redirects(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
-    """Say whether nothing of what steers was touched but from where packages are installed."""
+    """Return whether nothing of what steers was touched but from where packages are installed."""
     return not _steers_differently(path, before, after, commands)
 
 
@@ -205,7 +205,7 @@ def _go_parsed(text: str) -> Data:
 
 
 def _go_lines(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield each line with whether it steers, those of a block as lines of their own."""
+    """Yield each line with whether it steers, the lines of a block separately."""
     block = ""
     for line in text.splitlines():
         bare = line.partition("//")[0].strip()

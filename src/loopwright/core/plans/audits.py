@@ -15,7 +15,7 @@ class Proof(StrEnum):
     PROVEN = "proven"
     """Its checks pass now, and the commit that it names is part of the branch."""
     PASSES = "passes"
-    """Its checks pass now, but nobody knows its commit."""
+    """Its checks pass now, but its commit is unknown."""
     CLAIMED = "claimed"
     """Nothing checks it: there is only the mark."""
     UNMERGED = "unmerged"
@@ -48,11 +48,11 @@ class Named:
 
     @property
     def problem(self) -> str:
-        """Say what is wrong with it; empty when nothing is."""
+        """Return what is wrong with it; empty when nothing is."""
         if not COMMIT.fullmatch(self.text):
-            return f"{self.text!r} is no commit id"
+            return f"{self.text!r} is not a commit id"
         if self.sha is None:
-            return f"there is no commit {self.text}"
+            return f"commit {self.text} does not exist"
         if self.contained:
             return ""
         if self.branch:
@@ -82,7 +82,7 @@ class Audited:
 
 
 def proof_of(named: Named | None, checks: int, checked: Checked | None) -> tuple[Proof, str]:
-    """Say how well a claim stands, and why; what contradicts it comes first."""
+    """Return how well a claim stands, and why; what contradicts it comes first."""
     if named is not None and named.branch and not named.contained:
         # Checks can only pass once its work is there.
         return Proof.UNMERGED, named.problem

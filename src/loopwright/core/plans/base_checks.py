@@ -157,12 +157,12 @@ def _broken(command: GateCommand, result: CommandResult, found: Witnessed | None
 
 
 def is_green(found: Sequence[OnBase]) -> bool:
-    """Say whether all of these passed."""
+    """Return whether all of these passed."""
     return all(one.condition is Condition.GREEN for one in found)
 
 
 def is_broken(found: Sequence[OnBase]) -> bool:
-    """Say whether one of these could not run at all."""
+    """Return whether one of these could not run at all."""
     return any(one.condition is Condition.BROKEN for one in found)
 
 
@@ -172,7 +172,7 @@ def is_broken(found: Sequence[OnBase]) -> bool:
 def gate_findings(
     gates: Sequence[OnBase], tasks: Sequence[Item], *, setup: Sequence[str], elsewhere: bool
 ) -> list[Finding]:
-    """Say what follows from how the gates end on the base.
+    """Return what follows from how the gates end on the base.
 
     `setup` names the settings that the first of them runs, if it prepares the workspace; `elsewhere` says that work
     may run on other machines.
@@ -205,7 +205,7 @@ def gate_findings(
             case Condition.RED:
                 text = (
                     f"the {what} fails on the base, {one.why}; no tests can be seen in it, so while it does it says "
-                    "nothing of any work: mend it first, or name it in the acceptance of the task that is to mend it"
+                    "nothing of any work: fix it first, or name it in the acceptance of the task that fixes it"
                 )
                 found.append(_told(text))
     return found
@@ -236,7 +236,7 @@ def told_by_gates(command: GateCommand, gates: Sequence[OnBase], there: Collecti
 
 
 def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> list[Finding]:
-    """Say which tasks have acceptance that passes before the work, or that names a file which nobody will create."""
+    """Return the tasks whose acceptance passes before the work, or names a file that no task creates."""
     found = []
     for task in tasks:
         ended = [ran[one.command] for one in task.acceptance if one.command in ran]
@@ -267,7 +267,7 @@ def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> lis
 
 
 def _of_missing(gate: OnBase, tasks: Sequence[Item]) -> Finding:
-    """Say that a gate names a file that is not there: no work can pass it before that file exists."""
+    """Return the finding about a gate that names a missing file: no work can pass it before that file exists."""
     said = f"the gate {gate.name} names {some(list(gate.missing))}, which the base commit does not have"
     if all(any(_is_to_create(task, path) for task in tasks) for path in gate.missing):
         return _told(
@@ -298,7 +298,7 @@ def _fix_of(settings: Sequence[str]) -> str:
 
 
 def _may_bring_tests(tasks: Sequence[Item]) -> bool:
-    """Say whether some task may write a test; one that says nothing of where it writes may write anything."""
+    """Return whether some task may write a test; a task without a scope may write anything."""
     return any(not task.scope or any(map(_may_hold_a_test, task.scope)) for task in tasks)
 
 
@@ -316,7 +316,7 @@ def _told(text: str) -> Finding:
 
 
 def _fail(found: Witnessed) -> str:
-    """Say which test files cannot be loaded and which tests fail."""
+    """Return which test files cannot be loaded and which tests fail."""
     files, tests = found.unloaded, found.failed - found.unloaded
     said = []
     if files:

@@ -27,7 +27,7 @@ class Standing(StrEnum):
     PROVEN = "proven"
     """A command checked it on what landed, and it passed."""
     REVIEWED = "reviewed"
-    """No command checks it, but somebody else than its author looked at what landed."""
+    """No command checks it, but a reviewer saw what landed."""
     FAILED = "failed"
     """A command checked it on what landed, and it did not pass."""
     NO_EVIDENCE = "no evidence"
@@ -65,7 +65,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Looked:
-    """Somebody who looked at exactly what a task landed, and did not object."""
+    """A reviewer who saw exactly what a task landed, and did not object."""
 
     by: str
     review_id: str | None = None
@@ -101,7 +101,7 @@ class Covered:
     text: str
     standing: Standing
     reason: str = ""
-    """Why there is no evidence."""
+    """Why it has no evidence."""
     evidence: tuple[Evidence, ...] = ()
 
 
@@ -116,7 +116,7 @@ class Facts:
 
 
 def covered(wanted: Wanted, facts: Facts) -> Covered:
-    """Say how well one criterion is covered: the newest verdict on what landed decides."""
+    """Return how well one criterion is covered: the newest verdict on what landed decides."""
     if facts.nothing:
         return _covered(wanted, Standing.NO_EVIDENCE, facts.nothing)
     if wanted.commands:
@@ -134,7 +134,7 @@ def covered(wanted: Wanted, facts: Facts) -> Covered:
         for one in facts.looked
     )
     if not evidence:
-        return _covered(wanted, Standing.NO_EVIDENCE, "no command checks it, and nobody reviewed the task")
+        return _covered(wanted, Standing.NO_EVIDENCE, "no command checks it, and the task was not reviewed")
     return _covered(wanted, Standing.REVIEWED, evidence=evidence)
 
 

@@ -29,7 +29,7 @@ class Weight(StrEnum):
     POINTLESS = "pointless"
     """It could run and prove nothing: refused unless a person says why."""
     OBJECTED = "objected"
-    """Whoever looked at it says that it must not run: refused unless a person says why."""
+    """The evaluator objects: the plan is refused unless a person says why it may run."""
     TOLD = "told"
 
 
@@ -57,6 +57,10 @@ class Item(Protocol):
     @property
     def depends_on(self) -> tuple[str, ...]: ...
     @property
+    def after(self) -> tuple[str, ...]: ...
+    @property
+    def manual(self) -> bool: ...
+    @property
     def acceptance(self) -> tuple[GateCommand, ...]: ...
     @property
     def criteria(self) -> tuple[str, ...]: ...
@@ -68,7 +72,7 @@ Tasks = Sequence[Item]
 
 
 def _ids(tasks: Tasks) -> list[Finding]:
-    """Every task has a name of its own, and there is at least one."""
+    """Every task has a unique name, and the plan has at least one task."""
     if not tasks:
         return [_impossible("ids", "the plan has no tasks")]
     if len({task.key for task in tasks}) != len(tasks):
@@ -92,11 +96,30 @@ def _cycles(tasks: Tasks) -> list[Finding]:
     return [_impossible("cycles", "tasks wait for each other: " + " -> ".join(cycle))] if cycle else []
 
 
+def _order(tasks: Tasks) -> list[Finding]:
+    """The order of the source fits the dependencies; where it does not, the dependencies count."""
+    if _ids(tasks) or _dependencies(tasks) or _cycles(tasks):
+        return []
+    known = {task.key for task in tasks}
+    unknown = [f"{task.key} after {one}" for task in tasks for one in task.after if one not in known]
+    _, dropped = graph.ordered(_edges(tasks), {task.key: task.after for task in tasks})
+    found = []
+    if unknown:
+        text = f"the order names tasks that are not in the plan, so it is ignored: {some(unknown)}"
+        found.append(Finding(check="order", weight=Weight.TOLD, text=text))
+    if dropped:
+        pairs = [f"{node} after {one}" for node, one in dropped]
+        text = f"the order contradicts the dependencies, so it is ignored: {some(pairs)}"
+        found.append(Finding(check="order", weight=Weight.TOLD, text=text))
+    return found
+
+
 def _can_fail(tasks: Tasks) -> list[Finding]:
     """A task's own checks can fail: one that always passes proves nothing."""
     vain = [
         f"{task.key}: {command.command}"
         for task in tasks
+        if not task.manual
         for command in task.acceptance
         if cannot_fail(command.command)
     ]
@@ -147,9 +170,9 @@ def _twins(tasks: Tasks) -> list[Finding]:
 
 
 def _acceptance(tasks: Tasks) -> list[Finding]:
-    """Every task that is to be done has acceptance of its own: gates alone say little about one task."""
-    bare = [task.key for task in tasks if not task.acceptance]
-    text = f"these have no acceptance of their own: {some(bare)}"
+    """Every open task has its own acceptance: gates alone say little about one task."""
+    bare = [task.key for task in tasks if not task.acceptance and not task.manual]
+    text = f"these have no acceptance: {some(bare)}"
     return [Finding(check="acceptance", weight=Weight.TOLD, text=text)] if bare else []
 
 
@@ -157,6 +180,7 @@ PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
     "ids": _ids,
     "dependencies": _dependencies,
     "cycles": _cycles,
+    "order": _order,
     "acceptance": _acceptance,
     "can_fail": _can_fail,
     "size": _size,
@@ -170,7 +194,7 @@ OF_OPEN: Final = frozenset({"acceptance"})
 
 
 def findings(tasks: Tasks, *, settled: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return what all passes find; `settled` are the keys of tasks that nobody has to do any more."""
+    """Return what all passes find; `settled` are the keys of tasks that are done or cancelled."""
     to_do = [task for task in tasks if task.key not in settled]
     return tuple(
         finding for name, look in PASSES.items() for finding in look(to_do if name in OF_OPEN else tasks)
@@ -196,13 +220,20 @@ _EXCUSED: Final = re.compile(r"(?:\|\||;)\s*(?:true|:|exit\s+0)\s*$")
 
 
 def cannot_fail(command: str) -> bool:
-    """Say whether a shell command passes whatever the code does; only what is plain to see counts."""
+    """Return whether a shell command clearly passes whatever the code does."""
     text = command.strip()
     return bool(_ALWAYS.fullmatch(text) or _ONLY_PRINTS.fullmatch(text) or _EXCUSED.search(text))
 
 
 def _edges(tasks: Tasks) -> dict[str, tuple[str, ...]]:
     return {task.key: task.depends_on for task in tasks}
+
+
+def waits(tasks: Tasks) -> dict[str, tuple[str, ...]]:
+    """Return what each task waits for, by dependency or by order; the dependencies must have no cycle."""
+    edges = _edges(tasks)
+    order, _ = graph.ordered(edges, {task.key: task.after for task in tasks})
+    return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
 
 
 def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
@@ -221,7 +252,7 @@ def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
 
 def _before(tasks: Tasks) -> list[int]:
     """Return what has to be complete before each task, through others too, as bits by their numbers."""
-    edges = _edges(tasks)
+    edges = waits(tasks)
     number = {task.key: n for n, task in enumerate(tasks)}
     found = [0] * len(tasks)
     for key in graph.topological(edges):

@@ -1,4 +1,4 @@
-"""Inspection packets: what somebody, a person or a planner, needs to know about a run or about a project and a goal.
+"""Inspection packets: what a person or a planner needs to know about a run, or about a project and a goal.
 
 A packet is bounded in every part and as a whole, and says what was cut.
 """
@@ -125,7 +125,7 @@ def cleaned(packet: Packet, clean: Callable[[str], str]) -> Packet:
 
 
 def fitted(packet: Packet, largest: int = LARGEST) -> Packet:
-    """Return a packet that is no larger than it may be, and says what had to go for that."""
+    """Return a packet within the size limit, which names what was cut."""
     over = _size(packet) - largest
     kept: dict[str, Any] = {}
     cut = []
@@ -153,7 +153,7 @@ def moment_in(line: str) -> str:
         said = json.loads(line)["timestamp"]
         return datetime.fromisoformat(said).isoformat()
     except (ValueError, TypeError, KeyError, RecursionError):
-        return ""  # it is no JSON, or means something else
+        return ""  # not JSON, or another kind of JSON
 
 
 def _each_text(value: Any, clean: Callable[[str], str]) -> Any:

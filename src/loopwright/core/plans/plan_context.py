@@ -1,6 +1,6 @@
 """Judging a plan by where it would run: are its checks there, and is what it asks for there already?
 
-Pure functions over what somebody looked up. Only what is plain to see counts: a command that does more than its words
+Pure functions over facts from the caller. Only what is plain to see counts: a command that does more than its words
 tell is left alone, and nothing is said to be missing that a setup command or a task could bring.
 """
 
@@ -104,9 +104,9 @@ class Surroundings:
     brings: bool = False
     """Whether a setup command, or files that are copied into workspaces, may bring what is missing."""
     elsewhere: bool = False
-    """Whether gates may run on machines that nobody here can look at."""
+    """Whether gates may run on machines that this process cannot inspect."""
     failed_before: Mapping[str, str] = field(default_factory=dict)
-    """Commands that failed on this very tree, each with when that was."""
+    """Commands that failed on this exact tree, each with the time."""
     done: Mapping[tuple[str, ...], str] = field(default_factory=dict)
     """Tasks of this project that were done before, by `likeness`, each with where."""
 
@@ -135,7 +135,7 @@ def look_around(
     may_change: Mapping[str, Sequence[str]] = MappingProxyType({}),
     installs: Sequence[str] = (),
 ) -> list[Finding]:
-    """Return what is found about a plan in its surroundings; `settled` are the keys of what nobody has to do.
+    """Return what is found about a plan in its surroundings; `settled` are the keys of tasks that have ended.
 
     `documents` are those that have to follow the work. `may_change` has the permissions by who gives them: a task's key
     or the setting. `installs` are the commands that prepare a workspace.
@@ -193,7 +193,7 @@ def _acceptance(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
 
 
 def _missing(command: str, around: Surroundings) -> str:
-    """Say what a command needs and does not find; empty when it may well run."""
+    """Return what a command needs and does not find; empty when it may well run."""
     if around.brings:
         return ""
     for program in programs_of(command):
@@ -203,7 +203,7 @@ def _missing(command: str, around: Surroundings) -> str:
 
 
 def _no_program(program: str) -> str:
-    return f"there is no program {program} on PATH"
+    return f"{program} is not on PATH"
 
 
 def programs_of(command: str) -> list[str]:
@@ -259,7 +259,7 @@ def _failed_before(gates: Sequence[GateCommand], around: Surroundings) -> list[F
     """A gate that is known to fail on the base is told: what fails there is not held against the work."""
     known = around.failed_before
     red = [f"{gate.name} ({known[gate.command]})" for gate in gates if gate.command in known]
-    text = f"these gates failed on this very tree before, and are no proof until that is mended: {some(red)}"
+    text = f"these gates failed on this exact tree before, and prove nothing until that is fixed: {some(red)}"
     return [_told(FAILED_BEFORE, text)] if red else []
 
 
@@ -298,7 +298,7 @@ def _done_before(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
 
 
 def _documents(documents: Sequence[str], around: Surroundings) -> list[Finding]:
-    """A document that is to follow is there: a misspelt one would be made, or be waited for in vain."""
+    """A document that must follow exists: the plan would wait forever for a misspelt one."""
     new = [one for one in documents if not any(any_covers([one], path) for path in around.files)]
     text = f"these documents that have to follow are not in the commit that the plan starts from: {some(new)}"
     return [_told("documents", text)] if new else []
@@ -317,7 +317,7 @@ def _permissions(may_change: Mapping[str, Sequence[str]], around: Surroundings) 
 
 
 def _installed(commands: Sequence[str]) -> list[Finding]:
-    """Every workspace has an installation of its own: one into the active environment is replaced by the next."""
+    """Every workspace has its own installation: one into the active environment is replaced by the next."""
     shared = [one for one in commands if _PIP.search(one) and not _OWN_ENVIRONMENT.search(one)]
     text = (
         f"this installs each workspace into the Python environment that is active here: {some(shared)}; use one inside "

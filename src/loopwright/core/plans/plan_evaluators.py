@@ -66,7 +66,7 @@ class Judgement:
 
 
 def reasons(mode: str, tasks: Sequence[Any]) -> tuple[str, ...]:
-    """Say why an evaluator is to look at a plan; nothing when it is not. `tasks` are as their source gives them."""
+    """Return why an evaluator is to look at a plan; nothing when it is not. `tasks` are as their source gives them."""
     if mode == "off":
         return ()
     if mode == "always":

@@ -1,7 +1,7 @@
 """Make a project's own modules unloadable: a gate that stays green on such a tree does not judge the tree.
 
 Pure functions. Python, JavaScript and TypeScript files get one statement that raises when the module is loaded, so that
-linters and type checkers have nothing to complain about. Files of compiled languages get a line that is no code.
+linters and type checkers have nothing to complain about. Files of compiled languages get a line that is not code.
 """
 
 import ast

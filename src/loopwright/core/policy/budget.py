@@ -18,8 +18,8 @@ ASKED: Final = "budget"
 """The kind of the question that is asked then. Its key is the setting of the cap."""
 
 STOP: Final = "stop"
-_ANOTHER_RUN: Final = "go on with another run"
-_ALL_THE_SAME: Final = "go on all the same"
+_ANOTHER_RUN: Final = "continue with another run"
+_ALL_THE_SAME: Final = "continue all the same"
 _RAISE: Final = re.compile(r"raise it to \$?(\d{1,9}(?:\.\d{1,6})?)")
 
 
@@ -30,9 +30,9 @@ class Over:
     setting: str
     why: str
     raise_to: int | None = None
-    """What the limit could be raised to; None when nobody knows what was spent."""
+    """What the limit could be raised to; None when the spending is unknown."""
     until: datetime | None = None
-    """When it goes on by itself."""
+    """When it continues by itself."""
 
     @property
     def options(self) -> tuple[str, ...]:
@@ -43,27 +43,27 @@ class Over:
         return (_ANOTHER_RUN, raised, STOP) if self.setting == "max_cost_per_run" else (raised, STOP)
 
     def reason(self, plan_id: str) -> str:
-        """Say why, and what to type to go on."""
+        """Say why, and what to type to continue."""
         plan = short_id(plan_id)
         ways = [self.why]
         if self.until is not None:
-            ways.append(f"it goes on by itself at {self.until:%Y-%m-%d %H:%M} UTC")
+            ways.append(f"it continues by itself at {self.until:%Y-%m-%d %H:%M} UTC")
         if self.setting == "max_cost_per_run" and self.raise_to is not None:
-            ways.append(f"`{to_type('resume', plan)}` goes on with another run")
+            ways.append(f"`{to_type('resume', plan)}` continues with another run")
         if self.raise_to is None:
             ways.append(
                 f"`{to_type('resume', plan, **{self.setting: 'AMOUNT'})}` names a limit all the same, or `off`"
             )
         else:
             raised = to_type("resume", plan, **{self.setting: _typed(self.raise_to)})
-            ways.append(f"`{raised}` raises it and goes on")
+            ways.append(f"`{raised}` raises it and continues")
         return "; ".join(ways)
 
 
 def nobody_knows(setting: str, until: datetime | None = None) -> Over:
-    """Say that a limit cannot be kept."""
+    """Return the sentence that says that a limit cannot be kept."""
     why = (
-        "a cost limit is set, but nobody knows what a run has cost; "
+        "a cost limit is set, but the cost of a run is unknown; "
         "the setting `prices` can tell what its model costs"
     )
     return Over(setting=setting, why=why, until=until)
@@ -72,9 +72,9 @@ def nobody_knows(setting: str, until: datetime | None = None) -> Over:
 def meaning(
     answer: str, options: tuple[str, ...], *, limit: int | None
 ) -> tuple[Literal["resume", "stop"], tuple[int | None, ...]] | None:
-    """Return the command that an answer stands for, and the limit that it sets, if any; None when it is no answer.
+    """Return the command that an answer means, and the limit that it sets, if any; None if it is not an answer.
 
-    A number is that of an option, as with every question, and never an amount. Whoever goes on all the same takes the
+    A number is that of an option, as with every question, and never an amount. Who continues all the same takes the
     `limit` that there is once more, knowing what it is worth.
     """
     text = " ".join(answer.lower().split())
@@ -132,7 +132,7 @@ REVIEW: Final = "review.max_share"
 """The setting of the cap on the reviews of a task. It ends a review and pauses nothing."""
 
 WAITS: Final = "waits for agents that run to leave enough of the budget"
-"""Why an attempt whose agent may not start yet does not go on."""
+"""Why an attempt whose agent may not start yet waits."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ class Cap:
     limit: int
     spent: int
     reserved: int = 0
-    """What agents that run now have cost by now, or may cost at most where each has a limit of its own."""
+    """What agents that run now have cost by now, or may cost at most if each has its own limit."""
     expected: int = 0
     """What they will probably cost beyond that: it is kept free for them, but not withheld from one that runs."""
     estimated: bool = False
@@ -153,27 +153,27 @@ class Cap:
 
     @property
     def left(self) -> int:
-        """What nobody has spent, nor has the right to."""
+        """What is neither spent nor reserved."""
         return self.limit - self.spent - self.reserved
 
     @property
     def is_shared(self) -> bool:
-        """Say whether agents that run now need some of it."""
+        """Return whether agents that run now need some of it."""
         return self.reserved + self.expected > 0
 
     @property
     def is_near(self) -> bool:
-        """Say whether four fifths of it are spent, but not all."""
+        """Return whether four fifths of it are spent, but not all."""
         return self.limit * 4 <= self.spent * 5 < self.limit * 5
 
     @property
     def warning(self) -> str:
-        """Say that it is nearly used up."""
+        """Return the sentence that says that it is nearly used up."""
         return f"four fifths of {_NAMES[self.setting]} are spent: {self._so_far}"
 
     @property
     def over(self) -> Over:
-        """Say that it is used up."""
+        """Return the sentence that says that it is used up."""
         return Over(
             setting=self.setting,
             why=f"{_WORDS[self.setting]}: {self._so_far}",
@@ -195,7 +195,7 @@ Caps = tuple[Cap, ...]
 
 
 def has_caps(policy: Policy) -> bool:
-    """Say whether anything limits what may be spent."""
+    """Return whether anything limits what may be spent."""
     return any(getattr(policy, name) is not None for name in CAPS)
 
 
@@ -227,14 +227,14 @@ def caps(
 def review_cap(policy: Policy, *, worked: int, reviewed: int) -> Cap | None:
     """Return what the reviews of a task may cost, by what its work and earlier reviews have cost.
 
-    There is none where nobody knows what the work has cost.
+    None if the cost of the work is unknown.
     """
     limit = worked * policy.review.max_share // 100
     return Cap(setting=REVIEW, limit=limit, spent=reviewed) if limit > 0 else None
 
 
 def used_up(these: Caps) -> Over | None:
-    """Say which cap is reached, if one is."""
+    """Return which cap is reached, if one is."""
     return next((cap.over for cap in these if cap.spent >= cap.limit), None)
 
 
@@ -249,7 +249,7 @@ def allowance(these: Caps, *, expected: int = 0) -> int | None:
 
     While others run, it waits until what is kept free for them leaves enough for all that one run may cost, or will
     probably cost where that is not limited: with less it would only be stopped in the middle, although the others may
-    leave enough. Once it runs it may use what they leave: what they will probably cost is no limit for it.
+    leave enough. Once it runs it may use what they leave: what they will probably cost does not limit it.
     """
     if not these:
         return None
@@ -259,7 +259,7 @@ def allowance(these: Caps, *, expected: int = 0) -> int | None:
 
 
 def over_budget(plan: Plan) -> Over | None:
-    """Say why a plan may spend no more, as far as the plan alone tells."""
+    """Return why a plan may spend no more, as far as the plan alone tells."""
     limit = plan.policy.max_cost
     if limit is not None and plan.spent_micros >= limit:
         return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
@@ -269,7 +269,7 @@ def over_budget(plan: Plan) -> Over | None:
 
 
 def spent_today(project: Project, now: datetime) -> tuple[int, int]:
-    """Return what a project has spent on this day, and of how many runs nobody knows the cost."""
+    """Return what a project has spent on this day, and how many runs have an unknown cost."""
     same = project.spent_on == now.date().isoformat()
     return (project.spent_micros, project.unknown_costs) if same else (0, 0)
 

@@ -45,7 +45,7 @@ class Complexity:
 def complexity_of(
     *, title: str, description: str, kind: str, dependencies: int, checks: int, said: str | None
 ) -> Complexity:
-    """Say how hard a task is."""
+    """Return how hard a task is."""
     if said in LEVELS:
         return Complexity(level=str(said), why=("a person said so",))
     words = set(_WORD.findall(f"{title} {description} {kind}".lower()))

@@ -5,7 +5,7 @@ counts on the rows. So a pass costs as much as there is to do, not as much as th
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from loopwright.core.policy import fallback
@@ -42,13 +42,19 @@ class Front:
     taken: tuple[Task, ...] = ()
     """What a person works on by hand, if nothing else is left that could move."""
     unreviewed: int = 0
-    """Results that nobody has looked at; counted only where there is a limit."""
+    """Results that wait for your review; counted only if that is limited."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
     """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
     undecided: frozenset[str] = frozenset()
     """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
+    decided: frozenset[str] = frozenset()
+    """Those of the waiting attempts for which a person has decided: they are judged again, without an agent."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
-    """By the id of the attempt, the reviewers' runs that some of those in `waiting` go on with."""
+    """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
+    manual: tuple[Task, ...] = ()
+    """Manual steps whose turn it is, and about which the user was not asked yet."""
+    by_hand: tuple[Task, ...] = ()
+    """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
     """Of a loop over a prompt with nothing left to do: its newest round."""
 
@@ -82,6 +88,13 @@ class StartAttempt:
     task_id: str
     instead: Choice | None = None
     """Who works, if that is not simply the agent of the attempt."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskByHand:
+    """Ask the user to do a manual step."""
+
+    task_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +159,7 @@ class PauseLoop:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResumeLoop:
-    """Go on with a loop whose pause had an end from the beginning."""
+    """Resume a loop whose pause has an end."""
 
     loop_id: str
 
@@ -154,6 +167,7 @@ class ResumeLoop:
 Decision = (
     Dispatch
     | StartAttempt
+    | AskByHand
     | WakeAttempt
     | OpenEnvelope
     | BeginVerify
@@ -221,8 +235,14 @@ def _decide_plan(
         return [Dispatch(plan_id=plan.id)], []
     if plan.status is not PlanState.RUNNING:
         return [], []
+    if front.manual:
+        # They cost nothing. The next pass sees what may start beside them.
+        return [AskByHand(task_id=task.id) for task in front.manual], []
     over = over_budget(plan)
-    if over and (front.ready or front.waiting):
+    if over and (judged_next := tuple(one for one in front.waiting if one.id in front.decided)):
+        # Judging costs nothing, so the budget holds back only the rest.
+        front = replace(front, ready=(), waiting=judged_next)
+    elif over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
     decisions, due, held = _start_tasks(front, now, room, admission)
     reason = next(filter(None, (unwilling(plan.policy, one.envelope, now) for one in held)), "")
@@ -261,9 +281,11 @@ def _start_tasks(
     for attempt in front.waiting:
         if attempt.wake_at is None:
             continue  # a person resumes it
-        # What waits for an envelope goes on when that opens, or when another agent may take over.
+        # An attempt that waits for an envelope continues when that opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
+        elif len(decisions) < room and attempt.id in front.decided:
+            decisions.append(WakeAttempt(attempt_id=attempt.id))
         elif len(decisions) < room:
             task = front.handed_on.get(attempt.id)
             others = fallback.after(task, policy) if task is not None else policy.fallback
@@ -274,8 +296,8 @@ def _start_tasks(
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     unseen = review_room(front)
-    # Whoever came now would only wait for the budget as well, with a workspace of its own. One that was told that some
-    # of it is free, and cannot go on for another reason, keeps nobody back.
+    # Another attempt would only wait for the budget too, and hold a workspace. One that was told that some
+    # of it is free, and waits for another reason, holds back no other attempt.
     woken = {one.attempt_id for one in decisions if isinstance(one, WakeAttempt)}
     crowded = any(
         attempt.wait_reason == WAITS
@@ -334,10 +356,10 @@ def room(slots: int, *, working: int, judged: int) -> int:
 
 
 def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
-    """Say whether the moment is still to come.
+    """Return whether the moment is still to come.
 
-    Now before the decision means that the clock was set back since. A pause of ours would then last longer than it was
-    meant to, hours perhaps, so it is over. A moment that a service named is a moment of the right clock, and stays.
+    Now before the decision means that the clock was set back since. Our own pause would then last longer than it was
+    meant to, hours perhaps, so it ends. A moment that a service named is a moment of the right clock, and stays.
     """
     if now < decided_at and until - decided_at <= LONGEST_PAUSE:
         return False
@@ -355,15 +377,17 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         )
         reason = f"{tasks} for your decision: `loopwright answer`"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
+    if plan.failed_tasks and plan.policy.on_task_error == "fail":
+        return [FailPlan(plan_id=plan.id, reason=_failed_reason(plan))], []
+    if front.by_hand:
+        return [HoldPlan(plan_id=plan.id, reason=_by_hand_reason(front))], []
     if plan.failed_tasks:
         reason = _failed_reason(plan)
-        if plan.policy.on_task_error == "fail":
-            return [FailPlan(plan_id=plan.id, reason=reason)], []
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if front.taken:
         names = ", ".join(task.key for task in front.taken[:5])
         back = to_type("take-over", front.taken[0].key, done=True)
-        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` goes on"
+        reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` continues"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:
         # Every open task waits for another open one: only a defect or an outside edit can do that.
@@ -386,6 +410,15 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     green = front.last_round is not None and front.last_round.green
     return ([BeginVerify(plan_id=plan.id, stopped=stopped, green=green)] if room > 0 else []), []
+
+
+def _by_hand_reason(front: Front) -> str:
+    names = ", ".join(task.key for task in front.by_hand[:5])
+    count = len(front.by_hand)
+    steps = "1 manual step waits" if count == 1 else f"{count} manual steps wait"
+    failed = front.plan.failed_tasks
+    more = f"; {'1 task' if failed == 1 else f'{failed} tasks'} failed" if failed else ""
+    return f"{steps} for you ({names}): `loopwright answer`{more}"
 
 
 def _failed_reason(plan: Plan) -> str:

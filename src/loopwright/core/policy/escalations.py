@@ -18,7 +18,7 @@ _WITH_HINT: Final = re.compile(r"retry(?:\s*[:,]\s*|\s+)(.+)", re.IGNORECASE | r
 
 
 def is_given_up(kind: str, key: str) -> bool:
-    """Say whether a question of this kind and key is about a task that the machine has given up."""
+    """Return whether a question of this kind and key is about a task that failed for good."""
     return (kind, key) == (KIND, GIVEN_UP)
 
 
@@ -28,7 +28,7 @@ def words(key: str, reason: str) -> str:
 
 
 def meaning(answer: str) -> tuple[str, str] | None:
-    """Return the option that an answer stands for, and the hint that it has for another try; None when it is none."""
+    """Return the option that an answer means, and its hint for another attempt; None if it is not an answer."""
     text = answer.strip()
     if text.isdecimal() and text in map(str, range(1, len(OPTIONS) + 1)):
         text = OPTIONS[int(text) - 1]

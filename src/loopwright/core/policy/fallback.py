@@ -1,6 +1,6 @@
 """Who takes a task over for good, after a failure that another agent or model may well not have.
 
-An account that is closed is another matter: whoever stands in for it does so only until it is open again
+An account that is closed is another matter: another agent takes over only until it is open again
 (see `core.policy.envelopes`). Here the failure belongs to the task and the model, so the task does not go back.
 """
 
@@ -39,7 +39,7 @@ def after(task: Task, policy: Policy) -> tuple[str, ...]:
 
 
 def handed_on(task: Task, failure: Failure, policy: Policy) -> tuple[str, str | None] | None:
-    """Return agent and model that take a task over for good after this failure; None when nobody does."""
+    """Return agent and model that take a task over for good after this failure; None if no agent does."""
     rule, left = RULES[failure], after(task, policy)
     if not rule.fallback or rule.closes or not left:
         return None
@@ -50,5 +50,5 @@ def handed_on(task: Task, failure: Failure, policy: Policy) -> tuple[str, str | 
 
 
 def why(agent: str, model: str | None, failure: Failure) -> str:
-    """Say why somebody else works on a task than before."""
+    """Return why another agent works on a task than before."""
     return f"{' '.join(filter(None, (agent, model)))} handed it on: {RULES[failure].advice}"

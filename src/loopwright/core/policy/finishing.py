@@ -17,7 +17,7 @@ WAYS: Final = (LEAVE, FAST_FORWARD, SQUASH, PULL_REQUEST)
 FINISH_TRAILER: Final = "Loopwright-Finish"
 RECEIPT_TRAILER: Final = "Loopwright-Receipt"
 PICKED_TRAILER: Final = "Loopwright-Picked"
-"""Names a commit that its own stands for: only that one goes with the branch into a clone."""
+"""Names the commit that this one replaces: only this one reaches a clone with the branch."""
 BOOKS_TRAILER: Final = "Loopwright-Books"
 COPY_TRAILER: Final = "Loopwright-Copy"
 """Names a file of a person's own copy whose changes the commit has taken in: the id of its content, and its path."""
@@ -158,7 +158,7 @@ def _cell(text: str) -> str:
 
 
 def done_sentence(finish: Finish, base: str) -> str:
-    """Say in plain words what was done with a plan's work."""
+    """Return in plain words what was done with a plan's work."""
     commit = (finish.commit_sha or "")[:10]
     match finish.how:
         case "fast-forward":

@@ -1,6 +1,7 @@
 """The DAG of tasks: what is wrong with it, what is ready, what the longest chain is."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
 from typing import Final
 
 from loopwright.core.rows.model import Task
@@ -8,10 +9,12 @@ from loopwright.core.values.globs import any_covers
 
 Edges = Mapping[str, Collection[str]]
 """Each node with the nodes it depends on."""
+_MOST_DROPPED: Final = 20
+"""An order with more contradictions than this is dropped as a whole."""
 
 
 def unknown_dependencies(edges: Edges) -> tuple[tuple[str, str], ...]:
-    """Return (node, dependency) for each dependency that is no node."""
+    """Return (node, dependency) for each dependency that is not a node."""
     return tuple((node, dep) for node, deps in edges.items() for dep in deps if dep not in edges)
 
 
@@ -43,6 +46,49 @@ def find_cycle(edges: Edges) -> tuple[str, ...] | None:
                 on_path.discard(node)
                 done.add(node)
     return None
+
+
+def ordered(edges: Edges, after: Edges) -> tuple[dict[str, tuple[str, ...]], tuple[tuple[str, str], ...]]:
+    """Return the order that fits the dependencies, and the (node, predecessor) pairs that were dropped for it.
+
+    An order never makes a plan impossible: of each cycle, one pair that is only order is dropped.
+    """
+    kept = {
+        node: [one for one in dict.fromkeys(after.get(node, ())) if one in edges and one != node]
+        for node in edges
+    }
+    dropped: list[tuple[str, str]] = []
+    while cycle := find_cycle({node: (*deps, *kept[node]) for node, deps in edges.items()}):
+        pairs = [(node, one) for node, one in pairwise(cycle) if one not in edges[node]]
+        if not pairs:
+            break  # the dependencies alone are a cycle, which is refused elsewhere
+        if len(dropped) >= _MOST_DROPPED:
+            dropped += [(node, one) for node, before in kept.items() for one in before]
+            kept = {node: [] for node in edges}
+            break
+        node, one = pairs[-1]
+        kept[node].remove(one)
+        dropped.append((node, one))
+    return {node: tuple(before) for node, before in kept.items()}, tuple(dropped)
+
+
+def order_among(nodes: Collection[str], after: Edges) -> dict[str, tuple[str, ...]]:
+    """Return the order among some nodes; it leads through the others, which are out of the way."""
+    known = frozenset(nodes)
+    found: dict[str, tuple[str, ...]] = {}
+    for node in nodes:
+        before: dict[str, None] = {}
+        seen: set[str] = set()
+        todo = list(after.get(node, ()))
+        while todo:
+            one = todo.pop()
+            if one in known:
+                before[one] = None
+            elif one not in seen:
+                seen.add(one)
+                todo.extend(after.get(one, ()))
+        found[node] = tuple(before)
+    return found
 
 
 def dependents(edges: Edges) -> dict[str, list[str]]:
@@ -94,7 +140,7 @@ def critical_path(edges: Edges) -> tuple[str, ...]:
 
 
 def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
-    """Say whether two write scopes may touch the same path.
+    """Return whether two write scopes may touch the same path.
 
     The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty
     scope declares nothing and overlaps with nothing: the candidate's gate is what catches it.
@@ -127,7 +173,7 @@ _MOST: Final = 200
 
 
 def claims(task: Task) -> tuple[str, ...]:
-    """Return the paths that nobody else should work on while this task is under way."""
+    """Return the paths that no other task should change while this task runs."""
     return (*task.scope, *task.touched)
 
 

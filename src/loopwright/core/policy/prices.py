@@ -25,7 +25,7 @@ class Price:
     """What a million tokens of one kind of model cost, in millionths of a dollar."""
 
     models: str
-    """A name, in which * stands for anything."""
+    """A name, in which * matches anything."""
     input: int
     output: int
     cache_read: int
@@ -110,7 +110,7 @@ PRICES: Final = tuple(
         "gemini-2.5-flash-lite 0.10 0.40 0.01",
     )
 )
-"""Names without patterns: the price of a model that nobody has looked up is not known, however it is called.
+"""Names without patterns: the price of an unlisted model is unknown, whatever its name.
 
 As the services publish them, for prompts of the usual length; where lists of the same year differ, the higher one, and
 for a model whose long prompts cost more from a length on that agents reach often, the price of those.

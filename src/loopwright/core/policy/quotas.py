@@ -1,9 +1,9 @@
 """Which account an attempt may draw from now: pure, over the envelopes as they stand.
 
-An envelope that was closed is half open once its time is over: one attempt is let through to find out. When the
+An envelope that was closed is half open once its time has come: one attempt may start and find out. When the
 service answers it, everybody may draw again; when not, the envelope stays closed for longer.
 
-An agent may have several accounts, each with an envelope of its own. It is closed only when all of them are. A limit of
+An agent may have several accounts, each with its own envelope. It is closed only when all of them are. A limit of
 one model has an envelope beside its account's, and closes the account to that model alone.
 """
 
@@ -48,15 +48,15 @@ def envelope_id(agent: str, account: str = ACCOUNT, model: str = "") -> str:
 
 
 def concerns(envelope: Envelope, model: str | None) -> bool:
-    """Say whether runs for which this model is named, or none, draw from an envelope.
+    """Return whether runs for which this model is named, or none, draw from an envelope.
 
-    What those named that were refused is known; whoever names something else may try.
+    The models that were refused are known; a run that names another model may try.
     """
     return not envelope.models or (model or "") in envelope.models or _is_of(envelope.models[0], model)
 
 
 def _is_of(limited: str, model: str | None) -> bool:
-    """Say whether a model is the one that a limit is of, or of the kind: `claude-opus-5-5` is an `opus`."""
+    """Return whether a limit is about this model, or about its kind: `claude-opus-5-5` is an `opus`."""
     name = (model or "").lower()
     return name == limited.lower() or limited.lower() in _WORDS.split(name)
 
@@ -81,14 +81,14 @@ class Choice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """Nobody may start: the envelope of the agent that was meant to work, and when to look again."""
+    """No agent may start: the envelope of the agent that was meant to work, and when to look again."""
 
     envelope: Envelope
     look_again_at: datetime | None
 
 
 class Admission:
-    """Lets attempts through in one pass of policy: one probe for each envelope, and nobody else while it is closed."""
+    """Lets attempts through in one pass of policy: one probe for each closed envelope, and no other attempt."""
 
     def __init__(
         self,
@@ -180,7 +180,7 @@ class Admission:
     def _probe(self, agent: str, model: str | None, stays: str | None) -> list[Envelope]:
         """Return the envelopes to find out about: of the account that it stays with, else of the first that is due.
 
-        What only a person can mend is not tried while another account is open: it would fail again for nothing.
+        An account that only a person can repair is not tried while another is open: it would only fail again.
         """
         opened = self._open(agent, model)
         if stays in opened:
@@ -191,7 +191,7 @@ class Admission:
         return min(hopeful, key=lambda several: several[0].account != stays, default=[])
 
     def _may_probe(self, envelope: Envelope) -> bool:
-        # Now before the last change: the clock was set back, and how long it still is nobody knows but who finds out.
+        # Now before the last change: the clock was set back, so only a probe can tell how long it still takes.
         over = envelope.until is None or envelope.until <= self._now or self._now < envelope.updated_at
         return over and envelope.id not in self._probing
 
@@ -216,7 +216,7 @@ def remaining(envelope: Envelope | None, now: datetime, model: str | None = None
 
 
 def _bounds(window: QuotaWindow, model: str | None) -> bool:
-    """Say whether it tells how much is left: money that is there says nothing of how much an account can still do."""
+    """Return whether it says how much is left: a balance says nothing about how much an account can still do."""
     if window.model and not _is_of(window.model, model):
         return False
     return window.kind not in (QuotaKind.CREDITS, QuotaKind.DOLLARS) or window.used is not None
@@ -239,7 +239,7 @@ def newest(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> tuple[Q
 
 
 def noticeable(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> bool:
-    """Say whether what is told of a quota is worth writing down at once, and not only when the run has ended."""
+    """Return whether a quota report should be stored at once, not only when the run ends."""
     before = {one.name: one for one in known}
     return any(one.name not in before or _differs(before[one.name], one) for one in told)
 
@@ -250,7 +250,7 @@ def _differs(known: QuotaWindow, told: QuotaWindow) -> bool:
     if known.resets_at is None or told.resets_at is None:
         moved = known.resets_at is not told.resets_at
     else:
-        # Some reckon it anew with each answer, and come to a second more or less.
+        # Some services recompute it with each answer, and differ by a second.
         moved = abs(told.resets_at - known.resets_at) >= timedelta(minutes=1)
     return moved or abs(round(100 * (told.used or 0.0)) - round(100 * (known.used or 0.0))) >= _STEP
 
@@ -278,7 +278,7 @@ def label(envelope: Envelope) -> str:
 
 
 def because(envelope: Envelope) -> str:
-    """Say in one sentence why an envelope is closed."""
+    """Return in one sentence why an envelope is closed."""
     if envelope.models:
         return f"The account's limit of {envelope.models[0]} is reached."
     advice = RULES[envelope.failure].advice if envelope.failure else ""
@@ -286,7 +286,7 @@ def because(envelope: Envelope) -> str:
 
 
 def standing(envelope: Envelope) -> str:
-    """Say in a few words how an envelope stands, and what a person can do about it."""
+    """Return in a few words how an envelope stands, and what a person can do about it."""
     if envelope.state is EnvelopeState.OPEN:
         return "open"
     if needs_person(envelope):
@@ -297,17 +297,17 @@ def standing(envelope: Envelope) -> str:
 
 
 def needs_person(envelope: Envelope) -> bool:
-    """Say whether only a person can mend what closed it."""
+    """Return whether only a person can repair what closed it."""
     return envelope.failure is not None and RULES[envelope.failure].person
 
 
 def to_do(envelope: Envelope) -> str:
-    """Say what a person has to do about it."""
+    """Return what a person has to do about it."""
     return f"{because(envelope)} Then `{to_type('stats', 'quota', 'open', label(envelope))}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:
-    """Say why a plan does not wait for an envelope; empty when it does."""
+    """Return why a plan does not wait for an envelope; empty when it does."""
     name = f"{label(envelope)} is {standing(envelope)}"
     if not policy.wait_for_limits:
         return name

@@ -1,11 +1,12 @@
 """Red, green: which tasks have to show that their checks fail without their work."""
 
 from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
 from loopwright.core.gates.gates import Commands
-from loopwright.core.integrity.gate_files import Kind, Rules, kind_of
+from loopwright.core.integrity.gate_files import GateFiles, Kind, Rules, kind_of
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.findings import VerdictStatus
 
@@ -19,7 +20,7 @@ class RedProof(StrEnum):
 
 
 FIX_ORIGIN: Final = "fix"
-"""The origin of a task that the machine added to mend what the complete gate found."""
+"""The origin of a task that Loopwright added to fix what the complete gate found."""
 FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 """The types that declare a task as a fix."""
 NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
@@ -27,6 +28,38 @@ FOUND_UNSEEN: Final = "held-out checks found what it fixes, and they failed with
 RED_ON_BASE: Final = "red_on_base"
 """Where a plan's evaluation keeps the acceptance commands that failed on its base."""
 _CANNOT_RUN: Final = 127
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RedFound:
+    """What shows that a task's checks fail without its work."""
+
+    seen: tuple[str, ...] = ()
+    """Tests that the gates saw fail on the base commit, and that pass with the work."""
+    proof: bool | None = None
+    """Whether the checks failed without the work; None if they did not run there."""
+    tree: str | None = None
+    """The tree without the work, on which the checks ran."""
+    tests: tuple[str, ...] = ()
+    """The work's tests in that tree."""
+    skipped: str = ""
+    """Why the task need not show it."""
+    missing: str = ""
+    """Why it is not known although the task has to show it."""
+    not_run: tuple[str, ...] = ()
+    """Tests that ran without the work and did not run with it, by command."""
+
+    def noted_in(self, files: GateFiles) -> GateFiles:
+        """Return the facts about judging files with this noted."""
+        return replace(
+            files,
+            red_seen=self.seen,
+            red_proof=self.proof,
+            red_tree=self.tree,
+            red_tests=self.tests,
+            red_skipped=self.skipped,
+            red_missing=self.missing,
+        )
 
 
 def must_show(origin: str, type: str, *, prove: bool) -> bool:

@@ -27,7 +27,7 @@ def parse_comment(place: str, text: str) -> dict[str, Any]:
     file, colon, number = place.rpartition(":")
     if not colon or not file or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise Refused(
-            f"{place!r} is no FILE:LINE",
+            f"{place!r} is not FILE:LINE",
             code="comment_place_wrong",
             hint='such as --at app.py:12 "this must not be public"',
         )

@@ -14,10 +14,10 @@ INSTANT: Final = timedelta(seconds=5)
 LONGEST_S: Final = 300.0
 """The longest that a rule lets a single attempt pause; what closes an account may take longer."""
 LONGEST_PAUSE: Final = timedelta(seconds=1.2 * LONGEST_S)
-"""No pause of ours is longer; one until a time that a service names usually is."""
+"""No retry pause is longer; one until a time that a service names usually is."""
 
 MOST_RACES: Final = 10
-"""So often a task may lose to what others landed meanwhile. Each time something else landed, so it is rare; but each
+"""How often a task may lose to work that landed before it. Each time something else landed, so it is rare; but each
 time costs a run, and what loses that often is for a person to order."""
 
 
@@ -43,7 +43,7 @@ class Failed:
 
     @property
     def instant(self) -> bool:
-        """Say whether the run ended before it can have done anything."""
+        """Return whether the run ended before it can have done anything."""
         return self.lasted is not None and self.lasted < INSTANT
 
 
@@ -79,9 +79,9 @@ def backoff(failures: int, *, first_s: float = 1.0, limit_s: float = 60.0, chanc
 def pause_until(
     rule: Rule, times: int, *, now: datetime, retry_at: datetime | None = None, chance: float = 0.5
 ) -> datetime:
-    """Return when to try again after so many failures in a row: when the service said, or after a pause of ours."""
+    """Return when to try again after so many failures in a row: when the service said, or after our own pause."""
     ours = now + backoff(times, first_s=rule.first_s, limit_s=rule.longest_s, chance=chance)
-    # A time in the past is no time: believed, it would buy run after run without an end.
+    # Ignore a time in the past: it would start run after run without an end.
     if not rule.honours or retry_at is None or retry_at <= now:
         return ours
     # What closes an account ends at that time. Who only asks to slow down names the soonest, a second perhaps.

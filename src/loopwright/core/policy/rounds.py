@@ -1,7 +1,7 @@
 """The plain loop over one prompt: what follows a round. Pure, like all policy.
 
 A round is an attempt. One that is not green is carried on by the next attempt at the same task; one that landed is
-followed by a task of its own, because a task lands once.
+followed by its own task, because a task lands once.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Last:
-    """The newest round that is over for good: it landed, or found nothing left to do."""
+    """The newest round that ended for good: it landed, or found nothing left to do."""
 
     at: datetime
     left: int
@@ -49,7 +49,7 @@ class Last:
 
 
 def loops(plan: Plan, task: Task) -> bool:
-    """Say whether a task is a round of a loop, and none that the machine or a person added to it."""
+    """Return whether a task is a round of a loop, and not a task that was added to it."""
     return plan.policy.rounds.on and task.origin in ("", ROUND)
 
 
@@ -59,7 +59,7 @@ def tries(plan: Plan, task: Task) -> int:
 
 
 def deadline(plan: Plan) -> datetime | None:
-    """Return when the time of a loop is over."""
+    """Return when the time of a loop ends."""
     seconds = plan.policy.rounds.stop_after
     if not plan.policy.rounds.on or seconds is None or plan.executed_at is None:
         return None
@@ -67,7 +67,7 @@ def deadline(plan: Plan) -> datetime | None:
 
 
 def is_late(plan: Plan, at: datetime, *, asked: datetime | None = None) -> bool:
-    """Say whether no round may begin at that moment any more; one that was asked for after the end was by a person."""
+    """Return whether it is too late for a round to begin; a person may still ask for one."""
     end = deadline(plan)
     return end is not None and at >= end and (asked is None or asked < end)
 
@@ -95,12 +95,12 @@ def carried(task: Task, attempts: Sequence[Attempt], current: Attempt) -> str | 
 
 
 def is_carried_on(plan: Plan, task: Task, attempt: Attempt) -> bool:
-    """Say whether an agent finds what the rounds before left."""
+    """Return whether an agent finds what the rounds before left."""
     return loops(plan, task) and attempt.n > 1 and not _begins_anew(task, attempt)
 
 
 def _begins_anew(task: Task, attempt: Attempt) -> bool:
-    """Say whether what the round before left is in the way: others landed there, or a person does not want it."""
+    """Return whether the leftovers of the last round are in the way: others landed there, or a person rejected them."""
     return task.failure in _ANEW or attempt.evidence.startswith(REJECTED)
 
 
@@ -134,7 +134,7 @@ def after_red(
 
 
 def following(plan: Plan, last: Last) -> datetime | Stop:
-    """Return when the next round begins after one that is over for good, or what stops the loop."""
+    """Return when the next round begins after one that ended for good, or what stops the loop."""
     rounds = plan.policy.rounds
     if last.settled:
         return Stop.SETTLED
@@ -148,7 +148,7 @@ def following(plan: Plan, last: Last) -> datetime | Stop:
 
 
 def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
-    """Say what stopped a loop; `used` is how many rounds in a row were not green at its end.
+    """Return what stopped a loop; `used` is how many rounds in a row were not green at its end.
 
     `green` says that the checks of its last round passed, and no failure of before was passed over.
     """
@@ -161,5 +161,5 @@ def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
         Stop.SETTLED: "The gate is green, and there was nothing more to change." if green else f"{there}.",
         Stop.UNCHANGED: f"Nothing changed in the last {last} (rounds.unchanged).",
         Stop.ROUNDS: f"All rounds are used up (rounds.max is {rounds.max}){end}.",
-        Stop.TIME: f"Its time is over (rounds.stop_after is {rounds.stop_after or 0:g} s).",
+        Stop.TIME: f"Its time has ended (rounds.stop_after is {rounds.stop_after or 0:g} s).",
     }[stop]

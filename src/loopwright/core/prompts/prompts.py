@@ -1,13 +1,15 @@
 """What an agent is told, from rows and a template alone: the same attempt always gets the same words."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from textwrap import indent
+from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.gates import contradictions
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
+from loopwright.core.prompts.excerpts import listed_documents
 from loopwright.core.replies import doc_sync
 from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS
 from loopwright.core.replies.reviews import Finding, in_words
@@ -15,8 +17,9 @@ from loopwright.core.rows.model import Attempt, Plan, Review, Task
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.policy import Answering, GateCommand
 from loopwright.core.values.templates import Template
-from loopwright.core.values.wording import on_one_line, visible
+from loopwright.core.values.wording import on_one_line, shortened, visible
 
+SECTION_LIMIT: Final = 4_000
 EVIDENCE_LIMIT = 20_000
 """Enough for both sides of a conflict, which are what the next attempt has to bring together."""
 
@@ -33,8 +36,9 @@ def implementer(
     asks_by_tool: bool = False,
     findings: Sequence[Finding] = (),
     contradicted: Sequence[str] = (),
+    documents: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Return the prompt for one attempt at one task: this task only, never the rest of the plan."""
+    """Return the prompt for one attempt at one task; `documents` has the text of the plan's documents by path."""
     commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
     carried_on = is_carried_on(plan, task, attempt)
     must_fail_before = is_asked(plan, task) and not why_skipped(task) and bool(gates)
@@ -46,6 +50,8 @@ def implementer(
             "resumed": resumed,
             "findings": indented(in_words(findings)),
             "context": indented(plan.context),
+            "section": indented(shortened(visible(task.section.strip()), SECTION_LIMIT)),
+            "documents": listed_documents(documents, _about(task)),
             "answers": answered(answers),
             "carried_on": bool(attempt.evidence) and carried_on,
             "started_over": bool(attempt.evidence) and not carried_on,
@@ -62,6 +68,10 @@ def implementer(
             "business_docs": plan.policy.business_docs and task.origin != doc_sync.ORIGIN,
         }
     )
+
+
+def _about(task: Task) -> str:
+    return "\n".join((task.key, task.title, task.description, *task.criteria))
 
 
 def answering(

@@ -75,8 +75,8 @@ def findings_schema(place: Mapping[str, Any], severities: Iterable[str]) -> Mapp
 
 
 def missing(fence: str) -> Unreadable:
-    """Say that there is no answer at all."""
-    return Unreadable(problem=f"there is no block ```{fence} with a JSON object in your last message")
+    """Return that the answer is missing."""
+    return Unreadable(problem=f"your last message has no block ```{fence} with a JSON object")
 
 
 def clean(value: object, limit: int) -> str:

@@ -1,4 +1,4 @@
-"""Work that agents come upon and do not do: what they say of it, and the row that it becomes."""
+"""Work that agents find and do not do: what they say of it, and the row that it becomes."""
 
 import json
 import re
@@ -25,17 +25,17 @@ _LONGEST_REASON: Final = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """What an agent says of work that it came upon."""
+    """What an agent says of work that it found."""
 
     title: str
     reason: str = ""
     recommendation: Recommendation = "new"
-    """Whether it is to be done in this plan, or in a plan of its own."""
+    """Whether it belongs to this plan, or to a new plan."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """Work that was come upon in a task; a person decides what becomes of it."""
+    """Work that an agent found in a task; a person decides what becomes of it."""
 
     id: str
     project_id: str
@@ -55,7 +55,7 @@ class Discovery:
 
 
 def discovery_id(task_id: str, title: str) -> str:
-    """Return the id of what a task came upon: the same title is the same work, however often it is said."""
+    """Return the id of work found in a task: the same title is the same work, however often an agent reports it."""
     return make(Kind.DISCOVERY, uuid5(NAMESPACE_OID, f"{task_id} {same_work(title)}"))
 
 

@@ -23,13 +23,13 @@ _LONGEST: Final = 500
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocSync:
-    """Somebody's word that documents have to follow."""
+    """A statement that documents must follow a change."""
 
     reason: str
     documents: tuple[str, ...]
     """Files or folders, relative to the project."""
     by: str = ""
-    """The attempt that says so; empty when the source does."""
+    """The attempt that says so; empty if the source does."""
 
 
 def flagged_in(text: str, by: str) -> tuple[DocSync, ...]:

@@ -1,7 +1,7 @@
-"""A look at the whole: what it goes through, how its report is read, and what is to be mended because of it.
+"""A QA review: its checklist, how its report is read, and which fixes follow from it.
 
-Whoever looks is an agent, so what it reports is a claim. That it looked, at which commit, that it says something of
-every part of its list, and how many issues it names, are facts. A look without a report that can be read is no look.
+An agent does the review, so its report is a claim. These are facts: that it ran, on which commit, that it covers
+every part of its checklist, and how many issues it names. A review without a readable report does not count.
 """
 
 import hashlib
@@ -10,14 +10,15 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from loopwright.core.replies.answers import Unreadable, clean, missing, object_in
+from loopwright.core.values.shapes import one_of
 
 TYPE: Final = "qa"
-"""The type of a task that asks for a look at the whole rather than for a change."""
+"""The type of a task that asks for a QA review instead of a change."""
 ORIGIN: Final = "qa"
-"""The origin of a task that mends what such a look found."""
+"""The origin of a task that fixes what a QA review found."""
 FENCE: Final = "loopwright-qa"
 """The language of the fenced block that has the report of an agent that cannot be given a schema."""
 FULL, LITE = "full", "lite"
@@ -41,7 +42,7 @@ AREAS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
 )
 """What a look goes through, by its mode."""
 PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"critical": 45, "high": 50, "medium": 55, "low": 60})
-"""How soon an issue is mended, by how bad it is: lower is sooner."""
+"""How soon an issue is fixed, by its severity: lower is sooner."""
 RESULTS: Final = ("fine", "issues", "does_not_apply")
 MOST_ISSUES: Final = 50
 _LONGEST: Final = 2000
@@ -51,8 +52,8 @@ _NUMBER: Final = re.compile(r"\d{3,}", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QaIssue:
-    """One thing that is wrong, as a tester writes it down."""
+class ReportedIssue:
+    """One thing that is wrong, as an agent reports it."""
 
     what: str
     where: str = ""
@@ -61,14 +62,20 @@ class QaIssue:
     actual: str = ""
     severity: str = "medium"
     screenshot: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QaIssue(ReportedIssue):
+    """The same with what Loopwright knows of it."""
+
     by_gate: bool = False
-    """The checks found it, not whoever looked."""
+    """The checks found it, not the agent."""
     fix: str = ""
-    """The key of the task that mends it; empty when there is none."""
+    """The key of the task that fixes it; empty if there is none."""
 
     @property
     def title(self) -> str:
-        """What the task is called that mends it."""
+        """The title of the task that fixes it."""
         return " ".join(f"Fix: {self.what}{f' ({self.where})' if self.where else ''}".split())[:_LONGEST_NAME]
 
     @property
@@ -83,14 +90,13 @@ class Checked:
     """What was looked at in one part of the list."""
 
     area: str
-    result: str
-    """One of `RESULTS`."""
+    result: Annotated[str, one_of(RESULTS)]
     how: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QaReport:
-    """What a look at the whole came to."""
+    """The result of a QA review."""
 
     mode: str
     summary: str
@@ -99,7 +105,7 @@ class QaReport:
 
     @property
     def sha256(self) -> str:
-        """The hash of what was said; what was made of it since is no part of that."""
+        """The hash of what the agent reported, without what Loopwright added since."""
         said = [
             [one.what, *(getattr(one, name) for name in _PARTS), one.severity]
             for one in self.issues
@@ -114,7 +120,7 @@ class QaReport:
         """What came of it, as half a line."""
         count = len(self.issues)
         found = "nothing" if not count else "1 issue" if count == 1 else f"{count} issues"
-        return f"a look at the whole ({self.mode}) found {found}"
+        return f"a QA review ({self.mode}) found {found}"
 
 
 def schema(mode: str) -> dict[str, Any]:
@@ -152,7 +158,7 @@ def _object(**properties: Any) -> dict[str, Any]:
 
 
 def read_report(structured: Mapping[str, Any] | None, text: str, mode: str) -> QaReport | Unreadable:
-    """Read what somebody reports who looked at the whole; every area of the mode has to be in it."""
+    """Read the report of a QA review; it has to cover every area of the mode."""
     value = structured if structured is not None else object_in(text, FENCE)
     if value is None:
         return missing(FENCE)
@@ -204,12 +210,12 @@ def _issue(value: object) -> QaIssue | str:
     return QaIssue(what=what, severity=str(value["severity"]), **parts)
 
 
-# --- what is to be mended --------------------------------------------------------------------------------
+# --- fixes --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """A task that mends an issue, as it stands."""
+    """A task that fixes an issue, as it is now."""
 
     key: str
     title: str
@@ -221,9 +227,9 @@ class Fix:
 def with_fixes(
     issues: Sequence[QaIssue], qa_key: str, known: Sequence[Fix], taken: Collection[str]
 ) -> tuple[QaIssue, ...]:
-    """Return the issues that stand, each with the task that mends it: one that there is, or a new one.
+    """Return the open issues, each with the task that fixes it: an existing one, or a new one.
 
-    What a person declined is left out. A fix that was done and did not help is no reason to leave the issue alone.
+    What a person declined is left out. A fix that did not help does not close its issue.
     """
     standing = {_sameness(fix.title): fix for fix in known if not fix.is_done}
     prefix = f"fix-{qa_key}-"
@@ -243,13 +249,13 @@ def with_fixes(
 
 
 def is_fix_of(key: str, qa_key: str) -> bool:
-    """Say whether a key is that of a task that mends what this look found."""
+    """Return whether a key belongs to a task that fixes what this review found."""
     prefix = f"fix-{qa_key}-"
     return key.startswith(prefix) and _NUMBER.fullmatch(key.removeprefix(prefix)) is not None
 
 
 def rounds(reports: Sequence[QaReport]) -> int:
-    """Return how many looks in a row led to fixes, the newest last; one that was given up begins anew."""
+    """Return how many reviews in a row led to fixes, the newest last; one that was given up resets the count."""
     count = 0
     for report in reports:
         count = count + 1 if any(issue.fix for issue in report.issues) else 0
@@ -259,11 +265,10 @@ def rounds(reports: Sequence[QaReport]) -> int:
 def told(report: QaReport) -> str:
     """Return what an earlier look found, for the next one."""
     lines = [
-        f"- {_flat(one.description)}" + (f" (mended by {one.fix})" if one.fix else "")
-        for one in report.issues
+        f"- {_flat(one.description)}" + (f" (fixed by {one.fix})" if one.fix else "") for one in report.issues
     ]
-    after = "See for yourself whether that is mended; report what is not."
-    return "\n".join(["An earlier look at the whole found:", *lines, after]) if lines else ""
+    after = "Check whether each one is fixed; report what is not."
+    return "\n".join(["An earlier QA review found:", *lines, after]) if lines else ""
 
 
 def _flat(text: str) -> str:

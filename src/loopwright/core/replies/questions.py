@@ -1,4 +1,4 @@
-"""What a run asks a person, and how it is written in an agent's last words where there is no tool for it."""
+"""What a run asks a person, and how an agent without the question tool writes it in its last message."""
 
 import json
 import re
@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from loopwright.core.values.permissions import Wish, WishKind
 from loopwright.core.values.wording import on_one_line, shortened, visible
 
-QuestionKind = Literal["permission", "question", "escalation", "contradiction"]
+QuestionKind = Literal["permission", "question", "escalation", "contradiction", "manual"]
 
 FENCE: Final = "loopwright-ask"
 """The language of a fenced block that asks: for agents without a tool to ask with."""
@@ -34,13 +34,13 @@ _LEAVE: Final[Mapping[WishKind, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """One thing that a run wants to know before it goes on."""
+    """One thing that a run wants to know before it continues."""
 
     kind: QuestionKind
     text: str
     options: tuple[str, ...] = ()
     default: str | None = None
-    """Taken when nobody answers in time; without one the task is blocked then."""
+    """The answer if you don't answer in time; without one the task is blocked then."""
     wish: Wish | None = None
     """What leave is asked for, with kind `permission`."""
     key: str = ""
@@ -103,7 +103,7 @@ def asking_of(value: Mapping[str, Any]) -> Asking | None:
 
 
 def asked_lines(text: str) -> tuple[Asking, ...]:
-    """Return the questions that the tool for them has noted, one on each line; what is no question is passed over."""
+    """Return the questions that the tool for them has noted, one on each line; other lines are skipped."""
     found = [asking_of(value) for line in text.split("\n") if (value := _object(line)) is not None]
     return tuple(one for one in found if one is not None)[:MOST_QUESTIONS]
 
@@ -129,8 +129,8 @@ def _parsed(block: str) -> Asking | None:
     value = _object(block)
     if value is not None:
         return asking_of(value)
-    # Whoever began an object meant one: half of it is no question that a person could answer.
-    unreadable = "It asks something that cannot be read, since it is no valid JSON. It wrote: "
+    # A text that begins like an object was meant as one: a person cannot answer half of it.
+    unreadable = "The agent asked something that is not valid JSON. It wrote: "
     return asking_of(
         {"question": f"{unreadable}{block.strip()}" if block.lstrip().startswith("{") else block}
     )

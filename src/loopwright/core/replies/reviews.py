@@ -1,7 +1,7 @@
-"""Reviews as data: which changes need one, how a reviewer's answer is read, and what a finding may do.
+"""Reviews: which changes need one, how a reviewer's answer is read, and what a finding may do.
 
-A reviewer is an agent, so what it says is a claim. That it looked, at exactly which change, and how many findings it
-holds to be blocking, are facts; only findings on lines of that change can send work back.
+A reviewer is an agent, so what it says is a claim. These are facts: that it ran, on exactly which change, and how
+many findings it calls blocking. Only findings on lines of that change can send work back.
 """
 
 import hashlib
@@ -17,6 +17,7 @@ from loopwright.core.replies.answers import Unreadable, clean, findings_schema, 
 from loopwright.core.values.globs import any_covers
 from loopwright.core.values.patches import ChangedFile, Patch, file_of
 from loopwright.core.values.policy import ReviewPolicy
+from loopwright.core.values.shapes import Count
 from loopwright.core.values.states import ReviewState
 
 FENCE: Final = "loopwright-review"
@@ -78,7 +79,7 @@ class Finding:
     """One thing that a reviewer says about a change."""
 
     file: str
-    line: int | None
+    line: Count | None
     severity: Severity
     text: str
     in_diff: bool = False
@@ -131,7 +132,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 def reasons(
     policy: ReviewPolicy, patch: Patch, facts: GateFiles, *, subfolder: str = "", complexity: str = "medium"
 ) -> tuple[str, ...]:
-    """Say why a change is to be reviewed; nothing when it is not."""
+    """Return why a change is to be reviewed; nothing when it is not."""
     if policy.mode == "off":
         return ()
     counts = BY_COMPLEXITY[complexity] if policy.mode == "complex" else frozenset(Ground)
@@ -156,7 +157,7 @@ def reasons(
 
 
 def is_risky(path: str, patterns: Sequence[str]) -> bool:
-    """Say whether a mistake in this file is dear; the last of the patterns that names it decides, `!` takes it out."""
+    """Return whether a mistake in this file is expensive; the last pattern that matches it decides, `!` excludes it."""
     for pattern in reversed(patterns):
         if any_covers([pattern.removeprefix("!")], path):
             return not pattern.startswith("!")

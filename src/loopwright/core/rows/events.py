@@ -68,7 +68,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "loop_paused": EventType(_HIGH, "The loop starts nothing more until it is resumed."),
         "loop_stopped": EventType(_HIGH, "The loop was stopped by a person."),
         "loop_completed": EventType(_HIGH, "Everything in the loop's plan was verified."),
-        "loop_failed": EventType(_HIGH, "The loop needs a person to go on."),
+        "loop_failed": EventType(_HIGH, "The loop needs you to continue."),
         "plan_created": EventType(_NORMAL, "A plan was read and evaluated."),
         "plan_imported": EventType(
             _HIGH, "The rows of the plan were lost, and were made again from what its project exported."
@@ -77,7 +77,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
         "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),
         "plan_evaluated": EventType(
-            _NORMAL, "The complete gate failed before the verification, and a task was added to mend it."
+            _NORMAL, "The complete gate failed before the verification, and a task was added to fix it."
         ),
         "docs_flagged": EventType(
             _NORMAL, "An agent says that business documents have to follow its change."
@@ -89,19 +89,19 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
         "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
         "plan_failed": EventType(_HIGH, "The plan ended without being verified."),
-        "plan_held": EventType(_HIGH, "Nothing can move in the plan without a person."),
+        "plan_held": EventType(_HIGH, "The plan cannot continue without you."),
         "plan_reopened": EventType(_NORMAL, "A person gave an ended plan more to do."),
         "plan_cancelled": EventType(_HIGH, "The plan was cancelled by a person."),
-        "plan_cleaned": EventType(_NORMAL, "A person let go of what the ended plan had in the repository."),
+        "plan_cleaned": EventType(_NORMAL, "You removed what the ended plan kept in the repository."),
         "plan_rolled_back": EventType(_HIGH, "A person took landed work back out of the plan branch."),
         "task_reopened": EventType(_HIGH, "A person's decision gave the task another attempt."),
         "task_rejected": EventType(_NORMAL, "A person rejected work of a task that is queued already."),
-        "task_taken_over": EventType(_HIGH, "A person works on the task instead of the machine."),
+        "task_taken_over": EventType(_HIGH, "You work on the task instead of an agent."),
         "task_handed_back": EventType(_HIGH, "A person's own work on the task is checked like any other."),
         "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),
-        "task_given_back": EventType(_NORMAL, "A person left the task to the machine again."),
-        "results_reviewed": EventType(_NORMAL, "A person has looked at what landed."),
-        "plan_forced": EventType(_HIGH, "A person lets a plan run that its evaluation refuses."),
+        "task_given_back": EventType(_NORMAL, "You gave the task back to Loopwright."),
+        "results_reviewed": EventType(_NORMAL, "You reviewed what landed."),
+        "plan_forced": EventType(_HIGH, "You let a plan run that its evaluation refuses."),
         "source_edited": EventType(_HIGH, "A person changed the work source, and the plan follows."),
         "checks_kept": EventType(
             _HIGH,
@@ -109,46 +109,48 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             "the old ones hold.",
         ),
         "source_not_followed": EventType(
-            _HIGH, "The work source was changed in a way that only a command carries out; the plan stays."
+            _HIGH, "The work source was changed in a way that needs a command; the plan stays unchanged."
         ),
         "source_not_told": EventType(
-            _HIGH, "The work source could not be told how the plan stands; it is tried again."
+            _HIGH, "Status could not be written back to the work source; Loopwright tries again."
         ),
-        "source_told": EventType(_NORMAL, "A work source that could not be told has been told."),
+        "source_told": EventType(_NORMAL, "Status was written back to a work source after earlier failures."),
         "source_given_up": EventType(
             _HIGH,
-            "The work source has another plan, or is gone: it is told how the plan stands only if it comes back.",
+            "The work source has another plan, or is gone: its status is written only if it comes back.",
         ),
         "source_not_merged": EventType(
             _HIGH,
-            "A person changed lines of a tracked work source that the plan branch changed too: its copy goes without.",
+            "You changed lines of a tracked work source that the plan branch changed too: its copy lacks your change.",
         ),
         "source_unreadable": EventType(
-            _HIGH, "The work source was changed and cannot be read; the plan goes on as it was."
+            _HIGH, "The work source was changed and cannot be read; the plan continues unchanged."
         ),
-        "branch_moved": EventType(_HIGH, "Somebody put commits on the plan branch; work goes on from there."),
+        "branch_moved": EventType(
+            _HIGH, "The plan branch got commits from elsewhere; work continues from there."
+        ),
         "branch_restored": EventType(
-            _HIGH, "Somebody changed the plan branch as nobody may; it is as it was again."
+            _HIGH, "The plan branch was changed outside Loopwright. The change was reverted."
         ),
         "branch_rewritten": EventType(
-            _HIGH, "Somebody rewrote the plan branch; the loop waits for a person."
+            _HIGH, "The plan branch was rewritten outside Loopwright; the loop waits for you."
         ),
         "rounds_ended": EventType(_HIGH, "A condition stopped the loop over a prompt."),
-        "finish_begun": EventType(_NORMAL, "The plan's result is on its way to where it is to end."),
+        "finish_begun": EventType(_NORMAL, "The plan's result is being merged or pushed."),
         "finish_checked_again": EventType(
-            _LOW, "The base moved meanwhile, so the end is built and gated again."
+            _LOW, "The base branch moved, so the result is built and gated again."
         ),
         "finish_landing": EventType(
-            _LOW, "What goes into the base, or is pushed, was gated and is written down."
+            _LOW, "The commit for the base branch, or to push, passed its gate and is recorded."
         ),
         "finish_done": EventType(_HIGH, "The plan's work is in the base branch, or in a pull request."),
-        "finish_refused": EventType(_HIGH, "The plan's work was not taken over; nothing was moved."),
+        "finish_refused": EventType(_HIGH, "The plan's result was not merged; no branch moved."),
         "task_queued": EventType(_LOW, "The task waits for its turn."),
         "task_started": EventType(_NORMAL, "An attempt at the task began."),
         "task_completed": EventType(_NORMAL, "The task landed."),
-        "task_failed": EventType(_HIGH, "The machine gave up on the task."),
+        "task_failed": EventType(_HIGH, "Loopwright gave up on the task."),
         "task_awaiting": EventType(_HIGH, "The task waits for a person's answer."),
-        "task_resumed": EventType(_NORMAL, "The task goes on after an answer."),
+        "task_resumed": EventType(_NORMAL, "The task continues after an answer."),
         "task_reset": EventType(_NORMAL, "A person let a task start over with no attempt used up."),
         "task_injected": EventType(_NORMAL, "A person added a task to the plan."),
         "priority_set": EventType(_NORMAL, "A person changed the priority of a loop or a task."),
@@ -161,8 +163,8 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "attempt_checking": EventType(_LOW, "The result is being checked."),
         "attempt_landing": EventType(_LOW, "The checked result is about to land."),
         "attempt_landed": EventType(_NORMAL, "The checked result is on the plan branch."),
-        "attempt_rejected": EventType(_NORMAL, "The attempt was judged and found wanting."),
-        "attempt_broken": EventType(_NORMAL, "The attempt ended for a reason that is not its own."),
+        "attempt_rejected": EventType(_NORMAL, "The attempt failed its checks or its review."),
+        "attempt_broken": EventType(_NORMAL, "The attempt ended for a reason that is not the work's fault."),
         "attempt_cancelled": EventType(_NORMAL, "The attempt was cancelled."),
         "attempt_leg_started": EventType(_LOW, "A worker committed to a leg of the attempt."),
         "attempt_cleaned": EventType(_LOW, "The workspace was removed after its work was proven kept."),
@@ -170,42 +172,44 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "run_started": EventType(_NORMAL, "A process was started."),
         "run_ended": EventType(_NORMAL, "A process ended."),
         "run_awaiting": EventType(_LOW, "A process ended because it needs a person's answer."),
-        "budget_near": EventType(_HIGH, "Four fifths of what may be spent are spent."),
+        "budget_near": EventType(_HIGH, "80 % of the budget is spent."),
         "question_asked": EventType(_HIGH, "A run needs a person to answer something."),
         "question_joined": EventType(_LOW, "Another run waits for the answer to the same question."),
         "question_answered": EventType(_NORMAL, "A person answered a question."),
-        "question_expired": EventType(_HIGH, "Nobody answered a question in time."),
-        "question_withdrawn": EventType(_LOW, "Nobody needs the answer any more."),
+        "question_expired": EventType(_HIGH, "You did not answer a question in time."),
+        "question_withdrawn": EventType(_LOW, "The answer is no longer needed."),
         "scope_left": EventType(
-            _HIGH, "An attempt changed files that its task had not declared; it is judged all the same."
+            _HIGH, "An attempt changed files that its task had not declared; it is still judged."
         ),
-        "limits_set": EventType(_NORMAL, "A person gave a plan other limits of cost."),
-        "work_discovered": EventType(_NORMAL, "An agent came upon work that is not its task's, and left it."),
-        "discovery_accepted": EventType(_NORMAL, "A person made work that was come upon a task or a plan."),
-        "discovery_dismissed": EventType(_LOW, "A person does not want work done that was come upon."),
+        "limits_set": EventType(_NORMAL, "You changed a plan's cost limits."),
+        "work_discovered": EventType(_NORMAL, "An agent found work outside its task, and left it."),
+        "discovery_accepted": EventType(_NORMAL, "You made discovered work a task or a plan."),
+        "discovery_dismissed": EventType(_LOW, "You dismissed discovered work."),
         "task_handed_on": EventType(
             _HIGH, "An agent or model could not do the task; the next of `fallback` takes it over for good."
         ),
         "account_changed": EventType(
-            _NORMAL, "An attempt goes on with another account of its agent, in a conversation of its own."
+            _NORMAL, "An attempt continues with another account of its agent, in a new conversation."
         ),
-        "envelope_closed": EventType(_HIGH, "An account lets no more runs through; what needs it waits."),
+        "envelope_closed": EventType(_HIGH, "An account allows no more runs; the tasks that need it wait."),
         "envelope_probing": EventType(_LOW, "One attempt finds out whether a closed account is open again."),
         "envelope_still_closed": EventType(_LOW, "The account was found closed once more."),
-        "envelope_opened": EventType(_NORMAL, "An account is open again; what waited for it goes on."),
+        "envelope_opened": EventType(
+            _NORMAL, "An account is open again; the tasks that waited for it continue."
+        ),
         "checks_contradicted": EventType(
             _NORMAL,
             "The work contradicts existing checks; the agent has one turn to keep them or to say why.",
         ),
-        "review_asked": EventType(_NORMAL, "An independent reviewer is to look at the work before it lands."),
-        "review_ended": EventType(_NORMAL, "A review of the work came to its end."),
-        "look_ended": EventType(_NORMAL, "A look at the whole came to its end."),
+        "review_asked": EventType(_NORMAL, "An independent reviewer reads the work before it lands."),
+        "review_ended": EventType(_NORMAL, "A review of the work ended."),
+        "look_ended": EventType(_NORMAL, "A QA review ended."),
         "gate_judged": EventType(_NORMAL, "A gate gave its verdict on a tree."),
         "checkout_changed": EventType(_HIGH, "Your own checkout changed while an agent was running."),
-        "disk_low": EventType(_HIGH, "Nothing new is started: too little is free on the disk."),
-        "disk_free": EventType(_NORMAL, "There is room on the disk again, and work goes on."),
+        "disk_low": EventType(_HIGH, "No new work starts: the disk is almost full."),
+        "disk_free": EventType(_NORMAL, "The disk has free space again, and work continues."),
         "recordings_removed": EventType(
-            _NORMAL, "What agents of ended plans said is no longer kept: recordings took too much room."
+            _NORMAL, "Recordings of ended plans were deleted: they took too much disk space."
         ),
         "worker_joined": EventType(_LOW, "A worker joined the home."),
         "worker_left": EventType(_LOW, "A worker left the home."),

@@ -19,6 +19,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.permissions import Permissions
 from loopwright.core.values.policy import GateCommand, HeldOut, Policy
+from loopwright.core.values.shapes import Count
 from loopwright.core.values.states import (
     AttemptState,
     FinishState,
@@ -45,7 +46,7 @@ class Role(StrEnum):
     GATE = "gate"
     VERIFY = "verify"
     EVALUATION = "evaluation"
-    """The complete gate before the verification, while a task may still mend what it finds."""
+    """The complete gate before the verification, while a task may still fix what it finds."""
     BASELINE = "baseline"
     """The gate on the tree that work starts from, so that what failed before is not held against it."""
     FINISH = "finish"
@@ -83,10 +84,10 @@ class CommandState(StrEnum):
 class Usage:
     """Tokens that a run used; None is unknown, never zero."""
 
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    cache_read_tokens: int | None = None
-    cache_write_tokens: int | None = None
+    input_tokens: Count | None = None
+    output_tokens: Count | None = None
+    cache_read_tokens: Count | None = None
+    cache_write_tokens: Count | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +121,7 @@ class Loop:
     priority: int = 5
     reason: str = ""
     resume_at: datetime | None = None
-    """When it goes on by itself, while it is paused; None: when a person says so."""
+    """When it continues by itself, while it is paused; None: when a person says so."""
     created_at: datetime
     updated_at: datetime
     start: Mapping[str, Any] | None = None
@@ -157,7 +158,7 @@ class Plan:
     """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
     failed_tasks: int = 0
     fix_cycles: int = 0
-    """How often the complete gate failed before the verification and a task was added to mend it."""
+    """How often the complete gate failed before the verification and a task was added to fix it."""
     verify_n: int = 0
     """Which verification this is; a person's `reverify` starts the next."""
     verify_leg: int = 0
@@ -169,9 +170,9 @@ class Plan:
     """When commits that no task made were last found on its branch."""
     spent_micros: int = 0
     unknown_costs: int = 0
-    """Runs whose cost nobody knows: they make a cost limit unenforceable, and that is said.
+    """Runs of unknown cost: they make a cost limit unenforceable, and Loopwright says so.
 
-    Counted anew when a person names a limit all the same."""
+    Counted again when a person names a limit all the same."""
     verdict: Verdict | None = None
     result_sha: str | None = None
     outcome: Outcome | None = None
@@ -181,6 +182,8 @@ class Plan:
     executed_at: datetime | None = None
     completed_at: datetime | None = None
     verified_at: datetime | None = None
+    documents: tuple[str, ...] = ()
+    """Documents that agents should read, relative to the repository."""
     verify_asked_at: datetime | None = None
     """When a person asked for the verification, where the plan waits for that; None before."""
 
@@ -206,7 +209,7 @@ class Task:
     approved: tuple[str, ...] = ()
     """Files of the gate that a person allowed it to change, besides those that its scope names."""
     touched: tuple[str, ...] = ()
-    """What its attempts were seen to change, in its scope or not: nobody else starts there while it is under way."""
+    """What its attempts changed, in its scope or not: no other task starts there while it runs."""
     priority: int = 50
     position: int = 0
     phase: str = ""
@@ -227,7 +230,7 @@ class Task:
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
     races: int = 0
-    """How often its work lost to what others landed meanwhile: no attempt is used up by that."""
+    """How often its work lost to what others landed in the meantime: no attempt is used up by that."""
     passed_over: int = 0
     """How many agents of its chain have handed it on for good (see `core.policy.fallback`)."""
     max_attempts: int = 3
@@ -244,14 +247,24 @@ class Task:
     outcome: Outcome | None = None
     landed_sha: str | None = None
     taken_by: str = ""
-    """The person who works on it instead of the machine; empty when nobody does."""
+    """The person who works on it instead of an agent; empty otherwise."""
     taken_dir: str = ""
     """Where that person works."""
     reviewed_by: str = ""
-    """The person who has looked at what it landed; empty when nobody has."""
+    """The person who reviewed what it landed; empty otherwise."""
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
+    after: tuple[str, ...] = ()
+    """Tasks that come first in the order of the source. It does not need them (see `core.policy.order`)."""
+    followers: tuple[str, ...] = ()
+    """Tasks that name this one in `after`."""
+    early: bool = False
+    """Whether a task that comes first can still continue without you: kept so that no pass looks at all tasks."""
+    manual: bool = False
+    """A step for a person: Loopwright asks you to do it, and no agent gets it."""
+    section: str = ""
+    """The text of the section of the source that it is in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,7 +277,7 @@ class Attempt:
     n: int
     state: AttemptState
     fence: int = 0
-    """Raised each time someone commits to a leg; a writer with an older one changes nothing."""
+    """Raised each time a worker commits to a leg; a writer with an older one changes nothing."""
     leg: int = 0
     worker_id: str | None = None
     host_id: str | None = None
@@ -293,9 +306,9 @@ class Attempt:
     review_id: str | None = None
     """The review of exactly the change that it lands; None when none was needed."""
     fix_turns: int = 0
-    """How often its agent was sent back to mend what a reviewer found."""
+    """How often its agent was sent back to fix what a reviewer found."""
     qa: QaReport | None = None
-    """What it came to as a look at the whole; None for any other attempt."""
+    """What it came to as a QA review; None for any other attempt."""
     failure: Failure | None = None
     detail: str = ""
     wake_at: datetime | None = None
@@ -305,7 +318,7 @@ class Attempt:
     account: str | None = None
     """The account that its last run drew from: its conversation lives there."""
     envelope_id: str | None = None
-    """The envelope that is closed and that it waits for; it goes on when that opens, whatever `wake_at` says."""
+    """The envelope that is closed and that it waits for; it continues when that opens, whatever `wake_at` says."""
     stands_in: str = ""
     """Why its agent works instead of the one that was meant to; empty when it is that one."""
     interrupt: str = ""
@@ -344,7 +357,7 @@ class Run:
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
     template: UsedTemplate | None = None
-    """What its prompt was made from; None before it began, and for a run that is no agent."""
+    """What its prompt was made from; None before it began, and for a run that is not an agent's."""
     host_id: str | None = None
     boot_id: str | None = None
     session_ref: str | None = None
@@ -434,7 +447,7 @@ class Finish:
     """The tasks that a person chose; empty for the whole plan."""
     leg: int = 0
     fence: int = 0
-    """Raised each time someone commits to a leg; a writer with an older one changes nothing."""
+    """Raised each time a worker commits to a leg; a writer with an older one changes nothing."""
     source_sha: str | None = None
     """What goes in: the verified result, or the chosen tasks built on the base."""
     target_sha: str | None = None
@@ -446,7 +459,7 @@ class Finish:
     verdict_id: str | None = None
     """The verdict on that tree; None when nothing checks it, and a person accepted that."""
     receipt: str = ""
-    """The receipt as it stood when the end began: the commit's trailer has the hash of this very text."""
+    """The receipt as it stood when the end began: the commit's trailer has the hash of this exact text."""
     receipt_sha256: str | None = None
     signed: bool = False
     request_url: str | None = None
@@ -513,15 +526,15 @@ class SourceMarks:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceDebt:
-    """What a plan's source could not be told: a row, so that it is told later, whoever is killed meanwhile."""
+    """Status that could not be written back to a plan's source: a row, so that a later write survives a kill."""
 
     id: str
     """The plan's."""
     items: tuple[str, ...]
-    """Those of which the source does not say how they stand; none where nobody can say which."""
+    """Tasks whose status the source lacks; none if that is unknown."""
     reason: str
     gone: bool = False
-    """It was not there when it was last to be told: nobody has to mend that, and it is told if it comes back."""
+    """It was missing at the last write-back: you need not fix that, and the status is written if it comes back."""
     asked_at: datetime | None = None
     """When a person last asked to have it told at once; None once that was tried."""
     created_at: datetime
@@ -561,7 +574,7 @@ Row = (
     | KeptReply
 )
 ROW_TYPES: Final = get_args(Row)
-"""The type of every row: each has a table of its own, with its fields as columns."""
+"""The type of every row: each has its own table, with its fields as columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

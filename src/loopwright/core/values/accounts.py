@@ -14,7 +14,7 @@ class Account:
 
     name: str = ACCOUNT
     home: str = ""
-    """The config home of its own, as an absolute path; empty: the agent's usual one."""
+    """Its own config home, as an absolute path; empty: the agent's usual one."""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Variables that the agent is given, each with the name that the user's environment has it under."""
 

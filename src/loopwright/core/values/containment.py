@@ -13,7 +13,7 @@ class Containment(StrEnum):
     NONE = "none"
     """Nothing but what the user's own rights forbid."""
     BUBBLEWRAP = "bubblewrap"
-    """Namespaces of its own: it writes only where it was let, and sees no other process."""
+    """Its own namespaces: it writes only where it may, and sees no other process."""
     CONTAINER = "container"
     """Namespaces of its own around an image of the user's: of the machine it sees only what it was let see."""
 
@@ -27,7 +27,7 @@ class MadeWith:
     image: str = ""
     """As the user calls it; empty where none is needed."""
     image_id: str = ""
-    """What that name stood for: the hash by which podman and docker know it."""
+    """What that name meant then: the hash by which podman and docker know it."""
 
     def __str__(self) -> str:
         return f"{self.program}, image {self.image} {self.image_id}" if self.image else self.program
@@ -68,12 +68,12 @@ def refusals(lines: Iterable[str]) -> Iterator[Refused]:
             yield Refused(kind=kind, path=after[0] if after else before[-1] if before else None)
 
 
-# What a run sees of the user's HOME, and what it has there of its own.
+# What a run sees of the user's HOME, and what is private to it there.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Login:
-    """A file with a login that its program renews. Keys are joined by dots; `*` stands for each key."""
+    """A file with a login that its program renews. Keys are joined by dots; `*` means each key."""
 
     file: str
     """Relative to the agent's folder."""

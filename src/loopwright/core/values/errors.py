@@ -12,15 +12,15 @@ LoopwrightError
 │   │   └── NotTold      a work source took in no status; carries the items
 │   └── Held             another process holds what was asked for
 ├── IllegalTransition    a state machine was asked for an edge it does not have: a defect
-├── FenceLost            someone else took this attempt over: drop the work, change nothing
+├── FenceLost            another worker took this attempt over: drop the work, change nothing
 ├── LeaseLost            this worker's lease lapsed
 ├── StaleVersion         the row changed between reading and writing
 ├── CannotRun            a run could not be created: recorded on its task
 │   ├── Denied           a sandbox refused what a gate needs; names the path and the setting
 │   ├── NoEnvironment    a variable or a program of the plan's environment is missing here; names it
 │   ├── TookTooMuch      a gate took more room on the disk than it may; names the setting
-│   ├── BranchRewritten  somebody rewrote the plan branch; says how to go on
-│   └── RepositoryGone   the project's repository is not there any more; says how to go on
+│   ├── BranchRewritten  the plan branch was rewritten; says how to continue
+│   └── RepositoryGone   the project's repository is not there any more; says how to continue
 ├── GitFailed            git refused, with its own words
 │   ├── CommitGone       git works, and has no such commit
 │   └── Unrecordable     git works, and cannot take in what a workspace holds; names the files
@@ -95,11 +95,11 @@ class BadConfig(UserError):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.options = options
-        """The options of an agent that are at fault, where it is about them: whoever read them knows the place."""
+        """The agent options that are at fault, if any. The code that read them knows the place."""
 
 
 class NotARepository(UserError):
-    """The folder is no git repository, or has no commit yet."""
+    """The folder is not a git repository, or has no commit yet."""
 
 
 class NotFound(UserError):
@@ -167,7 +167,7 @@ class IllegalTransition(LoopwrightError):
 
 
 class FenceLost(LoopwrightError):
-    """Someone else took this attempt over."""
+    """Another worker took this attempt over."""
 
     code = "fence_lost"
 
@@ -209,7 +209,7 @@ class TookTooMuch(CannotRun):
 
 
 class BranchRewritten(CannotRun):
-    """Somebody rewrote the plan branch, so that what landed is not on it any more."""
+    """The plan branch was rewritten outside Loopwright, so that landed work is no longer on it."""
 
     code = "branch_rewritten"
 

@@ -68,23 +68,23 @@ class Rule:
     longest_s: float = 60.0
     """The pause before it is tried again: doubled each time, from the first up to the longest."""
     honours: bool = False
-    """The time that the service names for another try is kept: instead of a pause of ours where that closes an account,
+    """The time that the service names for another try is kept: instead of our pause where that closes an account,
     else if it is longer."""
     closes: bool = False
     """Nothing more draws from the account until it is open again; the failure is not counted against the task."""
     person: bool = False
-    """Only a person can mend it; until then it is looked at again from time to time."""
+    """Only a person can fix it; until then it is looked at again from time to time."""
     hopeless: bool = False
     """The same failure twice, both times at once, is not tried a third time."""
     fallback: bool = False
     """The next agent of the list `fallback` takes over, if there is one: where an account is closed, until it is open
     again, else for good."""
     pauses: bool = False
-    """At a limit of ours the attempt waits with its work kept, the loop pauses and a person is asked; at any other one
-    the attempt ends."""
+    """At a Loopwright limit the attempt waits with its work kept, the loop pauses and asks you. At any other limit the
+    attempt ends."""
     stopped: bool = False
-    """Somebody's word ended it. Where that was given here, the attempt waits with its work kept, or is over for good if
-    it was cancelled; where nobody here gave it, the attempt ends."""
+    """It was stopped on request. If Loopwright requested it, the attempt waits with its work kept, or ends for
+    good if it was cancelled. Otherwise the attempt ends."""
 
 
 POINTERS: Final = ("; read its last lines", "; read its findings")
@@ -98,11 +98,13 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
             Level.ATTEMPT, "The work contradicts existing checks, and a person wants them kept."
         ),
         Failure.REVIEW: Rule(Level.ATTEMPT, f"A reviewer found what must not land{POINTERS[1]}."),
-        Failure.LOOK: Rule(Level.ATTEMPT, "A look at the whole was not reported in the form asked for."),
-        Failure.ISSUES: Rule(Level.NONE, "A look at the whole found what has to be mended first."),
-        Failure.CONFLICT: Rule(Level.RACE, "The work changes the same places as what landed meanwhile."),
+        Failure.LOOK: Rule(Level.ATTEMPT, "The QA review was not reported in the form asked for."),
+        Failure.ISSUES: Rule(Level.NONE, "The QA review found what has to be fixed first."),
+        Failure.CONFLICT: Rule(
+            Level.RACE, "The work changes the same places as work that landed since it began."
+        ),
         Failure.TOGETHER: Rule(
-            Level.RACE, "The work passes alone, but not together with what landed meanwhile."
+            Level.RACE, "The work passes alone, but not together with work that landed since it began."
         ),
         Failure.AGENT_ERROR: Rule(Level.ATTEMPT, "The agent itself reported an error.", hopeless=True),
         Failure.REFUSAL: Rule(Level.ATTEMPT, "The model refused the task; reword it.", fallback=True),
@@ -119,9 +121,11 @@ RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
         Failure.UNVERIFIED: Rule(Level.NONE, "Nothing checks this task; add a gate."),
         Failure.CANNOT_CHECK: Rule(
             Level.NONE,
-            "A check cannot run here, or failed before the work too; install what it needs, or mend it.",
+            "A check cannot run here, or failed before the work too; install what it needs, or fix it.",
         ),
-        Failure.UNANSWERED: Rule(Level.NONE, "Nobody answered its question in time; retry it, and answer."),
+        Failure.UNANSWERED: Rule(
+            Level.NONE, "You did not answer its question in time; retry it, and answer."
+        ),
         Failure.RATE_LIMIT: Rule(
             Level.CALL,
             "The service asked to slow down.",

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from loopwright.core.values.shapes import Count
+
 
 class CheckStatus(StrEnum):
     """The result of one check."""
@@ -35,7 +37,7 @@ class Check:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class CommandResult:
+class CommandFacts:
     """What one gate command did: the facts that a receipt carries."""
 
     name: str
@@ -43,14 +45,13 @@ class CommandResult:
     exit_code: int | None
     duration_s: float
     output_sha256: str
-    output_bytes: int
-    tail: str = ""
+    output_bytes: Count
     timed_out: bool = False
-    tests: int | None = None
+    tests: Count | None = None
     """How many tests were seen to run inside of it; None when nothing could be seen there."""
     reported: bool = False
     """Whether that is known from its own report only, so that no canary was tried."""
-    known_failures: int = 0
+    known_failures: Count = 0
     """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
     known_failed: tuple[str, ...] = ()
     """Tests that failed and had failed before the work, by name: the first of them."""
@@ -81,8 +82,15 @@ class CommandResult:
         return self.timed_out or (self.exit_code != 0 and not self.is_excused and not self.only_new_tests)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandResult(CommandFacts):
+    """The same with the end of its output, which a receipt does not carry."""
+
+    tail: str = ""
+
+
 def is_sentence(check: Check) -> bool:
-    """Say whether a check's name says all that there is to say: what is wrong, and not only where."""
+    """Return whether a check's name says all that there is to say: what is wrong, and not only where."""
     return bool(check.message) and check.name.endswith(check.message)
 
 
@@ -107,7 +115,7 @@ class Verdict:
     reason: str = ""
     reruns: tuple[Rerun, ...] = ()
     lasting: bool = False
-    """Of one that is inconclusive: asking again would give the same, a person has to mend something."""
+    """Of one that is inconclusive: asking again would give the same, a person has to fix something."""
     unknown_before: str = ""
     """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
     broken: tuple[str, ...] = ()

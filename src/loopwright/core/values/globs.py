@@ -6,17 +6,17 @@ from functools import cache
 
 
 def covers(pattern: str, path: str) -> bool:
-    """Say whether a pattern names a path, or a folder above it; `**` stands for any number of folders."""
+    """Return whether a pattern names a path, or a folder above it; `**` means any number of folders."""
     return _compiled(pattern).fullmatch(path) is not None
 
 
 def any_covers(patterns: Iterable[str], path: str) -> bool:
-    """Say whether one of several patterns names a path."""
+    """Return whether one of several patterns names a path."""
     return any(covers(pattern, path) for pattern in patterns)
 
 
 def names_anything(pattern: str) -> bool:
-    """Say whether a pattern means every path there is, and so names none in particular."""
+    """Return whether a pattern means every path there is, and so names none in particular."""
     return all(part in ("", ".", "*", "**") for part in pattern.split("/"))
 
 

@@ -37,7 +37,7 @@ def make(kind: Kind, value: UUID) -> str:
 
 
 def is_id(text: str, kind: Kind) -> bool:
-    """Say whether `text` is a well-formed id of this kind."""
+    """Return whether `text` is a well-formed id of this kind."""
     match = _SHAPE.fullmatch(text)
     return match is not None and match.group(1) == kind.value
 

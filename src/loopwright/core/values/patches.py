@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 SHOWN: Final = 100_000
-"""So many characters of a change are shown to whoever reads it."""
+"""So many characters of a change are shown to a reader."""
 
 _FILE: Final = b"diff --git "
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -31,7 +31,7 @@ class ChangedFile:
     removed: int = 0
 
     def has(self, line: int) -> bool:
-        """Say whether a line is part of what is shown of the file."""
+        """Return whether a line is part of what is shown of the file."""
         return any(first <= line <= last for first, last in self.spans)
 
 
@@ -87,7 +87,7 @@ class _Reader:
             old, new = (1 if found[n] is None else int(found[n]) for n in (2, 4))
             self._old, self._new = old, new
             first, count = (int(found[1]), old) if self._gone else (int(found[3]), new)
-            # Where nothing is left, the line before the gap stands for it.
+            # Where nothing is left, the line before the gap means it.
             self._spans.append((max(1, first), max(1, first + count - 1)))
             self._ids = b""  # the lines say it all
             self._hash.update(b"@@\n")
@@ -157,7 +157,7 @@ def _unescaped(found: "re.Match[bytes]") -> bytes:
 
 
 def file_of(files: Sequence[ChangedFile], path: str) -> ChangedFile | None:
-    """Return the changed file that somebody names, also as git or a shell would."""
+    """Return the changed file with this name, also as git or a shell would write it."""
     for name in (path, path.removeprefix("./"), re.sub(r"^[ab]/", "", path)):
         for one in files:
             if one.path == name:

@@ -32,7 +32,7 @@ KEEPING: Final = frozenset({"permissions", "confines"})
 
 
 def is_kept(access: Access, able: Collection[str], *, contained: bool) -> bool:
-    """Say whether anything keeps an agent that is able to this to what it may do."""
+    """Return whether anything keeps an agent that is able to this to what it may do."""
     return contained or access is Access.SANDBOXED_ALL or not KEEPING.isdisjoint(able)
 
 
@@ -54,7 +54,7 @@ WishKind = Literal["read", "edit", "command", "tool"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Something that an agent asks leave for."""
+    """Something that an agent asks permission for."""
 
     kind: WishKind
     what: str
@@ -64,16 +64,16 @@ class Wish:
 
     @property
     def key(self) -> str:
-        """What makes two wishes the same, whoever has them: paths in a workspace are told from its top.
+        """What makes two wishes the same in any run: paths are relative to the workspace.
 
-        Nothing is made alike: to a shell a line break is no blank, and in quotes even two blanks are not one.
+        Nothing is normalised: to a shell a line break is not a blank, and in quotes two blanks are not one.
         """
         return f"{self.kind}:{self.what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What was settled before a run began. Recorded on it, so that whoever folds its output again decides alike."""
+    """What was decided before a run began. Recorded on it, so that reading its output again decides the same."""
 
     access: Access = Access.EDIT
     commands: tuple[str, ...] = ()
@@ -85,13 +85,13 @@ class Permissions:
 
 
 LONGEST_ASKED: Final = 16_000
-"""Nobody is asked about a longer wish, it is refused: a yes would hold for what no person has read."""
+"""A longer wish is denied without asking: a yes would hold for text that no person has read."""
 
 OWN_TOOL: Final = "mcp__loopwright__ask"
 """The tool by which a run asks a person."""
 
 OWN_TOOLS: Final = (OWN_TOOL, "mcp__loopwright__discovered")
-"""The tools that we give a run ourselves: they never need leave."""
+"""Loopwright's own tools in a run: they never need permission."""
 
 _TOKEN: Final = re.compile(
     r"""(?P<space>[ \t]+)
@@ -140,7 +140,7 @@ def _settled(permissions: Permissions, wish: Wish) -> Settled:
 
 
 def steers_git(path: str) -> bool:
-    """Say whether a file may make git run a command for whoever only looks, by `core.fsmonitor` for example.
+    """Return whether a file may make git run a command even when git only reads, by `core.fsmonitor` for example.
 
     Those are the files of a repository, under whatever name; and `HEAD`, without which no folder is taken for one.
     """
@@ -150,7 +150,7 @@ def steers_git(path: str) -> bool:
 
 
 def may_run(line: str, patterns: Sequence[str]) -> bool:
-    """Say whether every part of a command line is allowed; what cannot be told from its words is not.
+    """Return whether every part of a command line is allowed; what cannot be told from its words is not.
 
     A line that was allowed word for word may hold anything.
     """
@@ -173,7 +173,7 @@ def to_run_checks(checks: Iterable[str]) -> Iterator[str]:
 
 
 def _literal(line: str) -> str:
-    """Return the pattern that a line alone fits: in a check `*` is for the shell, and stands for files."""
+    """Return the pattern that a line alone fits: in a check `*` is for the shell, and means files."""
     return re.sub(r"[*?\[]", r"[\g<0>]", line)
 
 

@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime, time, timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Any
+
+from loopwright.core.values.shapes import RelativePath, Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,9 +23,9 @@ class GateCommand:
 class HeldFile:
     """A file that lies in the tree for a held-out check alone."""
 
-    path: str
+    path: RelativePath
     """Relative to the project."""
-    sha256: str
+    sha256: Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +35,7 @@ class HeldOut:
     check: GateCommand
     files: tuple[HeldFile, ...] = ()
     hint: str = ""
-    """What the agent is told when it did not pass, in the words of whoever wrote the plan."""
+    """What the agent is told when it did not pass, in the words of the plan's author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,13 +54,18 @@ class ConfiguredRunner:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """When a run is ended by the keeper even if nobody watches, in seconds and bytes. None switches a limit off."""
+    """When the keeper ends a run, in seconds and bytes. None switches a limit off."""
 
     hard: float | None = 3600.0
     idle: float | None = 1800.0
     done_grace: float | None = 60.0
     output: int = 64 * 1024 * 1024
     term_grace: float = 5.0
+
+
+def done_grace(idle: float | None) -> float:
+    """Return how long an agent that said it is done may take to exit: always less than it may be idle."""
+    return 60.0 if idle is None else min(60.0, idle / 2)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +75,10 @@ class ReviewPolicy:
     mode: str = "off"
     """`off`, `complex`, `risky` or `always`."""
     agent: str | None = None
-    """None: the agent that did the work, in a conversation of its own."""
+    """None: the agent that did the work, in a new conversation."""
     model: str | None = None
     max_turns: int = 2
-    """How often an attempt's agent may mend what a reviewer found."""
+    """How often the agent of an attempt may fix what a reviewer found."""
     max_share: int = 15
     """Percent of a task's spend that its reviews may cost at most; 0 sets no limit."""
     lines: int = 300
@@ -82,7 +89,7 @@ class ReviewPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundsPolicy:
-    """When a loop over one prompt goes on, and what stops it."""
+    """When a loop over one prompt continues, and what stops it."""
 
     on: bool = False
     """Whether the plan is such a loop."""
@@ -99,7 +106,7 @@ class RoundsPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """What the agents of a plan are for that change no file: they answer, and the harness writes the answer down."""
+    """What the agents of a plan are for that change no file: they answer, and Loopwright writes the answer down."""
 
     role: str
     """`planner` or `plan-evaluator`."""
@@ -132,7 +139,7 @@ class Policy:
     parallel_gates: int = 2
     """How many candidates are judged at once, each on top of those before it."""
     fix_cycles: int = 3
-    """How often what the complete gate, or a look at the whole, finds becomes a task that mends it."""
+    """How often what the complete gate, or a QA review, finds becomes a task that fixes it."""
     allow_unverified: bool = False
     autonomy: str = "auto"
     """What waits for a person: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
@@ -164,7 +171,7 @@ class Policy:
     red_proof: str = "fixes"
     """Of which tasks the checks also run without the work and have to fail: one of `core.policy.tdd.RedProof`."""
     qa_mode: str = "full"
-    """What a look at the whole goes through: one of `core.replies.qa.AREAS`."""
+    """What a QA review goes through: one of `core.replies.qa.AREAS`."""
     business_docs: bool = False
     """Agents are asked to name documents about prices, tiers and the like that their change makes wrong."""
     unseen_proof: bool = False
@@ -189,7 +196,7 @@ class Policy:
     max_cost_per_day: int | None = None
     """What all plans of the project may cost on one day, by UTC."""
     reserve_per_run: int | None = 500_000
-    """What is kept free of these at least for an agent that runs without a limit of its own."""
+    """What is kept free of these at least for an agent that runs without its own limit."""
     prices: tuple[str, ...] = ()
     """More prices of models, as `core.policy.prices.read_price` takes them."""
     host_lost_after: float = 120.0
@@ -197,16 +204,11 @@ class Policy:
     wait_for_limits: bool = True
     """Off: the loop pauses where it would have to wait for an account."""
     longest_wait: float | None = 604800.0
-    latest_resume: str | None = None
-    """An hour of the day, by UTC: what could go on only after the next one pauses."""
     fallback: tuple[str, ...] = ()
     """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""
 
 
 # How long a plan waits for what ends by itself: an account that is used up, or the budget of a day.
-
-HOUR: Final = r"([01][0-9]|2[0-3]):[0-5][0-9]"
-"""What an hour of a day looks like."""
 
 
 def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: datetime) -> str:
@@ -216,12 +218,4 @@ def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: da
         longest = timedelta(seconds=policy.longest_wait)
         if max(last - now, now - since) > longest:
             return "longer than `longest_wait`"
-    if policy.latest_resume is not None and last > _next(policy.latest_resume, since):
-        return "later than `latest_resume`"
     return ""
-
-
-def _next(hour: str, after: datetime) -> datetime:
-    """Return when it is that hour for the next time, by UTC."""
-    today = datetime.combine(after.date(), time.fromisoformat(hour), tzinfo=after.tzinfo)
-    return today if today >= after else today + timedelta(days=1)

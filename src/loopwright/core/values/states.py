@@ -84,7 +84,7 @@ class QuestionState(StrEnum):
 
 
 class DiscoveryState(StrEnum):
-    """What becomes of work that was come upon."""
+    """What becomes of work that was found."""
 
     OPEN = "OPEN"
     ACCEPTED = "ACCEPTED"
@@ -159,7 +159,8 @@ TASK: Final[Table[TaskState]] = _table(
     {
         # To COMPLETE only by a person who ticked it off in the source.
         _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
-        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
+        # To AWAITING_RESPONSE for a manual step, which Loopwright asks you to do.
+        _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE, _T.AWAITING_RESPONSE},
         _T.RUNNING: {
             _T.COMPLETE,
             _T.ERROR,
@@ -215,7 +216,7 @@ RUN: Final[Table[RunState]] = _table(
 
 QUESTION: Final[Table[QuestionState]] = _table(
     {
-        # Expired when its deadline passed without an answer; withdrawn when nobody needs one any more.
+        # Expired when its deadline passed without an answer; withdrawn when it is no longer needed.
         _Q.OPEN: {_Q.ANSWERED, _Q.EXPIRED, _Q.WITHDRAWN},
         _Q.ANSWERED: set(),
         _Q.EXPIRED: set(),
@@ -226,7 +227,7 @@ QUESTION: Final[Table[QuestionState]] = _table(
 DISCOVERY: Final[Table[DiscoveryState]] = _table(
     {
         _D.OPEN: {_D.ACCEPTED, _D.DISMISSED},
-        # Whoever dismissed it may think again; what was accepted is a task or a plan by now.
+        # You can reverse a dismissal; accepted work is a task or a plan by now.
         _D.DISMISSED: {_D.ACCEPTED},
         _D.ACCEPTED: set(),
     }
@@ -259,7 +260,7 @@ ENVELOPE: Final[Table[EnvelopeState]] = _table(
 FINISH: Final[Table[FinishState]] = _table(
     {
         FinishState.CHECKING: {FinishState.LANDING, FinishState.FINISHED, FinishState.REFUSED},
-        # Back to CHECKING when the branch that it goes to moved meanwhile.
+        # Back to CHECKING when the branch that it goes to moved in the meantime.
         FinishState.LANDING: {FinishState.CHECKING, FinishState.FINISHED, FinishState.REFUSED},
         FinishState.FINISHED: set(),
         # Nothing was moved; a person's `accept` begins another one.

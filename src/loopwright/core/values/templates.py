@@ -13,6 +13,7 @@ from string import Template as Text
 from typing import Final
 
 from loopwright.core.values.errors import BadConfig
+from loopwright.core.values.shapes import Count, Sha
 
 FOLDER: Final = "loopwright.prompts"
 """Where a project keeps its own templates, beside its `loopwright.toml`."""
@@ -33,8 +34,8 @@ class UsedTemplate:
 
     file: str
     """Relative to the repository for a project's own one; it begins with `loopwright:` for a packaged one."""
-    version: int
-    sha256: str
+    version: Count
+    sha256: Sha
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

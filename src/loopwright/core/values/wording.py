@@ -1,7 +1,7 @@
 """Lists, counts, sums and durations as people write them, and texts of others made safe to show."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 from unicodedata import category
 
@@ -101,3 +101,21 @@ _BREAK: Final = re.compile(r"\r\n|\n|\r")
 def clean(text: str) -> str:
     """Return text without colours and control characters, with plain line ends."""
     return _CONTROL.sub("", _BREAK.sub("\n", _ANSI.sub("", text)))
+
+
+_PLACE: Final = re.compile(r"^(?P<file>[^\s:][^:\n]*?)(?::\d+)?: (?P<said>.+)$", re.DOTALL)
+
+
+def grouped(notes: Iterable[str]) -> tuple[str, ...]:
+    """Return notes, of those that say the same about several places only the first, with how many more there are."""
+    first: dict[str, str] = {}
+    count: dict[str, int] = {}
+    for note in dict.fromkeys(notes):
+        found = _PLACE.match(note)
+        kind = found["said"] if found else note
+        first.setdefault(kind, note)
+        count[kind] = count.get(kind, 0) + 1
+    return tuple(
+        f"{note} ({count[kind] - 1} more like this)" if count[kind] > 1 else note
+        for kind, note in first.items()
+    )

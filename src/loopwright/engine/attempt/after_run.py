@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
+from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.fallback import handed_on, meant
 from loopwright.core.policy.graph import kept, strayed
@@ -27,7 +28,6 @@ from loopwright.engine.attempt.agent_ends import (
     stop_over_budget,
 )
 from loopwright.engine.attempt.agent_runs import PAUSED
-from loopwright.engine.attempt.contradictions import has_had_its_turn
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync
@@ -42,7 +42,7 @@ from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, traile
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx, able
 
-FORGOTTEN = "its conversation is gone: it goes on in a new one"
+FORGOTTEN = "its conversation is gone: it continues in a new one"
 """Why an attempt starts a new conversation, with only its workspace and its prompt."""
 
 _NAMED = 20
@@ -80,7 +80,7 @@ class Known:
     can: frozenset[str] = frozenset()
     """The agent's capabilities."""
     saved: Saved | None = None
-    """None for a reviewer, whose changes nobody keeps."""
+    """None for a reviewer, whose changes are not kept."""
     answered: bool = False
     """Whether it gave an answer that a check can judge."""
     review_budget_spent: bool = False
@@ -186,7 +186,7 @@ def after_run(end: EndedRun, rows: Rows, known: Known) -> Next:
         return _over(end, Failed(failure=Failure.BUDGET, detail=why, lasting=True), counts=False)
     if ended.excess:
         return _over(end, failure_of(ended), counts=False)
-    # "asked" without an interrupt of ours: a worker ended its agents in a hurry, before it could write it down.
+    # "asked" without our interrupt: a worker ended its agents quickly, before it could record that.
     if ended.interrupted or (ended.exit.ended_by == "asked" and not (result and result.claimed)):
         return Park()
     if end.strayed and not (result is not None and result.failure and RULES[result.failure].parks):
@@ -233,7 +233,7 @@ def _claimed(end: EndedRun, rows: Rows) -> Next:
 
 
 def _over(end: EndedRun, failed: Failed, *, counts: bool) -> Next:
-    """End the attempt; what a reviewer could not do is no fault of it."""
+    """End the attempt, or only the review: a reviewer's failure is not the attempt's fault."""
     return EndReview(failed) if end.run.role is Role.REVIEWER else EndAttempt(failed, counts)
 
 
@@ -330,7 +330,7 @@ def _write(
         case PauseForBudget():
             return stop_over_budget(tx, world, attempt, run, ended, fence=fence, **where)
         case Judge(qa=report):
-            # What a QA review changed is thrown away, and keeps nobody off.
+            # What a QA review changed is thrown away, so it blocks no other task.
             found = {} if report is None else {"qa": report, "touched": ()}
             _have_checked(tx, world, rows, end, {**where, **found}, fence=fence)
             return True
@@ -370,7 +370,7 @@ def _waits(
     """Return what to write on an attempt that waits: for what, until when, and what its event tells."""
     match following:
         case Park():
-            # Where nobody asked for a pause in the rows, it goes on as soon as the loop runs.
+            # If no pause was requested, it continues as soon as the loop runs.
             wake_at = None if current.interrupt else tx.now()
             return {"interrupt": "", "wait_reason": PAUSED, "wake_at": wake_at}
         case WaitForService(failed=failed, calls=calls):

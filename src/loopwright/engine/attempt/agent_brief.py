@@ -1,10 +1,12 @@
 """What an agent is told and given: read from the rows and the repository by `gather`, put together by `brief`."""
 
+import posixpath
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.prompts import look_prompt, reviewer
@@ -17,7 +19,6 @@ from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.states import ReviewState, RunState
 from loopwright.core.values.templates import Template, own_path, replaced
 from loopwright.engine.attempt.agent_ends import last_answer
-from loopwright.engine.attempt.contradictions import has_had_its_turn
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.rows import questions
 from loopwright.engine.rows.legs import Rows
@@ -31,7 +32,7 @@ READS = Permissions(access=Access.READ_ONLY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mending:
+class ReviewFixes:
     """What an attempt's agent is to fix."""
 
     findings: tuple[Finding, ...] = ()
@@ -64,9 +65,11 @@ class Facts:
     """The runs with the same role that started before it, the newest first."""
     answers: tuple[tuple[str, str], ...] = ()
     """What people answered to the attempt's questions."""
-    mending: Mending = field(default_factory=Mending)
+    review_fixes: ReviewFixes = field(default_factory=ReviewFixes)
     last_answer: str = ""
     """What the attempt before this one answered, where agents only answer."""
+    documents: Mapping[str, str] = field(default_factory=dict)
+    """The text of the plan's documents, by their paths in the workspace."""
     review: Review | None = None
     """The review that it belongs to, and the change to look at; None for any but a reviewer."""
     patch: Patch | None = None
@@ -139,11 +142,12 @@ def _prompt(facts: Facts) -> str:
         task,
         attempt,
         gates=gates,
-        resumed=resumed and not facts.mending.is_new and not contradicted,
+        resumed=resumed and not facts.review_fixes.is_new and not contradicted,
         answers=facts.answers,
         asks_by_tool=asks_by_tool,
-        findings=facts.mending.findings,
+        findings=facts.review_fixes.findings,
         contradicted=contradicted,
+        documents=facts.documents,
     )
 
 
@@ -212,11 +216,13 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             answers=tuple(
                 (one.text, one.answer) for one in questions.of_attempt(tx, attempt) if one.answer is not None
             ),
-            mending=mending(tx, attempt, others[0] if others else None),
+            review_fixes=review_fixes(tx, attempt, others[0] if others else None),
             review=review,
         )
 
     facts = await world.store.read(load)
+    if rows.plan.documents and review is None:
+        facts = replace(facts, documents=await _documents(world, rows))
     if review is not None:
         patch = await world.repository(rows.project).patch(review.parent_sha, review.candidate_sha)
         return replace(facts, patch=patch)
@@ -225,18 +231,29 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
     return facts
 
 
+async def _documents(world: World, rows: Rows) -> dict[str, str]:
+    """Return the text of the plan's documents; one that is not in the attempt's base commit has none."""
+    names = {
+        posixpath.normpath(posixpath.join(rows.project.subfolder, one)): one for one in rows.plan.documents
+    }
+    sha = rows.attempt.base_sha or rows.plan.base_sha
+    found = await world.repository(rows.project).files_at(sha, list(names))
+    texts = {names[path]: content.decode("utf-8", "replace") for path, content in found.items()}
+    return {one: texts.get(one, "") for one in rows.plan.documents}
+
+
 def _place_of(world: World, attempt: Attempt, review: Review | None) -> Path:
     """Return where a run works: in its attempt's workspace, or in a tree that is thrown away after the review."""
     return Path(need(attempt.workspace, "a workspace")) if review is None else world.paths.tree(review.id)
 
 
-def mending(tx: Tx, attempt: Attempt, before: Run | None) -> Mending:
+def review_fixes(tx: Tx, attempt: Attempt, before: Run | None) -> ReviewFixes:
     """Return the blocking findings that an attempt was sent back with."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
     if review is None or review.state is not ReviewState.BLOCKING:
-        return Mending()
+        return ReviewFixes()
     is_new = before is not None and review.ended_at is not None and before.created_at < review.ended_at
-    return Mending(findings=blocking(review.findings), is_new=is_new)
+    return ReviewFixes(findings=blocking(review.findings), is_new=is_new)
 
 
 def _permissions(tx: Tx, rows: Rows, review: Review | None, *, contained: bool) -> Permissions:

@@ -64,7 +64,7 @@ def end_run(
 
 
 def is_over_budget(run: Run, ended: Ended, can: frozenset[str]) -> bool:
-    """Say whether a run was ended, by us or by itself, because it has cost as much as it may."""
+    """Return whether a run was ended, by us or by itself, because it has cost as much as it may."""
     failure = ended.result.failure if ended.result else None
     by_itself = failure is not None and RULES[failure].pauses
     # A budget that we did not give it is its user's own affair, and one that cannot keep any was given none.
@@ -74,7 +74,7 @@ def is_over_budget(run: Run, ended: Ended, can: frozenset[str]) -> bool:
 def stop_over_budget(
     tx: Tx, world: World, attempt: Attempt, run: Run, ended: Ended, *, fence: int, **saved: Any
 ) -> bool:
-    """Keep the work of a run that may cost no more, and pause the loop; say whether there is more to do."""
+    """Keep the work of a run that may cost no more, and pause the loop; return whether there is more to do."""
     end_run(tx, world, run, RunState.ERROR, ended, failure=Failure.BUDGET)
     current = need(tx.get(Attempt, attempt.id), "the attempt")
     if current.interrupt == "cancel":
@@ -151,11 +151,11 @@ def account_report(ended: Ended, state: RunState, failure: Failure | None) -> qu
     )
 
 
-# Runs that answer and change nothing: what they said is written down by the harness, and judged like any work.
+# Runs that answer and change nothing: what they said is written down by Loopwright, and judged like any work.
 
 
 def is_answer(result: AgentResult) -> bool:
-    """Say whether a run came to something that a check can judge, and be it that it does not fit its schema."""
+    """Return whether a run came to something that a check can judge, and be it that it does not fit its schema."""
     return result.claimed or result.failure is Failure.AGENT_ERROR
 
 

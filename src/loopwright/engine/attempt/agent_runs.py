@@ -250,7 +250,7 @@ def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bo
 
 
 def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
-    """Say whether no agent may start here now: much may have been said and spent while it waited for its turn."""
+    """Return whether no agent may start here now: much may have been said and spent while it waited for its turn."""
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)

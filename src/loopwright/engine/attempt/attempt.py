@@ -1,6 +1,6 @@
 """A leg of an attempt: read the stage from the rows and carry on from there.
 
-Whoever calls it again does no harm. Each stage does its effect first, in a way that finds its own work when
+A second call does no harm. Each stage does its effect first, in a way that finds its own work when
 repeated, and then moves the row under the leg's fence; so a kill between the two repeats the effect harmlessly.
 """
 
@@ -58,7 +58,7 @@ from loopwright.ports import Repository, Tx
 log = logging.getLogger(__name__)
 
 _FRESH_S = 10.0
-"""A workspace that waited longer for its agent than this is brought up to date with what landed meanwhile."""
+"""A workspace that waited longer for its agent than this is brought up to date with what landed in the meantime."""
 
 _REPEATS = 2
 """How often a leg does a stage again that the machine got in the way of, before its attempt is given up."""
@@ -83,7 +83,7 @@ class AttemptLeg:
         self._run_id = ""
         """The run of an agent that it carries on."""
         self.settled = False
-        """Whether it came to an end that leaves nothing for another leg to go on with."""
+        """Whether it came to an end that leaves nothing for another leg to continue with."""
         self._reviews = False
         """Whether the agent that works now only looks at work that is done."""
         self._worked = False
@@ -102,7 +102,7 @@ class AttemptLeg:
                 raise
             log.warning("leg dropped", extra={"leg": self._leg.id, "why": str(moved)})
         except StoreUnavailable:
-            # Whether the agent may start was perhaps written down just now: nobody else may have its slot meanwhile.
+            # A start may just have been recorded, so no other agent may take the slot in the meantime.
             # On a shared home the leg may be carried on by another worker, whose slots are its own.
             if self._slot is not None and self._world.membership.exclusive:
                 self._slot.keep_for(self._leg.subject)
@@ -141,7 +141,7 @@ class AttemptLeg:
         return await self._world.store.read(load)
 
     async def _stage(self, rows: Rows, interrupt: asyncio.Event) -> bool:
-        """Do one stage; say whether there is another."""
+        """Do one stage; return whether there is another."""
         attempt = rows.attempt
         if attempt.interrupt and attempt.state in LIVE_ATTEMPT:
             interrupt.set()
@@ -205,7 +205,7 @@ class AttemptLeg:
         await self._pause(rows, f"{rows.task.key}: {told}: {trouble}")
 
     async def _pause(self, rows: Rows, reason: str) -> None:
-        """Pause the loop, and leave the attempt as it is until somebody resumes it."""
+        """Pause the loop, and leave the attempt as it is until you resume it."""
 
         def hold(tx: Tx) -> None:
             change_attempt(tx, rows.attempt.id, self._leg.fence, wait_reason=reason[:500])
@@ -224,15 +224,15 @@ class AttemptLeg:
         try:
             await self._repository(rows).archive(Path(workspace), file)
         except (GitFailed, OSError) as worse:
-            # Whoever tidies up meets the same, and leaves the workspace as it is.
+            # The cleanup meets the same trouble, and leaves the workspace as it is.
             log.warning("no archive", extra={"leg": self._leg.id, "why": str(worse)})
             return Path(workspace)
         return file
 
     async def _nothing_can_be_kept(self, rows: Rows) -> bool:
-        """Say whether finished work waits to be saved and the machine would save nobody's.
+        """Return whether finished work waits to be saved and this machine can save no snapshot at all.
 
-        Where it saves other things, the workspace is at fault, and who wrecks his own holds up nobody else.
+        If other snapshots succeed, only this workspace is broken, so the loop does not pause.
         """
         if not self._worked:
             return False
@@ -287,7 +287,7 @@ class AttemptLeg:
                 base_sha=base,
                 workspace=str(self._world.paths.workspace(rows.attempt.id)),
                 host_id=me.host_id,
-                port_base=free_port_base(tx, me.host_id, self._world.port_first, self._world.port_count),
+                port_base=free_port_base(tx, me.host_id),
             )
             if rows.task.first_base_sha is None:
                 tx.update(Task, rows.task.id, first_base_sha=base)
@@ -319,7 +319,7 @@ class AttemptLeg:
         return await self._work(rows, interrupt)
 
     async def _is_behind(self, rows: Rows) -> bool:
-        """Say whether so much time went by since the workspace was made that others may have landed much."""
+        """Return whether so much time went by since the workspace was made that others may have landed much."""
         now = self._world.clock.monotonic()
         if self._ready_at is not None and now - self._ready_at < _FRESH_S:
             return False
@@ -396,7 +396,7 @@ class AttemptLeg:
             log.warning("no transcript", extra={"leg": self._leg.id, "why": str(trouble)})
 
     async def _next_run(self, rows: Rows) -> Run:
-        """A leg that wakes up after a wait talks to the agent anew, in the same workspace."""
+        """A leg that wakes up after a wait talks to the agent again, in the same workspace."""
 
         def create(tx: Tx) -> Run:
             current = need(tx.get(Attempt, rows.attempt.id), "the attempt")

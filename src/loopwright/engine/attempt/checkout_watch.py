@@ -1,6 +1,6 @@
 """Notices when the user's own checkout changed while an agent ran, keeps the evidence, and says whose doing it was.
 
-A person may well work in their checkout meanwhile, and nothing tells who wrote a file. So an agent answers for a
+A person may well work in their checkout in the meantime, and nothing tells who wrote a file. So an agent answers for a
 change only when nothing kept it out of the checkout and its own transcript names that folder. All else is reported.
 """
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Final
 
-from loopwright.core.receipts.receipt_checkout import WHOSE
+from loopwright.core.receipts.events import WHOSE
 from loopwright.core.rows.events import RecordedEvent, happened
 from loopwright.core.rows.model import Attempt, Plan, Project, Run
 from loopwright.core.values.containment import Containment
@@ -37,7 +37,7 @@ _MOST: Final = 50
 async def watch(world: World, repository: Repository, run: Run, spec: RunSpec) -> tuple[Tripwire, RunSpec]:
     """Take the fingerprint of the checkout, or find the one that was taken when the run began.
 
-    It lies with the run's files, so that whoever adopts the run misses nothing that happened before.
+    It lies with the run's files, so that a worker that adopts the run misses nothing that happened before.
     """
     kept = world.paths.run(run.id) / FINGERPRINT
     if kept.is_file():
@@ -57,7 +57,7 @@ async def look_again(
 ) -> str:
     """Compare the checkout with how it was, and record what differs; return why the attempt cannot stand, if so.
 
-    An earlier run of the attempt may have been at fault already, where this one goes on with its work `again`.
+    An earlier run of the attempt may have been at fault already, where this one continues with its work `again`.
     """
     strayed = await _compare(world, repository, before, rows, run)
     if not strayed and again:
@@ -143,7 +143,7 @@ def _told(changes: Sequence[str], undo: Sequence[str]) -> str:
 
 
 async def _unpinned(repository: Repository, plan: Plan) -> tuple[str, ...]:
-    """Put back what kept the plan's work and was taken away; that is ours, so nobody has to be asked."""
+    """Restore deleted refs that keep the plan's work. They are Loopwright's own, so it asks no one."""
     try:
         return await repository.repin(plan.id, near=plan.base_sha)
     except GitFailed as trouble:
@@ -152,7 +152,7 @@ async def _unpinned(repository: Repository, plan: Plan) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Move:
-    """What somebody else did to the plan's own branch."""
+    """A change of the plan branch that Loopwright did not make."""
 
     words: str
     was: str
@@ -163,7 +163,7 @@ class _Move:
 
 
 async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> list[_Move]:
-    """Return what somebody else did to the plan's own branch while a run was going on, the oldest first."""
+    """Return changes of the plan branch that Loopwright did not make while a run was active, the oldest first."""
     rewrites = []
     try:
         await look(world, repository, plan)
@@ -246,5 +246,5 @@ def undoing(before: Tripwire, after: Tripwire, *, checkout: str, patch: Path | N
         if len(theirs) < len(changed):
             spared = "".join(f" --exclude={shlex.quote(one)}" for one in theirs)
             steps.append(f"{git} apply --reverse{spared} {kept}")
-        steps += [f"# by hand, because it had changes of yours before: {one} (see {kept})" for one in theirs]
+        steps += [f"# by hand, because it had your changes before: {one} (see {kept})" for one in theirs]
     return tuple(steps)

@@ -72,7 +72,7 @@ async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Atte
 
 
 async def _forget_reviews(world: World, repository: Repository, attempt: Attempt) -> None:
-    """Remove the trees in which reviewers looked at what a person did by hand: that had no workspace of ours."""
+    """Remove the trees in which reviewers read work that a person did by hand: that work had no workspace."""
     runs = await world.store.read(lambda tx: tx.find(Run, attempt_id=attempt.id, role=Role.REVIEWER))
     await _end(world, runs)
     for label in {run.label for run in runs if run.host_id == world.me.host_id}:
@@ -80,7 +80,7 @@ async def _forget_reviews(world: World, repository: Repository, attempt: Attempt
 
 
 async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, tip: str | None) -> bool:
-    """Say whether the work is where it belongs: in the branch once landed, else pinned by its ref."""
+    """Return whether the work is where it belongs: in the branch once landed, else pinned by its ref."""
     if attempt.state is not AttemptState.LANDED or attempt.candidate_sha is None or tip is None:
         return True  # `snapshot` pinned it, or nothing was ever made
     repository = world.repository(project)
@@ -88,7 +88,7 @@ async def _kept(world: World, project: Project, plan: Plan, attempt: Attempt, ti
 
 
 async def end_cancelled_gates(world: World) -> None:
-    """End gates of whole plans that still run here although nobody waits for them any more."""
+    """End gates of whole plans that still run here although no leg waits for them."""
     await end_all(world, await world.store.read(lambda tx: cancelled_gates(tx, world)))
 
 

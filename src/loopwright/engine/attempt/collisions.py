@@ -37,7 +37,7 @@ async def told_of_conflict(
     landed = await _landed(repository, tip, base)
     there = [one for one in landed if set(one.paths) & set(conflict.paths)] or landed
     parts = [
-        f"It changes the same places as work that landed meanwhile: {_named(conflict.paths)}",
+        f"It changes the same places as work that landed since it began: {_named(conflict.paths)}",
         await _listed(world, there),
         "What landed there since the attempt began:\n"
         + await repository.difference(base, tip, paths=conflict.paths, limit=_THEIRS),
@@ -52,7 +52,7 @@ async def told_of_conflict(
 async def told_of_red(
     world: World, repository: Repository, ask: Judging, verdict: Verdict, interrupt: asyncio.Event
 ) -> tuple[bool, str]:
-    """Say whether an attempt that fails its checks passes them alone, and return the evidence.
+    """Return whether an attempt that fails its checks passes them alone, and return the evidence.
 
     Only what others landed since it began can make that difference, so nothing is asked where nothing landed.
     """
@@ -67,7 +67,7 @@ async def told_of_red(
     parts = [evidence(verdict, limit=_FOUND)]
     if passes:
         alone_it_passes = "Alone, on the commit that it began with, the attempt passes every check."
-        parts.insert(0, f"{alone_it_passes} Together with what landed meanwhile it does not:")
+        parts.insert(0, f"{alone_it_passes} Together with what landed since then it does not:")
     parts.append(await _listed(world, landed))
     if passes:
         parts.append(await _own(repository, base, mine))
@@ -76,13 +76,13 @@ async def told_of_red(
 
 
 def by_itself(ask: Judging, *, sha: str, tree: str, before: str) -> Judging:
-    """Return the same question about an attempt without what landed meanwhile: held to and excused of the same."""
+    """Return the same question about an attempt without what landed since it began."""
     return replace(ask, sha=sha, tree=tree, before=before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Landed:
-    """A commit that landed meanwhile, and what it changed."""
+    """A commit that landed in the meantime, and what it changed."""
 
     step: Step
     paths: tuple[str, ...]

@@ -2,14 +2,16 @@
 
 One after the other would make a slow gate the speed of the whole plan. So while the first is judged, the next is
 judged already, on top of it, as if it had landed. If it lands, that verdict is about exactly the tree that lands next.
-If it does not, those behind it are built and judged anew without it. What lands was judged as exactly that tree.
+If it does not, those behind it are built and judged again without it. What lands was judged as exactly that tree.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
+from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.values.errors import FenceLost
 from loopwright.engine.memory.interrupts import Interrupted, call_off
@@ -18,7 +20,7 @@ from loopwright.ports import Repository, Tx
 
 
 class Outdated(Exception):
-    """What a candidate was built on will not be the branch: it is built anew."""
+    """What a candidate was built on will not be the branch: it is built again."""
 
 
 class Line:
@@ -73,7 +75,7 @@ class Place:
 
     @property
     def is_outdated(self) -> bool:
-        """Say whether the candidate's ground is no longer what will be the branch."""
+        """Return whether the candidate's ground is no longer what will be the branch."""
         if self not in self._line.places:
             return False
         before = self._before
@@ -83,7 +85,7 @@ class Place:
         """Wait until it may be judged, beside at most so many; return what to build on, None for the branch itself."""
         while True:
             before = self._before
-            # The same leg may run twice, or an earlier one linger: what it would land is no ground for its own task.
+            # The same leg may run twice, or an earlier one linger: a task does not build on its own candidate.
             twin = any(one.task_id == self.task_id for one in self._ahead)
             ready = before is None or (before.built is not None and not before.is_outdated)
             if len(self._ahead) < most and ready and not twin:
@@ -105,9 +107,9 @@ class Place:
         self._line.tell()
 
     async def first(self, *, lands: bool) -> None:
-        """Wait until nobody is ahead, so that what was found counts; raise `Outdated` when it never will."""
+        """Wait until no attempt is ahead, so that the verdict counts; raise `Outdated` when it never will."""
         if self.is_outdated:
-            raise Outdated  # what was found is about a tree that nobody behind it has to know of
+            raise Outdated  # the verdict is about a tree that cannot land any more
         self.lands = lands
         self._line.tell()
         while self._ahead and not self.is_outdated:
@@ -179,10 +181,30 @@ class Landing:
     attempt: Attempt
     fence: int
     place: Place = field(default_factory=lambda: Place(Line()))
-    """Where it stands among the plan's others; by itself where nobody else is."""
+    """Its place in the plan's landing line."""
 
     def still_mine(self, tx: Tx) -> None:
         """Raise when another worker took the attempt over."""
         current = tx.get(Attempt, self.attempt.id)
         if current is None or current.fence != self.fence:
             raise FenceLost(f"{self.attempt.id} was taken over")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What an attempt was judged on, as its row records it."""
+
+    parent: str
+    tree: str
+    verdict_id: str | None
+    files: GateFiles | None = None
+
+    @property
+    def columns(self) -> dict[str, Any]:
+        """The columns of the attempt."""
+        found = {
+            "candidate_parent": self.parent,
+            "candidate_tree": self.tree,
+            "verdict_id": self.verdict_id,
+        }
+        return found if self.files is None else {**found, "gate_files": self.files}

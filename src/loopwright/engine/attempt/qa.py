@@ -1,7 +1,7 @@
-"""Looks at the whole: an agent reports, the gate runs on what it saw, and what was found becomes tasks.
+"""QA reviews: an agent reports, the gate runs on what it saw, and what was found becomes tasks.
 
 Nothing lands here. A look without a finding completes its task as exactly that; one with findings waits for the tasks
-that mend them and is taken again, a bounded number of times. Then a person decides.
+that fix them and is taken again, a bounded number of times. Then a person decides.
 """
 
 import asyncio
@@ -11,6 +11,7 @@ from typing import Any
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.gates.verdicts import evidence, refused_commands, task_outcome
+from loopwright.core.policy.landing import Objection, Reject
 from loopwright.core.policy.retry import Failed
 from loopwright.core.receipts.gaps import is_open
 from loopwright.core.replies.answers import Unreadable
@@ -33,8 +34,9 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState, TaskState
-from loopwright.engine.attempt.land import cannot_tell, gated, reject
-from loopwright.engine.attempt.landing_line import Landing
+from loopwright.engine.attempt.candidates import gated
+from loopwright.engine.attempt.land import cannot_tell, reject
+from loopwright.engine.attempt.landing_line import Judged, Landing
 from loopwright.engine.branch.changed_gate_files import steered
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.interrupts import Interrupted
@@ -76,11 +78,11 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
         before=plan.base_sha,
         exempt=changed.exempt,
         rewritten=changed.rewritten,
-        # What a look at the whole finds is to be mended, whoever is at fault.
+        # What a QA review finds has to be fixed, also if it failed before the plan.
         own=task_commands(plan, task),
     )
     record_id, verdict = await gated(landing, ask, interrupt)
-    judged: dict[str, Any] = {"candidate_parent": sha, "candidate_tree": tree, "verdict_id": record_id}
+    judged = Judged(parent=sha, tree=tree, verdict_id=record_id)
     if verdict.status is VerdictStatus.INCONCLUSIVE:
         await cannot_tell(landing, verdict, judged)
         return
@@ -88,7 +90,8 @@ async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
     found = (*report.issues, *_of_gate(verdict))
     if verdict.status is VerdictStatus.UNVERIFIED and not found and not plan.policy.allow_unverified:
         words = "nothing was found, but nothing is configured to check it either"
-        await reject(landing, Failure.UNVERIFIED, words, **judged)
+        objection = Objection(failure=Failure.UNVERIFIED, detail=words)
+        await reject(landing, Reject(objections=(objection,)), judged)
         return
     await landing.world.store.transact(
         "look.over", lambda tx: _over(tx, landing, replace(report, issues=found), verdict, judged)
@@ -107,7 +110,7 @@ def _of_gate(verdict: Verdict) -> tuple[QaIssue, ...]:
     )
 
 
-def _over(tx: Tx, landing: Landing, report: QaReport, verdict: Verdict, judged: dict[str, Any]) -> None:
+def _over(tx: Tx, landing: Landing, report: QaReport, verdict: Verdict, judged: Judged) -> None:
     current = change_attempt(tx, landing.attempt.id, landing.fence)
     if current.state is not AttemptState.CHECKING:
         raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
@@ -152,12 +155,12 @@ def _passed(
     task: Task,
     report: QaReport,
     verdict: Verdict,
-    judged: dict[str, Any],
+    judged: Judged,
 ) -> None:
-    """Nobody found anything: that is what is recorded, and no more."""
+    """Record that neither the agent nor the gate found anything."""
     report = replace(report, issues=())
     words = f"{report.in_words}: {report.summary}"
-    moved = move_attempt(tx, attempt, AttemptState.LANDING, fence=landing.fence, qa=report, **judged)
+    moved = move_attempt(tx, attempt, AttemptState.LANDING, fence=landing.fence, qa=report, **judged.columns)
     moved = move_attempt(tx, moved, AttemptState.LANDED, fence=landing.fence, detail=words[:2000], about={})
     _ended(tx, landing.plan, moved, report)
     checked = verdict.status is VerdictStatus.PASSED
@@ -172,7 +175,7 @@ def _passed(
 
 
 def _given_up(
-    tx: Tx, landing: Landing, attempt: Attempt, report: QaReport, before: int, judged: dict[str, Any]
+    tx: Tx, landing: Landing, attempt: Attempt, report: QaReport, before: int, judged: Judged
 ) -> None:
     """Too many rounds: a person reads what was found, and decides."""
     report = replace(report, issues=tuple(replace(one, fix="") for one in report.issues))
@@ -189,7 +192,7 @@ def _given_up(
         chance=landing.world.chance(),
         evidence=told(report),
         qa=report,
-        **judged,
+        **judged.columns,
     )
     _ended(tx, landing.plan, need(tx.get(Attempt, attempt.id), "the attempt"), report)
 
@@ -202,9 +205,9 @@ def _sent_on(
     report: QaReport,
     tasks: Sequence[Task],
     verdict: Verdict,
-    judged: dict[str, Any],
+    judged: Judged,
 ) -> None:
-    """Add the tasks that mend it, and let the look be taken again after them."""
+    """Add the tasks that fix it, and let the look be taken again after them."""
     ids, plan = landing.world.ids, landing.plan
     known = {one.key: one for one in tasks}
     position = max((one.position for one in tasks), default=-1) + 1
@@ -218,7 +221,7 @@ def _sent_on(
             item = PlannedTask(
                 key=issue.fix,
                 title=issue.title,
-                description=f"{issue.description}\n\nIt was found by the look at the whole {task.key}.",
+                description=f"{issue.description}\n\nThe QA review found it: {task.key}.",
                 acceptance=refused if issue.by_gate else (),
                 priority=PRIORITIES[issue.severity],
                 type="fix",
@@ -236,7 +239,7 @@ def _sent_on(
         failure=Failure.ISSUES,
         detail=detail,
         qa=report,
-        **judged,
+        **judged.columns,
     )
     _ended(tx, plan, moved, report)
     needs = tuple(dict.fromkeys((*task.depends_on, *(one.id for one in waits_for))))
@@ -260,7 +263,7 @@ def _gate_command(name: str, command: str, asked: Sequence[GateCommand]) -> Gate
 
 
 def _ended(tx: Tx, plan: Plan, attempt: Attempt, report: QaReport) -> None:
-    """Say that a look is over: what it found is a claim, so the event has its numbers and its hash."""
+    """Say that a look has ended: what it found is a claim, so the event has its numbers and its hash."""
     about: dict[str, Any] = {
         "mode": report.mode,
         "commit": attempt.base_sha,

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gates import with_setup
@@ -17,9 +17,9 @@ from loopwright.core.gates.missing_tests import (
     unloaded_skips,
 )
 from loopwright.core.gates.verdicts import gate_key
-from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.red_first import (
     NOTHING_SHOWS,
+    RedFound,
     RedProof,
     is_asked,
     is_check_file,
@@ -30,6 +30,7 @@ from loopwright.core.policy.red_first import (
 from loopwright.core.rows.model import Role, VerdictRecord
 from loopwright.core.values.errors import Denied, TookTooMuch
 from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus, Witnessed
+from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.gates.baselines import baseline_in
 from loopwright.engine.gates.gate_runs import judge_until_known
 from loopwright.engine.gates.judging import Judging
@@ -37,36 +38,29 @@ from loopwright.engine.gates.reuse import found_without_work
 from loopwright.engine.integrity.gate_scripts import inside
 from loopwright.ports import Candidate, FileChange
 
-if TYPE_CHECKING:
-    from loopwright.engine.attempt.landing_line import Landing
-
 _MOST: Final = 200
 _FEW: Final = 20
 _MOST_BYTES: Final = 300_000
-NOT_RUN: Final = (
-    "These run without the work, so they have to run with it: a test that does not run shows nothing."
-)
 GONE: Final = "what was seen inside of its test runners is not there any more"
 
 
-async def with_red_proof(
-    landing: "Landing",
+async def red_proof(
+    landing: Landing,
     ask: Judging,
     candidate: Candidate,
-    facts: GateFiles,
     verdict: Verdict,
     verdict_id: str | None,
     interrupt: asyncio.Event,
-) -> tuple[GateFiles, tuple[str, ...]]:
-    """Return the facts with what shows the work, and the tests that failed without the work and did not run with it.
+) -> RedFound:
+    """Find out what shows that the task's checks fail without its work.
 
-    `ask` is the question that the candidate passed with this verdict. What the gates saw on the tree before the work is
-    used first. The checks run again, without the work, only for a task that has to show it, or where its acceptance
-    left tests out that nothing was compared with.
+    `ask` is the question that the candidate passed with this verdict. What the gates saw on the base commit is used
+    first. The checks run again, without the work, only for a task that has to show it, or if its acceptance left out
+    tests that nothing was compared with.
     """
     asked = is_asked(landing.plan, landing.task)
     if not asked and all(one.tests is None for one in verdict.commands):
-        return facts, ()
+        return RedFound()
     tree = await landing.repository.tree_of(ask.before) if ask.before is not None else ""
     now, records = await landing.world.store.read(
         lambda tx: (
@@ -79,40 +73,38 @@ async def with_red_proof(
         own = {one.command for one in landing.task.acceptance} or set(seen_now)
         shown = now_passing(before.seen.values(), [seen_now[each] for each in own & seen_now.keys()])
         if shown:
-            return replace(facts, red_seen=shown[:_FEW]), ()
+            return RedFound(seen=shown[:_FEW])
     off = landing.plan.policy.red_proof == RedProof.OFF
     if not asked and (off or not _left_out(landing, candidate, seen_now or {}, before)):
-        return facts, ()
-    facts, without = await _tried(landing, candidate, facts, interrupt)
+        return RedFound()
+    found, without = await _tried(landing, candidate, interrupt)
     if without is None:
-        return facts, ()
+        return found
     seen_then = _seen(landing, without)
     if seen_then is None or seen_now is None:
-        return replace(facts, red_missing=GONE), ()
+        return replace(found, missing=GONE)
     names = {one.command: one.name for one in without.verdict.commands}
     if left := refused_without(seen_then, seen_now, names):
-        return facts, left
-    if not facts.red_proof:
-        return facts, ()
+        return replace(found, not_run=left)
+    if not found.proof:
+        return found
     if not is_shown(without.verdict.commands, seen_then, seen_now):
-        return replace(facts, red_missing=NOT_THE_SAME), ()
+        return replace(found, missing=NOT_THE_SAME)
     mine = id_prefixes(tuple(inside(landing.project.subfolder, one.path) for one in candidate.changes))
     skipped = {
         test
-        for command, found in seen_now.items()
-        for test in unloaded_skips(seen_then.get(command), found)
-        if not test.startswith(mine)  # of those that the work brought the verdict itself tells
+        for command, saw in seen_now.items()
+        for test in unloaded_skips(seen_then.get(command), saw)
+        if not test.startswith(mine)  # the verdict itself names those that the work brought
     }
-    if skipped:
-        told = (
-            f"{counted(skipped)} could not be loaded without it, and did not run with it: {listed(skipped)}"
-        )
-        return replace(facts, red_missing=told), ()
-    return facts, ()
+    if not skipped:
+        return found
+    told = f"{counted(skipped)} could not be loaded without it, and did not run with it: {listed(skipped)}"
+    return replace(found, missing=told)
 
 
 def _left_out(
-    landing: "Landing", candidate: Candidate, seen: Mapping[str, Witnessed], before: Baseline | None
+    landing: Landing, candidate: Candidate, seen: Mapping[str, Witnessed], before: Baseline | None
 ) -> bool:
     """Return whether acceptance left out tests of old files that the gates do not run: they may have failed before."""
     new = tuple(
@@ -127,7 +119,7 @@ def _left_out(
     )
 
 
-def _seen(landing: "Landing", record: VerdictRecord | None) -> dict[str, Witnessed] | None:
+def _seen(landing: Landing, record: VerdictRecord | None) -> dict[str, Witnessed] | None:
     """Return what was seen inside of the test runners of a verdict's commands; None when there was, and it is gone."""
     if record is None:
         return {}
@@ -139,17 +131,17 @@ def _seen(landing: "Landing", record: VerdictRecord | None) -> dict[str, Witness
 
 
 async def _tried(
-    landing: "Landing", candidate: Candidate, facts: GateFiles, interrupt: asyncio.Event
-) -> tuple[GateFiles, VerdictRecord | None]:
+    landing: Landing, candidate: Candidate, interrupt: asyncio.Event
+) -> tuple[RedFound, VerdictRecord | None]:
     """Run the checks without the work; the second is what was found there."""
     plan, task = landing.plan, landing.task
     new = _new_tests(landing, candidate)
     # Without new tests the gates cannot show anything that the tree before the work did not.
     commands = red_commands(plan, task, with_gates=bool(new))
     if why := why_skipped(task):
-        return replace(facts, red_skipped=why), None
+        return RedFound(skipped=why), None
     if not commands:
-        return replace(facts, red_missing=NOTHING_SHOWS), None
+        return RedFound(missing=NOTHING_SHOWS), None
     sha, tree = candidate.parent, await landing.repository.tree_of(candidate.parent)
     if new:
         kept = {change.path for change in new}
@@ -170,11 +162,11 @@ async def _tried(
     names = tuple(inside(landing.project.subfolder, change.path) for change in new[:_MOST])
     red = is_red(verdict.status, [one.exit_code for one in verdict.commands])
     missing = "" if red is not None else verdict.reason or verdict.status.value
-    return replace(facts, red_proof=red, red_tree=tree, red_tests=names, red_missing=missing), record
+    return RedFound(proof=red, tree=tree, tests=names, missing=missing), record
 
 
 async def _judged(
-    landing: "Landing", ask: Judging, interrupt: asyncio.Event
+    landing: Landing, ask: Judging, interrupt: asyncio.Event
 ) -> tuple[VerdictRecord | None, Verdict]:
     """Run the checks without the work, once: a review, or another leg, asks for the same again."""
     key = gate_key(with_setup(ask.plan, ask.commands))
@@ -184,11 +176,11 @@ async def _judged(
     try:
         return await judge_until_known(landing.world, landing.repository, ask, interrupt)
     except (Denied, TookTooMuch) as trouble:
-        # With the work it went well, so whatever this is, the work is not to wait for somebody to mend it.
+        # It ran well with the work, so the work does not wait for a fix of this.
         return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(trouble))
 
 
-def _new_tests(landing: "Landing", candidate: Candidate) -> list[FileChange]:
+def _new_tests(landing: Landing, candidate: Candidate) -> list[FileChange]:
     """Return the checks that the work brought along or changed: without them acceptance might fail for any reason."""
     return [
         change

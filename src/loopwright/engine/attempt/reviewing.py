@@ -1,14 +1,13 @@
 """An independent look at a candidate before it lands: when it is asked for, and what follows from what it found.
 
 The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
-there is one place that decides, and whatever moved meanwhile is seen there.
+there is one place that decides, and whatever moved in the meantime is seen there.
 """
 
 import logging
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.landing import AskReviewer
 from loopwright.core.policy.red_first import must_show
 from loopwright.core.policy.retry import Failed
 from loopwright.core.receipts.gaps import landing_gaps
@@ -21,17 +20,15 @@ from loopwright.core.replies.reviews import (
     outcome,
     place,
     read_answer,
-    reasons,
 )
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import AUTHORS, Attempt, Plan, Review, Run, Task
 from loopwright.core.values.errors import FenceLost, GitFailed, UserError
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.patches import Patch
 from loopwright.core.values.states import AttemptState, ReviewState, RunState
 from loopwright.engine.attempt.agent_ends import end_run
-from loopwright.engine.memory.interrupts import Interrupted
+from loopwright.engine.attempt.landing_line import Judged, Landing
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.legs import Rows
@@ -50,84 +47,14 @@ from loopwright.engine.rows.queue import new_review_run, new_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Candidate, Repository, Tx
 
-if TYPE_CHECKING:
-    from loopwright.engine.attempt.landing_line import Landing
-
 log = logging.getLogger(__name__)
-
-OVER = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Covered:
-    """A candidate that may land; `review_id` is the review of exactly its change, None when none was needed."""
-
-    review_id: str | None
-
-
-async def covered(
-    landing: "Landing",
-    candidate: Candidate,
-    facts: GateFiles,
-    judged: dict[str, Any],
-    contradicted: tuple[str, ...] = (),
-) -> Covered | None:
-    """Say that a candidate may land; None when somebody has to look at it first, or to mend it, which the rows say.
-
-    Contradicted checks are reviewed wherever a reviewer is named; the row of the review says whether it approved.
-    """
-    policy = landing.plan.policy.review
-    if policy.mode == "off" and not (contradicted and policy.agent):
-        return Covered(review_id=None)
-    patch = await landing.repository.patch(candidate.parent, candidate.sha)
-    why = reasons(
-        policy, patch, facts, subfolder=landing.project.subfolder, complexity=landing.task.complexity
-    )
-    if not (why or contradicted):
-        return Covered(review_id=None)
-    return await landing.world.store.transact(
-        "attempt.review", lambda tx: _look(tx, landing, candidate, patch, why, judged, contradicted)
-    )
-
-
-def _look(
-    tx: Tx,
-    landing: "Landing",
-    candidate: Candidate,
-    patch: Patch,
-    why: tuple[str, ...],
-    judged: dict[str, Any],
-    contradicted: tuple[str, ...],
-) -> Covered | None:
-    current = change_attempt(tx, landing.attempt.id, landing.fence)
-    if current.state is not AttemptState.CHECKING:
-        raise FenceLost(f"{current.id} was carried on by a second run of the same leg")
-    if current.interrupt:
-        raise Interrupted
-    # Of the same task, whichever attempt: the same change is not paid for twice.
-    same = tx.find(
-        Review, task_id=landing.task.id, patch_sha256=patch.sha256, state=OVER, order_by=("-created_at",)
-    )
-    known = [one for one in same if set(contradicted) <= set(one.contradicted)]
-    if not known:
-        ask_reviewer(tx, landing, current, candidate, patch, why, contradicted)
-        return None
-    if known[0].state is not ReviewState.BLOCKING:
-        return Covered(review_id=known[0].id)
-    send_back(tx, landing, current, known[0], judged)
-    return None
 
 
 def ask_reviewer(
-    tx: Tx,
-    landing: "Landing",
-    attempt: Attempt,
-    candidate: Candidate,
-    patch: Patch,
-    why: tuple[str, ...],
-    contradicted: tuple[str, ...],
+    tx: Tx, landing: Landing, attempt: Attempt, candidate: Candidate, asked: AskReviewer
 ) -> None:
-    """Have a reviewer look at a candidate, for these reasons."""
+    """Start a review of a candidate."""
+    patch, why = asked.patch, asked.reasons
     policy = landing.plan.policy.review
     # Who looks at what a person did is who would have done it.
     author = landing.task.agent or landing.plan.policy.agent if attempt.agent == HUMAN else attempt.agent
@@ -146,7 +73,7 @@ def ask_reviewer(
         patch_sha256=patch.sha256,
         shown_whole=patch.is_whole,
         reasons=why or ("it contradicts existing checks",),
-        contradicted=contradicted,
+        contradicted=asked.contradicted,
         created_at=tx.now(),
     )
     tx.insert(review)
@@ -166,8 +93,8 @@ def ask_reviewer(
     tx.append(happened("review_asked", MACHINE, plan=landing.plan, attempt=moved, run=run, **told))
 
 
-def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judged: dict[str, Any]) -> None:
-    """Let the agent mend what was found, in its own workspace and conversation; too often, and the attempt is over.
+def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged: Judged) -> None:
+    """Let the agent fix what was found, in its own workspace and conversation; too often, and the attempt has ended.
 
     What a person did by hand goes back to the person.
     """
@@ -176,7 +103,7 @@ def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judg
     if by_hand or attempt.fix_turns >= landing.plan.policy.review.max_turns:
         names = ", ".join(place(one) for one in found[:3]) + (" and more" if len(found) > 3 else "")
         turns = "1 turn" if attempt.fix_turns == 1 else f"{attempt.fix_turns} turns"
-        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to mend it"
+        still = "a reviewer objects" if by_hand else f"a reviewer still objects after {turns} to fix it"
         fail_attempt(
             tx,
             landing.world.ids,
@@ -187,7 +114,7 @@ def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judg
             chance=landing.world.chance(),
             evidence=f"An independent reviewer found what must not land:\n\n{in_words(found)}",
             review_id=review.id,
-            **judged,
+            **judged.columns,
         )
         return
     move_attempt(
@@ -203,13 +130,13 @@ def send_back(tx: Tx, landing: "Landing", attempt: Attempt, review: Review, judg
 
 
 def author_of(tx: Tx, attempt: Attempt) -> Run:
-    """Return the last run that worked on an attempt, whoever looked at it since."""
+    """Return the last run that worked on an attempt, not one that reviewed it."""
     runs = tx.find(Run, attempt_id=attempt.id, role=AUTHORS, order_by=("-created_at",), limit=1)
     return need(runs[0] if runs else None, "the author's run")
 
 
 def lands_capped(tx: Tx, attempt: Attempt) -> bool:
-    """Say whether what an attempt landed counts as verified with gaps only."""
+    """Return whether what an attempt landed counts as verified with gaps only."""
     review = tx.get(Review, attempt.review_id) if attempt.review_id else None
     task, plan = (
         need(tx.get(Task, attempt.task_id), "the task"),

@@ -28,14 +28,14 @@ _WORDS: Final = ("title", "description", "criteria", "acceptance", "scope")
 
 
 async def is_over(world: World, rows: Rows, *, fence: int) -> bool:
-    """Read the prompt anew for a round that is about to begin; say whether it begins too late."""
+    """Read the prompt again for a round that is about to begin; return whether it begins too late."""
     if not loops(rows.plan, rows.task):
         return False
     await _read_anew(world, rows)
 
     def late(tx: Tx) -> bool:
         plan = need(tx.get(Plan, rows.plan.id), "the plan")
-        # The first try at a task is decided on in the very moment in which it may begin.
+        # The first try at a task is decided on in the exact moment in which it may begin.
         if rows.attempt.n == 1 or not is_late(plan, tx.now(), asked=rows.attempt.created_at):
             return False
         cancel_attempt(tx, rows.attempt, fence=fence)
@@ -111,7 +111,7 @@ async def start_of(world: World, repository: Repository, rows: Rows) -> str:
 
 
 async def settles(world: World, plan: Plan, task: Task, attempt: Attempt, verdict: Verdict) -> bool:
-    """Say whether a round that found nothing to change ends the loop well.
+    """Return whether a round that found nothing to change ends the loop well.
 
     Work of the same prompt has landed before, the checks pass without an excuse, and enough rounds say the same.
     """

@@ -16,7 +16,7 @@ _NAMED = 20
 
 
 async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
-    """Return the tip to go on from; a branch that a person has to mend pauses the loop, and raises."""
+    """Return the tip to continue from; a branch that a person has to fix pauses the loop, and raises."""
     try:
         return await look(world, repository, plan)
     except BranchRewritten as rewritten:
@@ -30,14 +30,14 @@ async def look(world: World, repository: Repository, plan: Plan) -> str:
     if standing.change == "restored" or standing.commits:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
     if standing.change == "moved":
-        # Only now: whoever looks in between finds it as well, and nobody takes it for told before it is.
+        # Only now: a reader in between finds the change too, and never takes it for recorded too early.
         await repository.accept(plan.branch, tip=standing.tip, was=standing.was or "")
     return standing.tip
 
 
 async def hold(world: World, plan: Plan, reason: str) -> None:
-    """Pause the loop until a person has mended the branch."""
-    # Whoever meets the same trouble after that writes nothing: a write wakes everybody up.
+    """Pause the loop until a person has fixed the branch."""
+    # A worker that meets the same trouble later writes nothing, because a write wakes all workers.
     if await world.store.read(lambda tx: _runs(tx, plan)):
         await world.store.transact("branch.rewritten", lambda tx: _pause(tx, plan, reason))
 
@@ -47,7 +47,7 @@ async def take_back(
 ) -> bool:
     """Take a plan branch back to where it `was`, as long as it is at `tip`: that stays pinned as `keep`.
 
-    True also where that was done before: a kill came before it could be told, or another run has ended meanwhile.
+    True also where that was done before: a kill came before it could be told, or another run has ended in the meantime.
     """
     if not world.may_act():
         return False
@@ -71,7 +71,7 @@ async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
         await repository.note(plan.branch, among=(plan.base_sha, *ours))
         standing = await repository.standing(plan.branch)
     if standing.change == "unnoted":
-        raise GitFailed(f"somebody deletes what is noted of {plan.branch} again and again")
+        raise GitFailed(f"something keeps deleting what Loopwright noted about {plan.branch}")
     if standing.change == "moved":
         # A landing or a rollback that was cut short between the two refs is ours.
         own = await store.read(lambda tx: own_commits(tx, plan))
@@ -91,7 +91,7 @@ def _tell(tx: Tx, plan: Plan, standing: Standing) -> None:
 
 
 def _is_told(tx: Tx, plan: Plan, standing: Standing) -> bool:
-    """Say whether somebody else who saw the same was quicker."""
+    """Return whether another worker recorded the same first."""
     last = tx.events(plan=plan.id, types=("branch_moved", "branch_restored"))[-1:]
     return any(
         (one.type, one.payload["tip"], one.payload["was"])

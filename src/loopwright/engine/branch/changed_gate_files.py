@@ -17,7 +17,7 @@ class Steered:
     """What a question about the result of a plan has to know of them."""
 
     exempt: tuple[str, ...]
-    """Changed with leave: their tests need not all be there still."""
+    """Changed with permission: their tests need not all be there still."""
     rewritten: tuple[str, ...]
     """All that were changed: that their tests passed before says nothing of them."""
 
@@ -35,7 +35,7 @@ def steered(tx: Tx, plan_id: str, *, landings: Collection[str | None] | None = N
     return Steered(exempt=exempt, rewritten=(*exempt, *pinned))
 
 
-# Which files of the gate somebody changed by a commit of their own: what came after was judged with them.
+# Judging files that a commit from outside Loopwright changed: later work was judged with them.
 
 _MOST: Final = 200
 """So many are named on the record."""
@@ -61,7 +61,7 @@ async def gate_files_in(
 async def changes_by(repository: Repository, sha: str, *, parent: str) -> tuple[FileChange, ...]:
     """Return what a commit changed against the one before it."""
     after = await repository.listed(sha)
-    if not parent:  # somebody merged the branch into a history that began elsewhere
+    if not parent:  # the branch was merged into a history with another root
         return tuple(FileChange(path=path, before=None, after=entry) for path, entry in after.items())
     changed, before = await repository.changed(parent, sha), await repository.listed(parent)
     return tuple(FileChange(path=path, before=before.get(path), after=after.get(path)) for path in changed)

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED, checkout_changes
-from loopwright.core.receipts.receipt_landings import landing_hash
-from loopwright.core.receipts.receipt_overrides import OVERRIDES, overrides
-from loopwright.core.receipts.receipts import GitFacts, build_receipt, landing_part
+from loopwright.core.receipts.build import GitFacts, build_receipt, landing_part
+from loopwright.core.receipts.events import CHECKOUT_CHANGED, OVERRIDES, checkout_changes, overrides
+from loopwright.core.receipts.landing_hashes import landing_hash
+from loopwright.core.receipts.model import ForeignCommit, Receipt
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     AUTHORS,
@@ -31,8 +31,8 @@ _RUN_ENDED: Final = "run_ended"
 _TOLD: Final = OVERRIDES | {_RUN_ENDED, CHECKOUT_CHANGED}
 
 
-async def plan_receipt(world: World, plan_id: str) -> dict[str, Any]:
-    """Return the receipt of a plan as it stands now."""
+async def plan_receipt(world: World, plan_id: str) -> Receipt:
+    """Return the receipt of a plan as it is now."""
 
     def load(
         tx: Tx,
@@ -130,15 +130,15 @@ async def _git_facts(
             tree = await repository.tree_of(plan.result_sha)
             steps = await repository.steps(plan.result_sha, since=plan.base_sha)
         others = [
-            {
-                "sha": step.sha,
-                "subject": step.subject[:200],
-                "gate_files": await gate_files_in(repository, project, plan, tasks, step),
-            }
+            ForeignCommit(
+                sha=step.sha,
+                subject=step.subject[:200],
+                gate_files=tuple(await gate_files_in(repository, project, plan, tasks, step)),
+            )
             for step in await foreign(repository, plan, steps, own)
         ]
     except (GitFailed, UserError):
-        # Someone removed the commits: the receipt then says what it can, and verifying it shows the rest.
+        # The commits were removed. The receipt says what it can, and verifying it shows the rest.
         return GitFacts(result_tree=None)
     return GitFacts(
         result_tree=tree,

@@ -62,7 +62,7 @@ async def baseline_of(
         try:
             record, found = await judge(world, repository, asked, interrupt)
         except TookTooMuch as taken:
-            # The work did not, where it came so far: it may be the very thing that mends this.
+            # The work did not, where it came so far: it may be the exact thing that fixes this.
             return None, Verdict(status=VerdictStatus.INCONCLUSIVE, reason=str(taken), lasting=True)
         if found.status is VerdictStatus.INCONCLUSIVE:
             return None, found
@@ -72,7 +72,8 @@ async def baseline_of(
 
 def on_base(ask: Judging, *, sha: str, tree: str) -> Judging:
     """Return the same question about the base commit, where there is nothing to compare with."""
-    return replace(ask, role=Role.BASELINE, sha=sha, tree=tree, before=None, exempt=(), brought=())
+    asked = replace(ask, role=Role.BASELINE, sha=sha, tree=tree, landed=True)
+    return replace(asked, before=None, exempt=(), brought=())
 
 
 async def uncompared_commands(

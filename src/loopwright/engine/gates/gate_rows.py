@@ -36,7 +36,7 @@ def exit_facts(exit: Exit) -> dict[str, Any]:
 
 
 def _goes_on(world: World, run: Run) -> bool:
-    """Say whether a gate that was begun can be ended: one that never started cannot in another sandbox than its own."""
+    """Return whether a gate run can continue: one that never started needs the sandbox that it was made for."""
     now = world.sandbox()
     own = (run.sandbox, run.sandbox_made_with) == (now.level.value, now.made_with)
     return own or world.keepers.look(world.paths.run(run.id)).state != "absent"
@@ -46,7 +46,7 @@ async def gate_run(world: World, ask: Judging, key: str) -> Run:
     """Find the gate run of exactly this tree that a dead worker left, or create it."""
     attempt_id = ask.attempt.id if ask.attempt else None
     label = f"{ask.role.value}_{ask.plan.id}" if ask.role in COMPLETE else ask.tree
-    # The tasks of a plan each have held-out checks of their own, and one tree is asked all of them.
+    # Each task has its own held-out checks, and one tree has to pass all of them.
     about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
     stands_for_the_plan = ask.role in COMPLETE and not ask.unseen
     sandbox = world.sandbox()
@@ -104,7 +104,7 @@ def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
 
 
 async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End what still runs of gate runs that are over by the rows, commands that are run again among it."""
+    """End what still runs of gate runs that have ended by the rows, commands that are run again among it."""
     for run in runs:
         for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
             if world.keepers.look(directory).state == "alive":
@@ -145,7 +145,7 @@ def record_verdict(
             path=_told_path(world, run),
         )
     )
-    # What could not be judged is judged anew once it can be.
+    # What could not be judged is judged again once it can be.
     if verdict.status not in JUDGED:
         return None
     record = VerdictRecord(

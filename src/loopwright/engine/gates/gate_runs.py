@@ -30,7 +30,12 @@ from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import lay_dependencies
 from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.held_files import lay
-from loopwright.engine.processes.process_environment import attempt_values, files_to_copy
+from loopwright.engine.processes.process_environment import (
+    attempt_values,
+    files_to_copy,
+    gate_cache_values,
+    private_cache,
+)
 from loopwright.engine.processes.runs import drive_command
 from loopwright.engine.processes.sandboxing import Walls, contain_gate, sandbox_of, shared_by
 from loopwright.engine.rows.world import World
@@ -109,7 +114,14 @@ class _Gate:
         world, ask = self.world, self.ask
         tree = world.paths.tree(row.id)
         request, walls = await gate_request(
-            world, ask.project, ask.plan, ask.attempt, row, tree, self.commands
+            world,
+            ask.project,
+            ask.plan,
+            ask.attempt,
+            row,
+            tree,
+            self.commands,
+            cache=_cache(world, ask, tree),
         )
         request = replace(request, may_share=frozenset(one.command for one in ask.may_share))
         begun = world.keepers.look(request.directory).state != "absent"
@@ -123,7 +135,15 @@ class _Gate:
         world, ask = self.world, self.ask
         tree = world.paths.tree(row.id)
         request, _ = await gate_request(
-            world, ask.project, ask.plan, ask.attempt, row, tree, wanted.commands, folder=wanted.folder
+            world,
+            ask.project,
+            ask.plan,
+            ask.attempt,
+            row,
+            tree,
+            wanted.commands,
+            folder=wanted.folder,
+            cache=_cache(world, ask, tree),
         )
         request = replace(request, only=wanted.only)
         if wanted.fresh and world.keepers.look(request.directory).state == "absent":
@@ -237,13 +257,23 @@ async def _laid_out(
     tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
     if await lay_dependencies(world, repository, ask.project, ask.plan, ask.sha, tree):
         request = replace(request, env={**request.env, READY: "1"})
+    if not ask.landed:
+        try:
+            await world.copy_folder(world.paths.gate_cache(Path(ask.project.path)), private_cache(tree))
+        except OSError as trouble:
+            log.warning("compiler caches were not copied", extra={"plan": ask.plan.id, "why": str(trouble)})
     lay(world.paths, tree / ask.project.subfolder, ask.files)
     laid = tuple(str(PurePosixPath(ask.project.subfolder) / one.path) for one in ask.files)
     return replace(request, tracked=tracked, laid=laid)
 
 
+def _cache(world: World, ask: Judging, tree: Path) -> Path:
+    """Return the compiler caches of a gate: a candidate's run works on a copy, which goes with its tree."""
+    return world.paths.gate_cache(Path(ask.project.path)) if ask.landed else private_cache(tree)
+
+
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
-    """Say what the sandbox refused to a command that failed: then nothing was learned about the tree."""
+    """Return what the sandbox refused to a command that failed: then nothing was learned about the tree."""
     if verdict.status not in (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE):
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]
@@ -260,13 +290,17 @@ async def gate_request(
     commands: tuple[GateCommand, ...],
     *,
     folder: str = "",
+    cache: Path | None = None,
 ) -> tuple[GateRequest, Walls]:
-    """Say what a gate needs to run these commands in this tree, and what contains them.
+    """Return what a gate needs to run these commands in this tree, and what contains them.
 
-    `folder` is where in the run's directory it is recorded, when they are run again.
+    `folder` is where in the run's directory it is recorded, when they are run again. `cache` is the folder of its
+    compiler caches; without one, a command in an agent's workspace uses those of agents.
     """
     directory = world.paths.run(run.id) / folder
     values = {**world.workspace_values(tree), **attempt_values(world, plan, attempt), "CI": "true"}
+    if cache is not None:
+        values |= gate_cache_values(cache)
     # What a setup command makes in a workspace may remember where HOME was, so the agent's is at the same place.
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env = world.own_sources(world.environment(plan, None, values), Path(project.path), tree)
@@ -283,7 +317,9 @@ async def gate_request(
         home=sandbox.view(view),
         runners=plan.policy.test_runners,
     )
-    return contain_gate(sandbox, request, tree, await shared_by(world, project, plan, sandbox))
+    beside = cache if cache is not None and not cache.is_relative_to(tree) else None
+    shared = await shared_by(world, project, plan, sandbox, also=beside)
+    return contain_gate(sandbox, request, tree, shared)
 
 
 def _environment(world: World, plan: Plan) -> str:

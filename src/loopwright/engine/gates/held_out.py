@@ -84,7 +84,7 @@ async def _judged(
 
 
 def _known(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return the verdict on this very tree that counts: that it passed, or what was found before a crash."""
+    """Return the verdict on this exact tree that counts: that it passed, or what was found before a crash."""
     plan = need(tx.get(Plan, ask.plan.id), "the plan")
     begun = tx.get(Run, plan.verify_run_id) if plan.verify_run_id else None
     records = tx.find(VerdictRecord, plan_id=plan.id, tree=ask.tree, gate_key=key, order_by=("created_at",))

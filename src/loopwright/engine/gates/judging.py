@@ -41,5 +41,7 @@ class Judging:
     """Files that the work brought along or changed: tests in them that do not run are named."""
     unseen: bool = False
     """Whether these are checks that the work's author is not to learn about."""
+    landed: bool = False
+    """Whether the tree is that of the base or of a landed commit: such a run fills the caches that gates read."""
     files: tuple[HeldFile, ...] = ()
     """Laid over the tree for them."""

@@ -137,10 +137,10 @@ def spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
         return None  # it is asked for when the files of those that there are were gone
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     if ask.role in COMPLETE:
-        # It asks anew, but only once: what its own run found before a crash still counts.
+        # It asks again, but only once: what its own run found before a crash still counts.
         known = [one for one in known if one.run_id == ask.plan.verify_run_id]
     elif known:
-        # How a tree was before some work was held against nothing, so it is no word on a tree that is to be taken.
+        # A baseline was compared with nothing, so it is not a verdict on a tree that may land.
         before = _of_baselines(tx, known)
         known = [one for one in known if one.run_id not in before]
     latest = _latest(known)
@@ -176,9 +176,9 @@ def _latest(known: list[VerdictRecord]) -> VerdictRecord | None:
 
 
 def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
-    """Return when a person last had the task tried again: what failed before that, they want to have judged anew.
+    """Return when a person last had the task tried again: what failed before that, they want to have judged again.
 
-    They may have mended what was at fault, given leave to change a test, or think that it failed by chance.
+    They may have fixed what was at fault, given permission to change a test, or think that it failed by chance.
     """
     if attempt is None or attempt.n == 1:
         return None

@@ -110,13 +110,13 @@ def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
 def sync_progress(
     tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Mapping[str, Mark]
 ) -> SyncProgress | None:
-    """Return how the documents stand, for the source, by the marks of tasks; None when nobody named any."""
+    """Return the state of the documents for the source, by the marks of tasks; None when no agent named any."""
     flags = flags_of(tx, plan)
     if not flags:
         return None
     mine = [task for task in tasks if task.origin == ORIGIN]
     states = [marks[task.id] for task in mine]
-    # Without a task of its own, the work itself changed them, or nobody has looked yet.
+    # Without its own task, the work itself changed them, or no check has run yet.
     rest = Mark.DONE if plan.completed_at is not None else Mark.OPEN
     open_ = [one for one in states if one is not Mark.DONE]
     return SyncProgress(

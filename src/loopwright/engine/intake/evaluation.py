@@ -1,6 +1,6 @@
 """The evaluation of a plan: begun once, then completed with what the project and an agent say about it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ from loopwright.ports import PlannedTask, PlannedWork
 
 
 def to_do(work: PlannedWork) -> tuple[PlannedTask, ...]:
-    """Return the items of a source that somebody has to do."""
+    """Return the items of a source that are not done."""
     return tuple(task for task in work.tasks if task.mark not in SETTLED)
 
 
@@ -22,6 +22,15 @@ def edges_of(tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
     """Return what each of these tasks waits for; what the source says was done before is not waited for."""
     known = {task.key for task in tasks}
     return {task.key: tuple(dict.fromkeys(key for key in task.depends_on if key in known)) for task in tasks}
+
+
+def order_of(
+    items: Sequence[PlannedTask], tasks: Sequence[PlannedTask], edges: Mapping[str, tuple[str, ...]]
+) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks comes after; the order of the source leads through what is out of the way."""
+    named = {item.key: item.after for item in items}
+    kept, _ = graph.ordered(edges, graph.order_among([task.key for task in tasks], named))
+    return kept
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +63,7 @@ class Evaluation:
         found = (*self.own, *self.seen, *self.reported, *as_findings(self.judgement))
         if not self.wanted or self.judgement is not None or self.is_passed:
             return found
-        text = f"nobody has evaluated it, and somebody has to ({'; '.join(self.wanted)})"
+        text = f"it needs an evaluation and has none ({'; '.join(self.wanted)})"
         return (*found, Finding(check="unevaluated", weight=Weight.OBJECTED, text=text))
 
     @property
@@ -112,17 +121,24 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation
         source=source,
         despite=despite,
         tasks=len(tasks),
-        critical_path=len(graph.critical_path(edges_of(tasks))),
-        without_acceptance=sum(not task.acceptance for task in tasks),
+        critical_path=len(graph.critical_path(waits_of(work.tasks, tasks))),
+        without_acceptance=sum(not task.acceptance and not task.manual for task in tasks),
         own=own,
         reported=_reported(work),
         is_passed=work.evaluated == "passed",
     ).checked()
 
 
+def waits_of(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict[str, tuple[str, ...]]:
+    """Return what each of these tasks waits for, by dependency or by order."""
+    edges = edges_of(tasks)
+    order = order_of(items, tasks, edges)
+    return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
+
+
 def _reported(work: PlannedWork) -> tuple[Finding, ...]:
     """Return what the evaluation report in the source itself objects to."""
     if work.evaluated != "failed":
         return ()
-    text = "the evaluation report that stands in it says that it failed"
+    text = "its evaluation report says that it failed"
     return (Finding(check="evaluated", weight=Weight.OBJECTED, text=text),)

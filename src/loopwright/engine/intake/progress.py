@@ -1,6 +1,6 @@
 """How a plan stands, in the words that work sources have for it. Made from rows alone."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
@@ -134,7 +134,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
     )
 
 
-def _marks(tx: Tx, tasks: Iterable[Task], attempts: Mapping[str, Attempt]) -> dict[str, Mark]:
+def _marks(tx: Tx, tasks: Collection[Task], attempts: Mapping[str, Attempt]) -> dict[str, Mark]:
     """Return the mark of each task, by its id: none is in progress before its agent has started."""
     marks = {task.id: MARKS[task.status] for task in tasks}
     going = [attempts[one] for one, mark in marks.items() if mark is Mark.RUNNING and one in attempts]
@@ -143,7 +143,8 @@ def _marks(tx: Tx, tasks: Iterable[Task], attempts: Mapping[str, Attempt]) -> di
     runs = tx.find(Run, attempt_id=parked, role=AGENT_ROLES) if parked else []
     begun = {run.attempt_id for run in runs if run.started_at is not None}
     idle = [one for one in going if one.state in _BEFORE_WORK and one.id not in begun]
-    return {**marks, **{one.task_id: Mark.OPEN for one in idle}}
+    by_hand = [task.id for task in tasks if task.manual and marks[task.id] is Mark.RUNNING]
+    return {**marks, **dict.fromkeys((*by_hand, *(one.task_id for one in idle)), Mark.OPEN)}
 
 
 def _attempts(tx: Tx, tasks: Iterable[Task]) -> dict[str, Attempt]:
@@ -234,7 +235,7 @@ def _judged(plan: Plan) -> Judged | None:
 
 def _goes_on(task: Task) -> bool:
     mark = MARKS[task.status]
-    return mark is Mark.RUNNING or (mark is Mark.OPEN and task.unmet == 0)
+    return mark is Mark.RUNNING or (mark is Mark.OPEN and task.unmet == 0 and not task.early)
 
 
 def _discovered(tx: Tx, plan: Plan) -> tuple[Discovered, ...]:

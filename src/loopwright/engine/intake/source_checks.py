@@ -27,6 +27,7 @@ WORDS: Final = (
     "title",
     "description",
     "criteria",
+    "section",
     *JUDGED,
     "priority",
     "agent",
@@ -50,7 +51,7 @@ class Followed:
 
 
 def could_be_an_agents(tx: Tx, plan: Plan) -> bool:
-    """Say whether something ran for this plan that could have changed its source."""
+    """Return whether something ran for this plan that could have changed its source."""
     return bool(tx.find(Run, plan_id=plan.id, sandbox=Containment.NONE.value, limit=1))
 
 
@@ -69,12 +70,14 @@ def followed(tx: Tx, plan: Plan, task: Task, item: PlannedTask, names: Sequence[
 
 def _said(plan: Plan, task: Task, item: PlannedTask, name: str) -> Any:
     if name == "complexity":
-        # Where nobody says it, it follows from the words, as it did when the plan was made.
+        # If the source does not say it, it follows from the words, as it did when the plan was made.
         return task_row(task.id, plan, item, position=task.position, now=task.created_at).complexity
     if name == "max_attempts":
         # A second try gave it more than its file says; those are not taken back.
         said = item.max_attempts or task.max_attempts
         return max(said, task.max_attempts) if task.attempts else said
+    if name in ("acceptance", "held_out") and task.manual:
+        return ()
     return getattr(item, name)
 
 

@@ -14,9 +14,10 @@ from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
-from loopwright.engine.intake.evaluation import Evaluation, edges_of, evaluate, to_do
+from loopwright.engine.intake.evaluation import Evaluation, edges_of, evaluate, order_of, to_do
 from loopwright.engine.rows.added_tasks import FIRST, task_row
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
+from loopwright.engine.rows.order import count_order
 from loopwright.engine.rows.ref_names import plan_branch
 from loopwright.engine.rows.source_marks import keep_marks
 from loopwright.engine.rows.writeback_debts import give_up
@@ -25,7 +26,7 @@ from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Submission:
-    """A plan that someone wants to have done."""
+    """A plan to submit."""
 
     root: Path
     """Top of the user's checkout."""
@@ -88,7 +89,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
             raise Refused(
                 f"{asked.source_path} is worked on as {loop.source_kind}: plan {current.id} is unfinished",
                 code="source_kind_changed",
-                hint=f"`--source {loop.source_kind}` goes on with it; `loopwright cancel {short_id(current.id)}` "
+                hint=f"`--source {loop.source_kind}` continues it; `loopwright cancel {short_id(current.id)}` "
                 "ends it",
             )
         # The same file may be in another form by now.
@@ -119,14 +120,14 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 
 def taken_in_by(plan: Plan, source_path: str) -> str:
-    """Say how a change gets into an unfinished plan that does not follow its source."""
+    """Return how a change gets into an unfinished plan that does not follow its source."""
     return (
         f"`loopwright cancel {short_id(plan.id)}`, then `{to_type('run', source_path)}` takes the change in"
     )
 
 
 def is_known(tx: Tx, asked: Submission) -> bool:
-    """Say whether a submission only goes on with a plan that there is: that one was judged when it was taken in."""
+    """Return whether a submission only continues an existing plan, which was evaluated when it was submitted."""
     current = last_plan(tx, asked)
     return current is not None and not asked.new and _goes_on(current, asked)
 
@@ -197,6 +198,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         gates=asked.gates,
         books=asked.books,
         context=asked.work.context,
+        documents=asked.work.documents,
         doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
         evaluation=evaluation,
         environment=asked.environment,
@@ -207,7 +209,7 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     )
     tx.insert(plan)
     keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
-    _tasks(tx, ids, plan, wanted)
+    _tasks(tx, ids, plan, wanted, asked.work.tasks)
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
     if evaluation["despite"]:
         tx.append(happened("plan_forced", asked.actor, plan=plan, reason=evaluation["despite"]))
@@ -216,11 +218,15 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     return plan
 
 
-def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> None:
+def _tasks(
+    tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...], items: tuple[PlannedTask, ...]
+) -> None:
     now = tx.now()
     id_of = {task.key: ids(Kind.TASK) for task in planned}
     edges = edges_of(planned)
-    followers = graph.dependents(edges)
+    dependents = graph.dependents(edges)
+    order = order_of(items, planned, edges)
+    followers = graph.dependents(order)
     for position, task in enumerate(planned):
         waits_for = tuple(id_of[key] for key in edges[task.key])
         row = task_row(id_of[task.key], plan, task, position=position, now=now)
@@ -230,7 +236,11 @@ def _tasks(tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...]) -> No
                 # Only now: what is added later is behind the last that was done, too.
                 priority=FIRST if task.first else row.priority,
                 depends_on=waits_for,
-                dependents=tuple(id_of[key] for key in followers[task.key]),
+                dependents=tuple(id_of[key] for key in dependents[task.key]),
                 unmet=len(waits_for),
+                after=tuple(id_of[key] for key in order[task.key]),
+                followers=tuple(id_of[key] for key in followers[task.key]),
             )
         )
+    if any(order.values()):
+        count_order(tx, plan.id)

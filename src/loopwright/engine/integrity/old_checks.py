@@ -51,7 +51,7 @@ async def with_old_checks(repository: Repository, judges: Judges, candidate: Can
     """Return the candidate with its judging files restored: changed and deleted ones as before, added ones absent.
 
     The candidate's parent says how they were. Test files that `judges.may_change` names are restored too: what they
-    contradict is permitted, and goes on the record. Other files that it names stay as the work has them.
+    contradict is permitted, and continues the record. Other files that it names stay as the work has them.
     """
     rules = await gate_rules(repository, judges, candidate)
     touched = await _touched(repository, judges, rules, candidate)

@@ -55,7 +55,7 @@ async def leading_out(repository: Repository, task: Task, candidate: Candidate) 
 
 
 def is_outside(path: str, target: str) -> bool:
-    """Say whether a link at this path of the tree leads out of the tree."""
+    """Return whether a link at this path of the tree leads out of the tree."""
     if posixpath.isabs(target):
         return True
     reached = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))

@@ -1,4 +1,4 @@
-"""What this worker itself wrote into the user's checkout: nobody else is to answer for it."""
+"""What this worker wrote into the user's checkout, so that no agent is blamed for it."""
 
 import hashlib
 from collections.abc import Iterable

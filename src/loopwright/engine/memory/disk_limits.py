@@ -24,18 +24,18 @@ class Room:
         return self.min_free is not None or self.max_workspace is not None
 
     def lacking(self) -> str:
-        """Say what is lacking for another agent; empty when there is room."""
+        """Return what is lacking for another agent; empty when there is room."""
         if self.min_free is None or (free := self.disk.free()) >= self.min_free:
             return ""
         return f"{in_words(free)} are free on the disk, and disk.min_free asks for {in_words(self.min_free)}"
 
     def excess(self, *folders: Path) -> str:
-        """Say why whoever writes into these folders has to stop; empty when it may go on."""
+        """Return why a process that writes into these folders has to stop; empty when it may continue."""
         limit = self.max_workspace
         taken = self.disk.taken(*folders) if limit is not None or self.lacking() else 0
         if limit is not None and taken > limit:
             return f"the workspace takes {in_words(taken)}, and disk.max_workspace allows {in_words(limit)}"
-        # The others need some room to come to their end. Whoever took more than was to stay free has to leave.
+        # The others need some space to finish. A process that took more than the reserve has to stop.
         if self.min_free is not None and taken > self.min_free and self.disk.free() < self.min_free // 4:
             return f"the disk is nearly full, and the workspace alone takes {in_words(taken)}"
         return ""

@@ -35,12 +35,12 @@ class GateTurns:
                 self._running -= 1
         finally:
             self._alone -= alone
-            # Whoever waits now looks again; who comes later waits for the next change.
+            # Those that wait now look again; those that come later wait for the next change.
             self._changed.set()
             self._changed = asyncio.Event()
 
 
-# Trees that are being judged in this process, so that nobody begins the same a second time beside it.
+# Trees that are being judged in this process, so that the same tree is not judged twice at once.
 
 
 class Underway:
@@ -64,9 +64,9 @@ class Underway:
             self._ends.pop(key).set()
 
     async def ended(self, plan_id: str, tree: str, *, asked_by: str, interrupt: asyncio.Event) -> bool:
-        """Wait until another judgement of a tree is over; False when there is none to wait for.
+        """Wait until another judgement of a tree has ended; False when there is none to wait for.
 
-        Nobody waits for someone who waits for them: each would wait for ever.
+        Two that wait for each other would wait for ever, so neither does.
         """
         key, mine = (plan_id, tree), (plan_id, asked_by)
         end = self._ends.get(key)

@@ -25,7 +25,7 @@ class Interrupts:
         return list(self._events)
 
     def knows(self, subject: str) -> bool:
-        """Say whether a leg of this subject runs in this process."""
+        """Return whether a leg of this subject runs in this process."""
         return subject in self._events
 
     def raise_for(self, subject: str) -> None:
@@ -38,14 +38,14 @@ class Interrupted(Exception):
     """A person asked for the gate to stop; nothing was learned about the tree."""
 
 
-# Ending tasks that nobody waits for any more.
+# Ending tasks that are no longer awaited.
 
 
 async def call_off(*tasks: "asyncio.Future[Any]") -> None:
     """Cancel tasks and wait for their end; what they failed with is raised.
 
     Not by awaiting one under `suppress(CancelledError)`: that would also swallow a cancellation of the caller itself
-    which comes in this very moment, and it would go on as if nobody had asked it to stop.
+    which comes in this exact moment, and it would continue as if no stop had been requested.
     """
     for task in tasks:
         task.cancel()

@@ -27,7 +27,7 @@ class Slot:
         self._plan_id = plan_id
 
     def keep_for(self, attempt_id: str) -> None:
-        """Leave it to whoever carries the attempt on: its agent may or may not have been started."""
+        """Leave it to the leg that continues the attempt: its agent may or may not have been started."""
         if self._slots is not None:
             self._slots.expected(attempt_id, self._plan_id)
             self._slots = None
@@ -53,7 +53,7 @@ class AgentSlots:
         self._expected: dict[str, str] = {}
 
     def expect(self, running: Mapping[str, str]) -> None:
-        """Keep room for agents that an earlier worker left: attempts and their plans. Nobody has taken them up yet."""
+        """Keep room for agents that an earlier worker left: attempts and their plans. No leg has adopted them yet."""
         for attempt_id, plan_id in running.items():
             self._count(plan_id)
             self.expected(attempt_id, plan_id)
@@ -65,7 +65,7 @@ class AgentSlots:
         self._expected[attempt_id] = plan_id
 
     def expect_only(self, attempts: Collection[str]) -> None:
-        """Give up the room of expected agents that nobody is about to take up."""
+        """Give up the slots of expected agents that no leg is about to adopt."""
         for attempt_id in self._expected.keys() - set(attempts):
             self.give_back(self._expected.pop(attempt_id))
 

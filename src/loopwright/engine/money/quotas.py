@@ -33,7 +33,7 @@ _FINDING_OUT: Final = frozenset({AttemptState.PREPARING, AttemptState.WORKING})
 
 
 def standing(tx: Tx) -> Mapping[str, Envelope]:
-    """Return every envelope as it stands; a probe that nobody drives any more is none."""
+    """Return every quota window with its current state; a probe without a live leg does not count."""
     found = {one.id: one for one in tx.find(Envelope)}
     for envelope in [one for one in found.values() if one.probe is not None]:
         probe = tx.get(Attempt, envelope.probe or "")
@@ -55,7 +55,7 @@ def account_of(tx: Tx, accounts: Accounts, attempt: Attempt, run: Run) -> str | 
 
 
 def _stays(attempt: Attempt, run: Run) -> str | None:
-    # The conversation of another agent is none that this one could go on with, and a reviewer has one of its own.
+    # An agent cannot continue the conversation of another agent, and a reviewer has its own.
     own = run.role in AUTHORS and attempt.agent == run.agent
     return attempt.account if own else None
 
@@ -67,7 +67,7 @@ def begin_probe(tx: Tx, id: str, attempt: Attempt) -> None:
 
 
 def may_draw(tx: Tx, attempt: Attempt, run: Run, account: str) -> bool:
-    """Say whether an account is open to a run that is about to start."""
+    """Return whether an account is open to a run that is about to start."""
     return _in_the_way(tx, attempt, run, account) is None
 
 
@@ -183,7 +183,7 @@ def _close(tx: Tx, run: Run, failed: Failed, *, chance: float) -> None:
 
 
 def _came_meanwhile(run: Run, failed: Failed, now: datetime) -> bool:
-    """Say whether the time that the service named came before the agent had ended: then one may find out at once."""
+    """Return whether the time that the service named came before the agent had ended: then one may find out at once."""
     named, began = failed.retry_at, run.started_at
     return RULES[failed.failure].honours and named is not None and began is not None and began < named <= now
 
@@ -202,7 +202,7 @@ def learn(tx: Tx, run: Run, windows: Sequence[QuotaWindow]) -> None:
 
 
 def open_again(tx: Tx, id: str, actor: str = MACHINE) -> None:
-    """Open a closed envelope: whatever waits for it goes on."""
+    """Open a closed envelope: whatever waits for it continues."""
     envelope = need(tx.get(Envelope, id), "the envelope")
     if envelope.state is EnvelopeState.OPEN:
         return
@@ -253,7 +253,7 @@ def reopen(tx: Tx, _ids: Ids, command: Command) -> str:
     ids = [one.id for one in tx.find(Envelope, agent=closed[0].agent)]
     waiting = tx.count(Attempt, envelope_id=ids, state=AttemptState.WAITING)
     open_again(tx, closed[0].id, command.actor)
-    return "open; 1 task goes on" if waiting == 1 else f"open; {waiting} tasks go on"
+    return "open; 1 task continues" if waiting == 1 else f"open; {waiting} tasks continue"
 
 
 def _drawn(tx: Tx, run: Run, failed: Failed) -> Envelope:
@@ -279,7 +279,7 @@ def _about(envelope: Envelope) -> dict[str, Any]:
 
 
 def _parked(envelope: Envelope) -> dict[str, Any]:
-    # Opened meanwhile, it goes on at once.
+    # Opened in the meantime, it continues at once.
     reason = to_do(envelope) if needs_person(envelope) else envelope.reason or because(envelope)
     return {
         "wake_at": envelope.until or envelope.updated_at,
@@ -288,14 +288,14 @@ def _parked(envelope: Envelope) -> dict[str, Any]:
     }
 
 
-# What a run is told of its account's quota while it goes on.
+# What a run is told of its account's quota while it continues.
 
 _MOST_WRITES: Final = 500
 """So often for one run: an agent that tells something else with each line must not keep the whole home busy."""
 
 
 class QuotaWatch:
-    """Writes down what a run is told of its quota while it goes on: people see it, and others choose by it."""
+    """Writes down what a run is told of its quota while it continues: people see it, and others choose by it."""
 
     def __init__(self, world: World, run: Run) -> None:
         self._world = world

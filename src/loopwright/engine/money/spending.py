@@ -103,7 +103,7 @@ def waiting(tx: Tx, plan: Plan) -> dict[str, Any]:
 
 
 def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
-    """Say whether what running agents may cost leaves nothing for this one now, although the budget is not used up."""
+    """Return whether running agents reserve the rest of the budget, although it is not spent yet."""
     if budget.over_budget(plan) or may_not_start(tx, world, plan, run):
         return False
     left = allowance(tx, world, run)
@@ -138,7 +138,7 @@ def _together(tx: Tx, plan: Plan) -> dict[str, list[Plan]]:
 
 
 def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
-    """Say which cap keeps an agent from starting, if one does; that of a plan, `over_budget` knows alone."""
+    """Return which cap keeps an agent from starting, if one does; that of a plan, `over_budget` knows alone."""
     for setting, plans in _together(tx, plan).items():
         if any(one.unknown_costs for one in plans):
             return nobody_knows(setting)
@@ -150,7 +150,7 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
 
 
 def still_over(tx: Tx, plan: Plan) -> Over | None:
-    """Say which cap would pause a plan again as soon as it goes on; None when it could go on."""
+    """Return which cap would pause a plan again as soon as it continues; None when it could continue."""
     if not budget.has_caps(plan.policy) or not _has_agents_to_start(tx, plan):
         return None
     spent = spent_before(tx, plan) + _dearest_task(tx, plan)
@@ -158,7 +158,7 @@ def still_over(tx: Tx, plan: Plan) -> Over | None:
 
 
 def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
-    """Say whether more could be spent: what is only judged and landed costs nothing."""
+    """Return whether more could be spent: what is only judged and landed costs nothing."""
     queued = tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED, limit=1)
     return bool(queued or tx.find(Attempt, plan_id=plan.id, state=_AGENT_TO_COME, limit=1))
 
@@ -198,7 +198,7 @@ class SpendingWatch:
         self._warned: frozenset[str] = frozenset()
         """The caps of which it was said that they are nearly used up."""
         self.over: Over | None = None
-        """Why it has to stop; None while it may go on."""
+        """Why it has to stop; None while it may continue."""
 
     def hear(self, event: AgentEvent) -> None:
         """Take in what the run says about itself."""
@@ -222,7 +222,7 @@ class SpendingWatch:
         await self._world.clock.sleep(_LAST_WORDS_S)
 
     async def is_over(self) -> bool:
-        """Say whether the run has cost as much as it may; warn once of each cap when it soon will have."""
+        """Return whether the run has cost as much as it may; warn once of each cap when it soon will have."""
         own = self._cost
         found = await self._world.store.read(lambda tx: self._look(tx, own))
         self.over = budget.used_up(found)
@@ -234,13 +234,13 @@ class SpendingWatch:
         return self.over is not None
 
     async def was_over(self) -> bool:
-        """Say whether there was a moment at which the run had to be stopped, as it was told then."""
+        """Return whether there was a moment at which the run had to be stopped, as it was told then."""
         most = self._highest
         self.over = budget.used_up(await self._world.store.read(lambda tx: self._look(tx, most)))
         return self.over is not None
 
     def forget(self) -> None:
-        """Count the run no longer as one that is going on."""
+        """Stop counting the run as active."""
         self._world.ledger.forget(self._run.id)
 
     def _look(self, tx: Tx, own: int) -> budget.Caps:
@@ -256,7 +256,7 @@ class SpendingWatch:
 
 
 def cost_so_far(data: Mapping[str, Any], model: str | None, prices: tuple[str, ...]) -> int | None:
-    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when nobody knows.
+    """Return what a run has cost by its own word, or by the tokens that it has used in all; None when unknown.
 
     Of several models, those without a price are left out: while it runs, too little is better than nothing.
     """
@@ -284,7 +284,7 @@ _GOES_ON: Final = frozenset({TaskState.QUEUED, TaskState.RUNNING, TaskState.AWAI
 def warn(tx: Tx, plan: Plan, run: Run, these: budget.Caps) -> None:
     """Say of each of these caps that is nearly used up that it is, unless that was said before.
 
-    Whoever adopts a run hears all of it once more, and the next run of a plan finds the same caps.
+    A worker that adopts a run reads all of it again, and the next run of a plan finds the same caps.
     """
     near = [cap for cap in these if cap.is_near]
     said = tx.events(plan=plan.id, types=(_EVENT,)) if near else []
@@ -301,7 +301,7 @@ def warn(tx: Tx, plan: Plan, run: Run, these: budget.Caps) -> None:
 def _is_of(said: RecordedEvent, setting: str, limit: int, run: Run, now: datetime) -> bool:
     if (said.payload["cap"], said.payload["limit_micros"]) != (setting, limit):
         return False
-    # What begins anew with each run, task and day is warned of anew.
+    # What begins again with each run, task and day is warned of again.
     if setting == "max_cost_per_run":
         return said.run == run.id
     if setting == "max_cost_per_task":
@@ -322,7 +322,7 @@ def in_force(tx: Tx, plan: Plan, these: budget.Caps) -> dict[str, str]:
 
 
 def _holds(tx: Tx, said: RecordedEvent, cap: budget.Cap) -> bool:
-    """Say whether what was warned of goes on, and is not used up by now."""
+    """Return whether what was warned of continues, and is not used up by now."""
     if cap.setting == "max_cost_per_run":
         run = tx.get(Run, said.run or "")
         return run is not None and run.state is RunState.RUNNING

@@ -21,7 +21,7 @@ _MANY = 1000
 
 
 def cleanable(tx: Tx, *, project_path: Checkouts | None) -> list[Plan]:
-    """Return the plans that are over for good, newest first."""
+    """Return the plans that have ended for good, newest first."""
     return [
         plan for plan in recent_plans(tx, project_path=project_path, limit=_MANY) if not why_not(tx, plan)
     ]
@@ -33,12 +33,12 @@ def check_clean(tx: Tx, plan: Plan) -> None:
         raise Refused(
             f"{short_id(plan.id)} {why}",
             code="plan_still_needed",
-            hint="only a plan that is over for good is cleaned up",
+            hint="clean up a plan after it has ended for good",
         )
 
 
 def why_not(tx: Tx, plan: Plan) -> str:
-    """Say why a plan is still needed; empty when it is over for good."""
+    """Return why a plan is still needed; empty when it has ended for good."""
     loop = tx.get(Loop, plan.loop_id)
     superseded = loop is not None and loop.plan_id != plan.id
     if plan.status not in (PlanState.VERIFIED, PlanState.CANCELLED) and not (
@@ -47,7 +47,7 @@ def why_not(tx: Tx, plan: Plan) -> str:
         # A failed plan can be retried and verified again, and both need its branch.
         return f"is {plan_word(tx, plan)}"
     if is_open(tx, plan.id):
-        return "is being taken over (`loopwright resume` goes on with that)"
+        return "is being taken over (`loopwright resume` continues that)"
     if tx.find(Attempt, plan_id=plan.id, cleaned_at=None, limit=1):
         return "has workspaces that are not tidied yet (`loopwright worker --until-idle` does it)"
     return ""
@@ -131,7 +131,7 @@ class Retention:
         log.info("recordings removed", extra={"count": len(chosen), "bytes": found})
 
     def _over_for_good(self, tx: Tx) -> list[Run]:
-        """Return the agents' runs on this machine whose plans nobody can go on with, the oldest first."""
+        """Return the agents' runs on this machine whose plans have ended for good, the oldest first."""
         plans = [one.id for one in tx.find(Plan, status=ENDED_PLAN) if not why_not(tx, one)]
         if not plans:
             return []

@@ -5,8 +5,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from loopwright.core.gates.contradictions import KIND
-from loopwright.core.policy import budget, escalations
+from loopwright.core.policy import budget, escalations, manual_steps
 from loopwright.core.policy.budget import CAPS
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.rounds import tries
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import happened
@@ -39,6 +40,7 @@ from loopwright.core.values.states import (
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries, handover, steering
 from loopwright.engine.rows import finishes, pauses, questions
+from loopwright.engine.rows.manual_steps import take_answer
 from loopwright.engine.rows.moves import (
     begin_verify,
     cancel_attempt,
@@ -48,6 +50,7 @@ from loopwright.engine.rows.moves import (
     move_run,
     move_task,
     need,
+    note_completion,
 )
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
@@ -78,7 +81,7 @@ def apply(tx: Tx, ids: Ids, command: Command) -> Command:
 
 
 def answer(tx: Tx, command: Command, result: str) -> Command:
-    """Say what a command that was carried out came to."""
+    """Return what a command that was carried out came to."""
     return _answer(tx, command, CommandState.APPLIED, result, "command_applied", result=result)
 
 
@@ -103,7 +106,7 @@ def pending(tx: Tx) -> list[Command]:
 
 
 def being_decided(tx: Tx) -> set[str]:
-    """Return the plans about which a person's decision is on its way: nothing new starts in them meanwhile."""
+    """Return the plans about which a person's decision is on its way: nothing new starts in them in the meantime."""
     waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
     return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
 
@@ -113,7 +116,7 @@ def _answer(tx: Tx, command: Command, state: CommandState, stored: str, event: s
     done = tx.update(Command, command.id, expect=expect, state=state, result=stored, applied_at=tx.now())
     plan = _plan_of(tx, command.target)
     if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
-        # It changed nothing: the record of a plan that is over stays the one that its receipt has.
+        # It changed nothing: the record of a plan that has ended stays the one that its receipt has.
         plan = None
     tx.append(happened(event, command.actor, plan=plan, command=command.id, verb=command.verb, **told))
     return done
@@ -227,7 +230,7 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def is_to_be_ended(tx: Tx, plan: Plan, loop: Loop) -> bool:
-    """Say whether a person wants the plan's verification ended rather than waited for."""
+    """Return whether a person wants the plan's verification ended rather than waited for."""
     if loop.state is not LoopState.PAUSED:
         return loop.state is LoopState.STOPPED
     asked = tx.find(Command, verb="pause", target=plan.id, state=CommandState.APPLIED)
@@ -250,6 +253,11 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
 
 def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     task = tx.get(Task, command.target)
+    if task is not None and task.manual and task.status is not TaskState.COMPLETE:
+        told = _cancel_task(tx, command, task)
+        note_completion(tx, task)
+        _reopen_held(tx, task.plan_id, command.actor)
+        return told
     if task is not None:
         return _cancel_task(tx, command, task)
     plan, loop = _plan(tx, command)
@@ -259,7 +267,7 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
         raise Refused("the plan is VERIFIED: there is nothing left to cancel", code="plan_verified")
     if plan.id in being_decided(tx):
         raise Refused(
-            "work of the plan is being taken back this very moment",
+            "work of the plan is being taken back right now",
             code="rollback_in_progress",
             hint="try again in a moment",
         )
@@ -311,9 +319,9 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
     if attempt is not None and attempt.state in LIVE_ATTEMPT:
         if attempt.state is AttemptState.LANDING:
             raise Refused(
-                f"task {task.key} is landing this very moment",
+                f"task {task.key} is landing right now",
                 code="task_landing",
-                hint="`stop` lets it finish that, if nobody works here",
+                hint="`stop` lets it finish, if no worker runs here",
             )
         if attempt.state in (AttemptState.QUEUED, AttemptState.WAITING):
             cancel_attempt(tx, attempt, fence=None, actor=command.actor)
@@ -323,8 +331,8 @@ def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
 
 
 def _what_is_left(tx: Tx, plan_id: str) -> str:
-    """Say how a plan goes on of which nothing is left but what was cancelled: nothing does so by itself."""
-    statuses = {task.status for task in tx.find(Task, plan_id=plan_id)}
+    """Return how a plan continues of which nothing is left but what was cancelled: nothing does so by itself."""
+    statuses = {task.status for task in tx.find(Task, plan_id=plan_id) if not task.manual}
     if statuses != {TaskState.COMPLETE, TaskState.CANCELLED}:
         return ""
     return (
@@ -346,6 +354,14 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
             code="task_not_retryable",
             hint="cancel it first if it is running",
         )
+    if is_met(task):
+        waiting = (TaskState.CREATED, TaskState.QUEUED)
+        if begun := [one.key for one in tx.find(Task, id=task.dependents) if one.status not in waiting]:
+            raise Refused(
+                f"you skipped {task.key}, and {', '.join(begun[:3])} started without it",
+                code="task_not_retryable",
+                hint="do the step by hand whenever you like: nothing waits for it",
+            )
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     refuse_superseded(plan, loop)
@@ -353,7 +369,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
         raise Refused("its plan was cancelled", code="plan_cancelled", hint=starts_over(loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment",
+            "its plan is being verified right now",
             code="plan_verifying",
             hint="`stop` the plan first, or wait",
         )
@@ -368,7 +384,7 @@ def check_retry(tx: Tx, task: Task) -> tuple[Plan, Attempt | None]:
 
 
 def may_retry(tx: Tx, task: Task) -> bool:
-    """Say whether a task may be tried again."""
+    """Return whether a task may be tried again."""
     try:
         check_retry(tx, task)
     except Refused:
@@ -403,6 +419,10 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
         outcome=None,
         **steer,
     )
+    if task.manual:
+        move_task(tx, task, TaskState.QUEUED, "task_retried", command.actor, about=steer)
+        reopen_plan(tx, plan.id, command.actor)
+        return f"{task.key} is asked again"
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
     told = evidence_of(tx, last)
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=told)
@@ -462,7 +482,7 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
             else f"`loopwright status {short_id(plan.id)}` says what it waits for",
         )
     for one in questions.of_plan(tx, plan.id):
-        tx.update(Question, one.id, key="")  # whoever asks for another verification decides again
+        tx.update(Question, one.id, key="")  # a new verification needs a new decision
     changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
     changes["verify_asked_at"] = tx.now()
     move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
@@ -495,11 +515,12 @@ def _dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
-    """Return the cancelled tasks that a plan waits for in vain, when all others have landed; else nothing."""
+    """Return the cancelled tasks that a plan waits for without success, when all others have landed; else nothing."""
     held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
     if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
         return []
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+    tasks = [task for task in tasks if not (task.manual and is_met(task))]
     given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
     landed = [task for task in tasks if task.status is TaskState.COMPLETE]
     whole = landed and len(given_up) + len(landed) == len(tasks)
@@ -509,7 +530,7 @@ def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
 def held_up(tx: Tx, plan_id: str) -> list[Task]:
     """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
-    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED}
+    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED and not is_met(task)}
     if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
         return []
     before = 0
@@ -537,6 +558,12 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
         return questions.answer(tx, ids, command)
     if escalations.is_given_up(question.kind, question.key):
         return _decided(tx, ids, command, question)
+    if question.kind == manual_steps.KIND:
+        questions.refuse_scope(question, command)
+        said = str(command.arguments.get("answer") or "")
+        told = take_answer(tx, question, said, command.actor)
+        _reopen_held(tx, question.plan_id, command.actor)
+        return told
     if question.kind != budget.ASKED:
         told = questions.answer(tx, ids, command)
         loop = need(tx.get(Loop, question.loop_id), "the loop")
@@ -552,6 +579,16 @@ def _answered(tx: Tx, ids: Ids, command: Command) -> str:
     return VERBS[verb](tx, ids, replace(command, verb=verb, target=question.plan_id, arguments=arguments))
 
 
+def _reopen_held(tx: Tx, plan_id: str, actor: str) -> None:
+    """Let a plan continue that was held for the user, if its loop is not paused or stopped."""
+    plan = need(tx.get(Plan, plan_id), "the plan")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    if loop.plan_id == plan.id and loop.state is LoopState.FAILED and plan.status is PlanState.RUNNING:
+        done_at = plan.completed_at
+        reopen_plan(tx, plan.id, actor)
+        tx.update(Plan, plan.id, completed_at=done_at)
+
+
 def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     """Do with a task that was given up what a person says."""
     questions.refuse_scope(question, command)
@@ -559,7 +596,7 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
     found = escalations.meaning(text)
     if found is None:
         hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
-        raise Refused(f"{text!r} is no answer to this question", code="answer_not_offered", hint=hint)
+        raise Refused(f"{text!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     option, note = found
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:

@@ -1,4 +1,4 @@
-"""Work that agents came upon and left to others: written down with the end of their run, and decided by a person."""
+"""Work that agents found and left to others: written down with the end of their run, and decided by a person."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +36,7 @@ NEW: Final = "new"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DiscoveryView:
-    """Work that was come upon, as people see it."""
+    """Work that was found, as people see it."""
 
     id: str
     title: str
@@ -73,7 +73,7 @@ def with_discovered(world: World, spec: RunSpec, ended: Ended) -> Ended:
 
 
 def note(tx: Tx, plan: Plan, run: Run, noticed: Sequence[Noticed]) -> None:
-    """Write down what work a run came upon; what its task is known to have come upon is not written twice."""
+    """Write down what work a run found; what its task is known to have found is not written twice."""
     for n, one in enumerate(noticed):
         id_ = discovery_id(run.task_id or "", one.title)
         if tx.get(Discovery, id_) is not None:
@@ -99,7 +99,7 @@ def note(tx: Tx, plan: Plan, run: Run, noticed: Sequence[Noticed]) -> None:
 
 
 def accept(tx: Tx, ids: Ids, command: Command) -> str:
-    """Make it a task of its plan, or take down the file that a person was given for a plan of its own."""
+    """Make it a task of its plan, or record the file that was written for a separate plan."""
     found = _decidable(tx, command.target, DiscoveryState.ACCEPTED)
     way = str(command.arguments.get("as") or found.recommendation)
     if way not in (CURRENT, NEW):
@@ -123,7 +123,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def dismiss(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Take down that nobody wants it done."""
+    """Record that you do not want it done."""
     found = _decidable(tx, command.target, DiscoveryState.DISMISSED)
     _all_decided(tx, found, DiscoveryState.DISMISSED, command.actor)
     return "dismissed"
@@ -165,7 +165,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
         raise Refused(f"its plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "its plan is being verified this very moment",
+            "its plan is being verified right now",
             code="plan_verifying",
             hint=f"`stop` the plan first, or {apart}",
         )
@@ -183,7 +183,7 @@ def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
 
 def told_of(found: Discovery, by: str) -> str:
     """Return the description of the task that it becomes."""
-    where = f"It was come upon in the task {by}, and left to others." if by else ""
+    where = f"The agent of task {by} found it and left it to others." if by else ""
     return "\n\n".join(filter(None, (found.reason, where)))
 
 
@@ -198,7 +198,7 @@ def _all_decided(
 ) -> None:
     """Take down a decision for all that is the same work: what several tasks of a plan found is decided once.
 
-    Whoever thinks again about what was dismissed has also decided about those who came upon it since.
+    A new decision about dismissed work also holds for the agents that found it since.
     """
     states = [state for state, leads in DISCOVERY.items() if target in leads]
     for one in tx.find(Discovery, plan_id=found.plan_id, state=states, order_by=("created_at", "id")):

@@ -25,7 +25,9 @@ from loopwright.engine.rows.moves import (
     move_task,
     need,
 )
+from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.plan_states_text import plan_word
+from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
 from loopwright.ports import Ids, Tx
@@ -67,14 +69,22 @@ def take_over(tx: Tx, ids: Ids, command: Command) -> str:
             code="task_landed",
             hint=f"`{to_type('rollback', task.key)}` takes that back first",
         )
+    if task.manual:
+        raise Refused(
+            f"{task.key} is a manual step, which no agent gets",
+            code="task_manual",
+            hint="`loopwright answer` lists the steps that wait for you",
+        )
     if task.unmet or task.status is TaskState.CREATED:
         raise Refused(
             f"{task.key} waits for other tasks: what it builds on is not there yet", code="task_waits"
         )
     _end_attempt(tx, ids, command, plan, task)
+    before = need(tx.get(Task, task.id), "the task")
     task = tx.update(
         Task, task.id, taken_by=command.actor, taken_dir=where, not_before=None, updated_at=tx.now()
     )
+    follow_order(tx, before, task)
     told: dict[str, Any] = {"key": task.key, "directory": where, "command": command.id}
     tx.append(happened("task_taken_over", command.actor, plan=plan, task=task, **told))
     return f"{task.key} is yours; the machine leaves it alone until you hand it back"
@@ -86,9 +96,7 @@ def _end_attempt(tx: Tx, ids: Ids, command: Command, plan: Plan, task: Task) -> 
     if task.status is TaskState.QUEUED:
         return  # that attempt has not begun
     if last is not None and last.state is AttemptState.LANDING:
-        raise Refused(
-            f"{task.key} is landing this very moment", code="task_landing", hint="look again in a moment"
-        )
+        raise Refused(f"{task.key} is landing right now", code="task_landing", hint="look again in a moment")
     told = evidence_of(tx, last)
     if last is not None and last.state in _PARKED:
         cancel_attempt(tx, last, fence=None, actor=command.actor)
@@ -118,22 +126,27 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
     task, plan = _task(tx, command)
     if not task.taken_by:
         raise Refused(
-            f"nobody has taken {task.key} over",
+            f"{task.key} is not taken over",
             code="task_not_taken_over",
             hint=f"`{to_type('take-over', task.key)}` does",
         )
     task = begin_anew(tx, ids, task, command.actor)
     if task.status is not TaskState.QUEUED:
         last = need(tx.get(Attempt, task.attempt_id or ""), "the attempt")
+        if asked := open_of(tx, last):
+            question = short_id(asked[0].id)
+            raise Refused(
+                f"{task.key} waits for your answer to {question}",
+                code="task_asks_you",
+                hint=f"`{to_type('answer', question)}` shows the question and takes your answer",
+            )
         why = "is being checked" if last.agent == HUMAN else "is being taken from its agent"
-        raise Refused(
-            f"{task.key} {why} this very moment", code="attempt_ending", hint="try again in a moment"
-        )
+        raise Refused(f"{task.key} {why} right now", code="attempt_ending", hint="try again in a moment")
     if command.arguments.get("drop"):
         return _given_back(tx, command, plan, task)
     if task.unmet:
         raise Refused(
-            f"{task.key} waits for tasks that were taken back meanwhile",
+            f"{task.key} waits for tasks that were taken back since then",
             code="task_waits",
             hint="hand it back after them",
         )
@@ -157,8 +170,9 @@ def hand_back(tx: Tx, ids: Ids, command: Command) -> str:
 
 
 def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
-    # One whose tries were used up is given one more: without it, it could not go on.
+    # One whose tries were used up is given one more: without it, it could not continue.
     most = max(task.max_attempts, task.attempts + 1)
+    before = task
     task = tx.update(
         Task,
         task.id,
@@ -169,20 +183,21 @@ def _given_back(tx: Tx, command: Command, plan: Plan, task: Task) -> str:
         max_attempts=most,
         updated_at=tx.now(),
     )
+    follow_order(tx, before, task)
     told: dict[str, Any] = {"key": task.key, "command": command.id}
     tx.append(happened("task_given_back", command.actor, plan=plan, task=task, **told))
     reopen_plan(tx, plan.id, command.actor)
-    return f"the machine goes on with {task.key}; what you did stays where it is{_resting(tx, plan)}"
+    return f"Loopwright continues {task.key}; what you did stays where it is{_resting(tx, plan)}"
 
 
 def _resting(tx: Tx, plan: Plan) -> str:
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     resting = loop.state in (LoopState.STOPPED, LoopState.PAUSED)
-    return f", once `loopwright resume {short_id(plan.id)}` goes on" if resting else ""
+    return f", once `loopwright resume {short_id(plan.id)}` continues" if resting else ""
 
 
 def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every command has the same shape
-    """Note that a person has looked at what a task, or every task of a plan, landed; pass a look at the whole."""
+    """Note that a person has looked at what a task, or every task of a plan, landed; pass a QA review."""
     task = tx.get(Task, command.target)
     plan = tx.get(Plan, task.plan_id if task else command.target)
     if plan is None:
@@ -204,11 +219,11 @@ def reviewed(tx: Tx, ids: Ids, command: Command) -> str:  # noqa: ARG001 - every
     return f"reviewed: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}" if keys else "reviewed already"
 
 
-# What a person decides about a look at the whole: that it is passed, or that a fix is not wanted.
+# What a person decides about a QA review: that it is passed, or that a fix is not wanted.
 
 
 def declined(tx: Tx, fix: Task) -> None:
-    """Let a look go on without a fix that a person does not want."""
+    """Let a look continue without a fix that a person does not want."""
     if fix.origin != ORIGIN:
         return
     for one in fix.dependents:
@@ -219,7 +234,7 @@ def declined(tx: Tx, fix: Task) -> None:
 
 
 def is_undecided(task: Task) -> bool:
-    """Say whether a task is a look at the whole that a person may pass."""
+    """Return whether a task is a QA review that a person may pass."""
     return task.type == TYPE and task.status is not TaskState.COMPLETE
 
 

@@ -27,7 +27,7 @@ def is_served(tx: Tx, project_id: str) -> bool:
 
 
 def may_move(tx: Tx, world: World, row: Attempt | Plan | Finish) -> bool:
-    """Return whether a leg may carry this on: for a project that nobody serves, only what has begun already.
+    """Return whether a leg may continue this: for a project that no worker serves, only what has begun already.
 
     That is a process that runs, what a person asked for, and a landing that is half done.
     """

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.policy.finishing import PULL_REQUEST
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.rounds import tries
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Command, Finish, Loop, Plan, Project, Task
@@ -95,7 +96,7 @@ def check(tx: Tx, command: Command, asked: Asked) -> None:
         raise Refused("the plan was cancelled", code="plan_cancelled", hint=starts_over(asked.loop))
     if plan.status is PlanState.VERIFYING:
         raise Refused(
-            "the plan is being verified this very moment",
+            "the plan is being verified right now",
             code="plan_verifying",
             hint="`stop` the plan first, or wait",
         )
@@ -116,12 +117,10 @@ def _check_reject(tx: Tx, task: Task) -> None:
         return
     last = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
     if last is None or (last.n == 1 and last.state is AttemptState.QUEUED):
-        raise Refused(
-            f"nobody has worked on {task.key} yet: there is nothing to reject", code="task_not_started"
-        )
+        raise Refused(f"{task.key} has no work yet: there is nothing to reject", code="task_not_started")
     if last.state not in _PARKED:
         raise Refused(
-            f"{task.key} is being worked on this very moment",
+            f"{task.key} is being worked on right now",
             code="task_running",
             hint=f"wait for its end, or `{to_type('cancel', task.key)}` first",
         )
@@ -137,7 +136,7 @@ def chosen(asked: Asked, command: Command, steps: Sequence[Step]) -> tuple[str, 
         if missing := gone - set(on_branch):
             keys = ", ".join(landed[sha].key for sha in sorted(missing))
             raise Refused(
-                f"what {keys} landed is not on {asked.plan.branch}: somebody changed the branch",
+                f"what {keys} landed is not on {asked.plan.branch}: the branch was changed outside Loopwright",
                 code="branch_changed",
             )
         return on_branch
@@ -167,7 +166,7 @@ def _checkpoint(asked: Asked, text: str, steps: Sequence[Step]) -> int:
         if len(found) == 1:
             return found[0]
     raise NotFound(
-        f"{text!r} is no task and no commit of this plan's branch",
+        f"{text!r} is neither a task nor a commit of this plan's branch",
         code="checkpoint_not_found",
         hint=f"`git log --first-parent {asked.plan.base_sha[:7]}..{asked.plan.branch}` lists them",
     )
@@ -189,7 +188,7 @@ def dependents(tasks: Iterable[Task], ids: Iterable[str]) -> set[str]:
 def undoes(asked: Asked, landings: Sequence[str]) -> list[Task]:
     """Return the completed tasks that are not when these landings go.
 
-    What landed nothing, because nothing had to be changed, is looked at anew if it builds on what went.
+    What landed nothing, because nothing had to be changed, is looked at again if it builds on what went.
     """
     done = [task for task in asked.tasks if task.status is TaskState.COMPLETE]
     roots = {task.id for task in done if task.landed_sha in landings}
@@ -250,11 +249,17 @@ def _queue(
             # It is queued again when its agent has been ended in order: see `moves.begin_anew`.
             tx.update(Attempt, last.id, interrupt="cancel")
             return
+    about: dict[str, Any]
+    if task.manual:
+        about = {"why": command.verb, "command": command.id, "commit": commit}
+        if task.status is not TaskState.QUEUED:
+            move_task(tx, task, TaskState.QUEUED, "task_reopened", command.actor, about=about, **_ANEW)
+        return
     numbers = [attempt.n for attempt in tx.find(Attempt, task_id=task.id)]
     more = min(task.max_attempts, tries(plan, task))
     task = tx.update(Task, task.id, max_attempts=max(task.max_attempts, task.attempts + more))
     attempt = new_attempt(tx, ids, plan, task, n=max(numbers, default=0) + 1, evidence=evidence)
-    about: dict[str, Any] = {"why": command.verb, "command": command.id, "n": attempt.n, "commit": commit}
+    about = {"why": command.verb, "command": command.id, "n": attempt.n, "commit": commit}
     if evidence:
         about["note"] = evidence
     if task.status is TaskState.QUEUED:
@@ -276,7 +281,7 @@ def _queue(
 def _count_unmet(tx: Tx, plan: Plan) -> None:
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
     for task in tasks.values():
-        unmet = sum(tasks[one].status is not TaskState.COMPLETE for one in task.depends_on)
+        unmet = sum(not is_met(tasks[one]) for one in task.depends_on)
         if unmet != task.unmet:
             tx.update(Task, task.id, unmet=unmet)
 
@@ -294,7 +299,7 @@ def _reopen_plan(tx: Tx, command: Command, asked: Asked) -> None:
             "plan_reopened",
             command.actor,
             about={"reason": command.verb},
-            # Whoever verifies it this moment looks at a branch that is no more.
+            # A verification that runs now looks at a branch that no longer exists.
             verify_fence=plan.verify_fence + 1,
             **_UNJUDGED,
         )
@@ -322,7 +327,7 @@ def _said(tx: Tx, asked: Asked, command: Command, keys: Sequence[str], again: Se
     if others:
         parts.append(f"queued again with it: {_listed(others)}")
     if loop.state is not LoopState.RUNNING:
-        parts.append(f"`loopwright resume {short_id(asked.plan.id)}` goes on")
+        parts.append(f"`loopwright resume {short_id(asked.plan.id)}` continues")
     return "; ".join(parts)
 
 

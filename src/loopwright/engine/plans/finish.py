@@ -9,7 +9,7 @@ from typing import Any
 from loopwright.core.gates.gates import plan_commands
 from loopwright.core.policy import finishing
 from loopwright.core.policy.retry import backoff
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.model import render
 from loopwright.core.rows.model import Attempt, Finish, Leg, Plan, Project, Role, Task
 from loopwright.core.values.errors import (
     Busy,
@@ -82,7 +82,7 @@ class FinishLeg:
         self._interrupts = interrupts
 
     async def run(self) -> None:
-        """Finish the plan, unless someone else does meanwhile."""
+        """Finish the plan, unless another worker does."""
         await carry_on(self._world, self._leg, self._interrupts, self._load, self._finish_or_tell)
 
     def _load(self, tx: Tx) -> tuple[Finish, Plan, Project, tuple[Task, ...], Steered] | None:
@@ -173,7 +173,7 @@ class FinishLeg:
             tip = await work.ends.base_tip(base)
             if tip is None:
                 raise Refused(
-                    f"{base} is no branch of {work.project.path}: there is nothing that could be moved",
+                    f"{base} is not a branch of {work.project.path}: nothing can be moved",
                     code="base_not_a_branch",
                     hint=f"take the result over yourself: git merge {work.plan.branch}",
                 )
@@ -278,7 +278,7 @@ class FinishLeg:
                 raise Refused(
                     f"the gate could not run: {verdict.reason}; nothing was moved",
                     code="gate_did_not_run",
-                    hint=f"mend that, then `loopwright accept {plan.id}`",
+                    hint=f"fix that, then `loopwright accept {plan.id}`",
                 )
             case VerdictStatus.INCONCLUSIVE:
                 raise CannotRun(f"the gate could not run: {verdict.reason}")
@@ -428,7 +428,7 @@ class FinishLeg:
 
 
 def _landing_parents(tx: Tx, plan_id: str) -> dict[str, str]:
-    """Return, for each candidate, what it was built on: one that landed just before a kill is no LANDED attempt."""
+    """Return, for each candidate, what it was built on: an attempt that landed just before a kill is not LANDED yet."""
     landed = tx.find(Attempt, plan_id=plan_id)
     return {
         one.candidate_sha: one.candidate_parent

@@ -190,6 +190,7 @@ async def _judged(
     )
     if not commands:
         return Verdict(status=VerdictStatus.PASSED)
+    gates = {gate.command for gate in ask.plan.gates}
     again = replace(
         ask,
         role=Role.GATE,
@@ -199,6 +200,7 @@ async def _judged(
         own=own,
         exempt=facts.exempt,
         rewritten=(*facts.exempt, *facts.pinned),
+        may_be_empty=tuple(one for one in own if one.command not in gates),
     )
     _, found = await judge_until_known(world, repository, again, interrupt)
     return found

@@ -1,8 +1,8 @@
 """Carrying out what a person decided about landed work: `rollback` and `reject`, all or nothing.
 
 The command stays PENDING until its rows are written, and its row names the commit that takes work out before the branch
-has it. So whoever comes after a kill finds either no such commit, and begins again, or finds it and only writes the
-rows. What a commit of somebody else says of the command counts for nothing.
+has it. So the next worker after a kill finds either no such commit, and begins again, or finds it and only writes the
+rows. A foreign commit that names the command counts for nothing.
 """
 
 import asyncio
@@ -48,7 +48,7 @@ _TOLD = 2_000
 
 
 async def carry_out(world: World, lines: LandingLines, command: Command) -> Command:
-    """Carry a decision out, or answer why not; returns it unanswered when someone else answers it."""
+    """Carry a decision out, or answer why not; returns it unanswered when another worker answers it."""
     try:
         return await Decision(world, lines, command).run()
     except (UserError, IllegalTransition) as no:
@@ -81,7 +81,7 @@ class Decision:
         repository = self._world.repository(asked.project)
         told = await self._objections(repository, asked)
         with self._lines.place(asked.plan.id, self._command.id) as place:
-            # Alone: nobody is judged on top of it before it is done.
+            # Alone: no candidate is judged on top of it before it is done.
             await place.turn(1, asyncio.Event())
             troubles = 0
             while True:
@@ -115,7 +115,7 @@ class Decision:
     def _pending(self, tx: Tx) -> Command:
         current = tx.get(Command, self._command.id)
         if current is None or current.state is not CommandState.PENDING:
-            raise FenceLost(f"{self._command.id} was answered by someone else")
+            raise FenceLost(f"{self._command.id} was answered elsewhere")
         return current
 
     def _still_pending(self, tx: Tx) -> None:
@@ -197,7 +197,7 @@ class Decision:
             raise Refused(
                 f"the gate could not run: {verdict.reason}",
                 code="gate_did_not_run",
-                hint="mend that, then ask again",
+                hint="fix that, then ask again",
             )
         if verdict.status is VerdictStatus.INCONCLUSIVE:
             raise CannotRun(f"the gate could not run: {verdict.reason}")
@@ -256,7 +256,7 @@ class Decision:
 
 
 def _end_gates(tx: Tx, command: Command) -> None:
-    """Nobody waits any more for a gate that an earlier try began; `tidy` ends what still runs of it."""
+    """Close a gate run that an earlier try began; `tidy` ends its processes."""
     target = tx.get(Task, command.target)
     plan_id = target.plan_id if target else command.target
     for run in tx.find(Run, plan_id=plan_id, attempt_id=None, role=Role.GATE, state=RunState.RUNNING):

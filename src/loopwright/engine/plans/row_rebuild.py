@@ -163,7 +163,7 @@ def _is_newer(tx: Tx, one: ExportedPlan) -> bool:
 
 
 def _take_in(tx: Tx, root: Path, one: ExportedPlan, rebuilt: Rebuilt) -> bool:
-    """Make the rows of a plan again; False where they belong to somebody else."""
+    """Make the rows of a plan again; False if another home owns them."""
     project = _project(tx, root, one.project)
     if project is None:
         rebuilt.notes.append(
@@ -269,7 +269,7 @@ async def _compare_project(world: World, project: Project, rebuilt: Rebuilt) -> 
 
 
 def _end_elsewhere(tx: Tx, *, world: World, plan: Plan) -> list[str]:
-    """End the attempts of a plan that have their files in another home: here nobody could carry them on."""
+    """End the attempts of a plan whose files are in another home: they cannot continue here."""
     notes = []
     for attempt in tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT, order_by=("n",)):
         if attempt.host_id in (None, world.me.host_id):
@@ -320,7 +320,7 @@ class _Pin:
 async def _landings(repository: Repository, plan: Plan) -> dict[str, Step]:
     """Return the landing of each task that is on the branch and was not taken out again."""
     standing = await repository.standing(plan.branch)
-    # What others put on top of it is none of ours.
+    # Later commits from elsewhere do not count.
     tip = standing.was if standing.change == "moved" and standing.was else standing.tip
     steps = await repository.steps(tip, since=plan.base_sha) if tip else ()
     taken = {sha for one in steps for sha in one.takes_out}
@@ -417,7 +417,7 @@ def _insert(
     n: int = 0,
     **facts: Any,
 ) -> Attempt:
-    """Add an attempt that no row knows, with its run: whoever made it was paid an unknown sum."""
+    """Add an attempt that no row knows, with its run. What it cost is unknown."""
     attempts = tx.find(Attempt, task_id=task.id)
     now = tx.now()
     agent = task.agent or plan.policy.agent

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.model import render
+from loopwright.core.receipts.script import check_script
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
@@ -44,11 +44,10 @@ _ENDS: Final = ("plan_verified", "plan_failed")
 _OPEN_RUN: Final = frozenset(RunState) - ENDED_RUN
 _CURSOR: Final = "state-files"
 _PAGE: Final = 5_000
-"""So many events are taken at once: for each page the plans that they tell of are written anew, as a whole."""
+"""So many events are taken at once: for each page the plans that they tell of are written again, as a whole."""
 _REST_S: Final = 5.0
 _LONGEST_REST_S: Final = 300.0
-"""A source that refuses is asked again after so long: twice as long each time, so that nobody asks a dead tracker
-all day, and up to this, so that one that was mended is not forgotten."""
+"""The first and the longest pause before a failed write-back is tried again. The pause doubles each time."""
 
 Page = tuple[int | None, list[RecordedEvent]]
 """Where the cursor stands, None when there is none yet, and what follows."""
@@ -88,7 +87,7 @@ class Outbox:
             last = events[-1].n
             await self._world.store.transact("outbox", partial(_move, done=done, last=last, owed=dict(owed)))
             if len(events) < _PAGE:
-                return  # what happened meanwhile is for the next time: it could go on like this for ever
+                return  # what happened in the meantime is for the next time: it could continue like this for ever
             done, events = await self._world.store.read(_next_page)
 
     async def _pay(self, project_id: str, since: int) -> bool:
@@ -123,7 +122,7 @@ class Outbox:
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
             for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
-                # Once more, since a beat is only of what goes on: else it would be running for ever.
+                # Once more, since a beat is only of what continues: else it would be running for ever.
                 if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
                     self._files.put(where, "health", loop_id, health, durably=False)
             runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
@@ -135,7 +134,7 @@ class Outbox:
             raise
         except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
             # The user's disk is full, the checkout read-only or no repository any more, or a file was damaged:
-            # work goes on, and the next time tries again.
+            # work continues, and the next time tries again.
             log.warning("state files not written", extra={"project": str(where), "why": str(trouble)})
             return False
         except Exception:  # the boundary: one project's files must not take down the work of all others
@@ -149,7 +148,7 @@ class Outbox:
         while due:
             for debt in due:
                 await self._pay_debt(debt)
-            # Those that somebody has asked for meanwhile.
+            # Those that were requested in the meantime.
             due = [one for one in await self._world.store.read(_payable) if one.asked_at is not None]
 
     def _is_due(self, debt: SourceDebt) -> bool:
@@ -188,7 +187,7 @@ class Outbox:
             try:
                 return await tell(self._world, plan_id)
             except StaleVersion:
-                # Somebody else changed a row at this very moment: mostly that is over by now.
+                # Another process changed a row at this exact moment. Usually it has finished by now.
                 return await tell(self._world, plan_id)
         except StoreUnavailable:
             raise
@@ -217,7 +216,7 @@ class Outbox:
 
 
 def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | None:
-    """Return a plan with all that is needed to make its rows again; runs and verdicts are files of their own."""
+    """Return a plan with all that is needed to make its rows again; runs and verdicts are separate files."""
     plan = tx.get(Plan, plan_id)
     if plan is None:
         return None
@@ -231,7 +230,7 @@ def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | 
     more: dict[str, Sequence[Any]] = {
         "tasks": tasks,
         "attempts": attempts,
-        # As they were at the same moment as the attempts that go on; all others are files of their own.
+        # As they were at the same moment as the attempts that continue; all others are separate files.
         "runs": [*tx.find(Run, plan_id=plan_id, state=_OPEN_RUN), *tx.find(Run, id=current, state=ENDED_RUN)],
         "reviews": tx.find(Review, plan_id=plan_id),
         "questions": questions,
@@ -248,14 +247,14 @@ def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | 
         **{name: [document(one) for one in rows] for name, rows in more.items()},
         "source_marks": document(marks) if marks else None,
         "source_debt": document(debt) if debt else None,
-        # Their receipts are files of their own.
+        # Their receipts are separate files.
         "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
     }
     return plan, ends, whole
 
 
 def is_exported(tx: Tx, plan_id: str) -> bool:
-    """Say whether its source was told how a plan ended, or is owed that; so it is where it has not ended."""
+    """Return whether a plan's end was written back to its source, or is still owed; true while it has not ended."""
     ended = tx.events(plan=plan_id, types=(*_ENDS, "plan_cancelled"))
     cursor = tx.get(Cursor, _CURSOR)
     return not ended or (cursor is not None and cursor.n >= ended[-1].n)
@@ -272,7 +271,7 @@ def _where(tx: Tx, project_id: str) -> Path | None:
 
 
 def _payable(tx: Tx) -> list[SourceDebt]:
-    """Return the debts whose sources' folders are there to be told: first those for which somebody waits."""
+    """Return the write-back debts whose folders exist: first those that a command waits for."""
     owed = debts(tx)
     plans = tx.find(Plan, id=[one.id for one in owed])
     there = {plan.id for plan in plans if _where(tx, plan.project_id)}

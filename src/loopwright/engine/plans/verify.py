@@ -9,6 +9,7 @@ from loopwright.core.gates.gates import plan_commands
 from loopwright.core.gates.held_out import joined
 from loopwright.core.gates.verdicts import evidence, plan_outcome, refused_commands
 from loopwright.core.policy.finishing import LEAVE
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.red_first import FIX_ORIGIN
 from loopwright.core.policy.retry import backoff
 from loopwright.core.rows.events import happened
@@ -53,7 +54,7 @@ class VerifyLeg:
         self._interrupts = interrupts
 
     async def run(self) -> None:
-        """Verify the plan, unless someone else does meanwhile."""
+        """Verify the plan, unless another worker does."""
         await carry_on(self._world, self._leg, self._interrupts, self._load, self._verify_or_give_back)
 
     async def _verify_or_give_back(
@@ -88,7 +89,7 @@ class VerifyLeg:
         plan = need(tx.get(Plan, self._leg.subject), "the plan")
         # The same leg may run twice: what the quicker one wrote is the plan's end, and is not taken back.
         if plan.verify_fence != self._leg.fence or plan.status is not PlanState.VERIFYING:
-            raise FenceLost(f"the verification of {plan.id} was taken over, or is over")
+            raise FenceLost(f"the verification of {plan.id} was taken over, or has ended")
         return plan
 
     def _still_mine(self, tx: Tx) -> None:
@@ -153,12 +154,15 @@ class VerifyLeg:
             return
         # A failed one stands, whatever became of the branch: only a person asks again.
         if verdict.status is not VerdictStatus.FAILED and await repository.tip(plan.branch) != sha:
-            # Someone committed to the branch meanwhile: this verdict is about another tree.
+            # The branch got a commit in the meantime: this verdict is about another tree.
             await self.break_off("the plan branch moved while gate:all ran")
             return
         line = await repository.steps(sha, since=plan.base_sha)
         outcome = plan_outcome(
-            tasks=[task.outcome or Outcome.NOT_VERIFIED for task in tasks],
+            # A manual step that you settled says nothing about the tree.
+            tasks=[
+                task.outcome or Outcome.NOT_VERIFIED for task in tasks if not (task.manual and is_met(task))
+            ],
             final=verdict.status,
             # What others put on the branch was judged by no task's gate, and may be what judged those after it.
             capped=whole.is_excused
@@ -238,24 +242,24 @@ class VerifyLeg:
     def _end_loop(self, tx: Tx, plan: Plan, *, passed: bool, reason: str) -> None:
         loop = need(tx.get(Loop, plan.loop_id), "the loop")
         if loop.plan_id != plan.id or loop.state is not LoopState.RUNNING:
-            return  # a person paused or stopped it meanwhile: the plan's own end says the rest
+            return  # a person paused or stopped it in the meantime: the plan's own end says the rest
         target, event = (
             (LoopState.COMPLETED, "loop_completed") if passed else (LoopState.FAILED, "loop_failed")
         )
         move_loop(tx, loop, target, event, MACHINE, reason)
 
 
-# Execution evaluation: what the complete gate finds before a plan is verified becomes a task that mends it.
+# Execution evaluation: what the complete gate finds before a plan is verified becomes a task that fixes it.
 
 
 def role_now(plan: Plan) -> Role:
-    """Say what the complete gate runs as: an evaluation while something may still be mended, else the verification."""
+    """Return the role of the complete gate: an evaluation while a fix may still follow, else the verification."""
     may_fix = plan.fix_cycles < plan.policy.fix_cycles and plan.policy.autonomy != "manual"
     return Role.EVALUATION if may_fix else Role.VERIFY
 
 
 def is_to_be_mended(plan: Plan, verdict: Verdict) -> bool:
-    """Say whether a task can mend what was found."""
+    """Return whether a task can fix what was found."""
     return verdict.status is VerdictStatus.FAILED and role_now(plan) is Role.EVALUATION
 
 
@@ -279,10 +283,10 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
         id=ids(Kind.TASK),
         plan_id=plan.id,
         key=key,
-        title="Mend what the complete gate found",
+        title="Fix what the complete gate found",
         description=(
             "Every task of the plan has landed, and each passed its own checks. All checks together do not pass on the "
-            f"result. Find the cause and mend it, without taking back what the tasks did.\n\n{found}"
+            f"result. Find the cause and fix it, without taking back what the tasks did.\n\n{found}"
         ),
         acceptance=tuple(command for command in commands if command.command in bad) or tuple(commands),
         held_out=joined(whole.broken),
@@ -294,7 +298,7 @@ def add_fix(tx: Tx, ids: Ids, plan: Plan, commands: Sequence[GateCommand], whole
         updated_at=now,
     )
     tx.insert(task)
-    reason = f"{why}; {key} is to mend it"
+    reason = f"{why}; {key} is to fix it"
     plan = move_plan(
         tx,
         plan,

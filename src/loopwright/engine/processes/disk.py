@@ -1,4 +1,4 @@
-"""Sees to it that nobody takes all of the disk: agents, gates and setup commands alike are measured while they run."""
+"""Limit the disk space of agents, gates and setup commands, measured while they run."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ class RoomWatch:
         self._clock = world.clock
         self._folders = folders
         self.why = ""
-        """Why the run has to stop; empty while it may go on."""
+        """Why the run has to stop; empty while it may continue."""
 
     async def until_over(self) -> None:
         """Wait until the run has taken more room than it may."""

@@ -1,4 +1,4 @@
-"""What a process of ours finds around it: its ports, its names, its caches."""
+"""The environment of a process that Loopwright starts: ports, names, caches."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,6 +12,9 @@ from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 
+_FIRST_PORT: Final = 20_000
+_PORT_COUNT: Final = 10
+"""How many ports each attempt has, so that test servers do not collide."""
 _ATTEMPT_RANGES: Final = 500
 """More than ever live on one host: the ranges above belong to the gates of whole plans."""
 _HIGHEST_PORT: Final = 32_000
@@ -26,6 +29,20 @@ CACHES: Final[Mapping[str, str]] = {
     "GOMODCACHE": "go-mod",
 }
 """Tools that would otherwise fill a cache per workspace, with the folder they share."""
+
+GATE_CACHES: Final[Mapping[str, str]] = {"GOCACHE": "go-build", "MYPY_CACHE_DIR": "mypy"}
+"""Compiler caches whose content decides what a gate sees: a gate shares none of them with agents."""
+
+
+def gate_cache_values(cache: Path) -> dict[str, str]:
+    """Return the variables that have compilers use a folder as their cache."""
+    return {name: str(cache / folder) for name, folder in GATE_CACHES.items()}
+
+
+def private_cache(tree: Path) -> Path:
+    """Return the folder of the compiler caches that only the gate in this tree uses; it goes with the tree."""
+    # No test runner or linter reads `.git`.
+    return tree / ".git" / "loopwright-cache"
 
 
 def cache_folder(world: World, plan: Plan) -> Path:
@@ -42,7 +59,7 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: st
     values["LOOPWRIGHT_PLAN"] = plan.id
     if attempt is None:
         values["COMPOSE_PROJECT_NAME"] = f"loopwright-{plan.id[-12:]}"
-        port_base: int | None = _plan_port_base(plan, world.port_first, world.port_count)
+        port_base: int | None = _plan_port_base(plan)
     else:
         values["LOOPWRIGHT_TASK"] = attempt.task_id
         if key:
@@ -52,15 +69,15 @@ def attempt_values(world: World, plan: Plan, attempt: Attempt | None, *, key: st
         port_base = attempt.port_base
     if port_base is not None:
         values["LOOPWRIGHT_PORT_BASE"] = str(port_base)
-        values["LOOPWRIGHT_PORT_COUNT"] = str(world.port_count)
+        values["LOOPWRIGHT_PORT_COUNT"] = str(_PORT_COUNT)
     return values
 
 
-def _plan_port_base(plan: Plan, first: int, count: int) -> int:
-    """Return the ports of a plan's own gate: far above those of attempts, and most likely no other plan's."""
-    lowest = min(first + _ATTEMPT_RANGES * count, _HIGHEST_PORT - count)
-    ranges = max(1, (_HIGHEST_PORT - lowest) // count)
-    return lowest + crc32(plan.id.encode()) % ranges * count
+def _plan_port_base(plan: Plan) -> int:
+    """Return the ports of a plan's own gate: far above those of attempts, and most likely unique to the plan."""
+    lowest = _FIRST_PORT + _ATTEMPT_RANGES * _PORT_COUNT
+    ranges = (_HIGHEST_PORT - lowest) // _PORT_COUNT
+    return lowest + crc32(plan.id.encode()) % ranges * _PORT_COUNT
 
 
 def files_to_copy(project: Project, plan: Plan) -> tuple[str, ...]:
@@ -75,12 +92,12 @@ def below(folder: str, patterns: Sequence[str]) -> tuple[str, ...]:
     return tuple(str(PurePosixPath(literal) / pattern) for pattern in patterns)
 
 
-def free_port_base(tx: Tx, host_id: str, first: int, count: int) -> int:
+def free_port_base(tx: Tx, host_id: str) -> int:
     """Return the lowest port range that no living attempt on this host has."""
     # One that is still queued has no ports, and there may be thousands of them.
     live = tx.find(Attempt, host_id=host_id, state=LIVE_ATTEMPT - {AttemptState.QUEUED})
     taken = {attempt.port_base for attempt in live}
-    base = first
+    base = _FIRST_PORT
     while base in taken:
-        base += count
+        base += _PORT_COUNT
     return base

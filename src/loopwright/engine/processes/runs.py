@@ -41,7 +41,7 @@ class Excess(Protocol):
     """Watches over something that a process may take only so much of."""
 
     why: str
-    """Why it has to stop; empty while it may go on."""
+    """Why it has to stop; empty while it may continue."""
 
     async def until_over(self) -> None:
         """Wait until it has taken too much."""
@@ -66,7 +66,7 @@ class Ended:
     excess: str = ""
     """Why it was ended, if that was because it took too much room on the disk."""
     discovered: tuple[Noticed, ...] = ()
-    """Work that it came upon and left to others."""
+    """Work that it found and left to others."""
 
 
 def agent_spec(
@@ -149,7 +149,7 @@ async def drive_agent(
     async def stop() -> None:
         """Ask it in its own words first, where it has some: then it tells what it did and what that cost."""
         words = agent.interrupt(state) if "interrupt" in able(agent, request.options) else ()
-        # Its stdin may be closed by now, because it came to its end in this very moment.
+        # Its stdin may be closed by now, because it came to its end in this exact moment.
         with suppress(CannotRun):
             for n, text in enumerate(words, INTERRUPT):
                 await keepers.write(spec.directory, n, text)
@@ -178,7 +178,7 @@ async def drive_agent(
     if interrupted and end.ended_by != "asked":
         # What had ended by itself before it was asked to is finished work, however late we hear of it.
         interrupted = cancelled
-    # Asked again, because whoever stopped it over its cost may have died since, and this is another worker.
+    # Asked again, because the worker that stopped it over its cost may have died since.
     if result and cancelled and not interrupted and spending and await spending.was_over():
         result = replace(result, failure=Failure.BUDGET, detail=spending.over.why if spending.over else "")
         return Ended(exit=end, interrupted=False, result=result, over=spending.over)

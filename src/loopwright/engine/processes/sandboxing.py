@@ -30,7 +30,7 @@ class Walls:
     reach: Reach
 
     def denial(self, output: Sequence[str]) -> str | None:
-        """Say which refusal of the sandbox these last words complain of."""
+        """Return which refusal of the sandbox these last words complain of."""
         return self.sandbox.denial(output, self.reach)
 
 
@@ -55,7 +55,7 @@ def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox
 
 
 async def with_denial(world: World, walls: Walls, ended: Ended) -> Ended:
-    """Say whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
+    """Return whether an agent failed because of what its sandbox refused it; one that ended well got by without."""
     result = ended.result
     if walls.sandbox.level is Containment.NONE or result is None or ended.interrupted:
         return ended
@@ -77,11 +77,14 @@ class Shared:
     """The user's own checkout, which gates do not see."""
 
 
-async def shared_by(world: World, project: Project, plan: Plan, sandbox: Sandbox) -> Shared:
-    """Return what a contained run shares with others; nothing is looked for where nothing contains it."""
+async def shared_by(
+    world: World, project: Project, plan: Plan, sandbox: Sandbox, *, also: Path | None = None
+) -> Shared:
+    """Return what a contained run shares with others, `also` one more cache; nothing where nothing contains it."""
     if sandbox.level is Containment.NONE:
         return Shared()
     caches = (cache_folder(world, plan),) if world.caches else ()
+    caches = (*caches, also) if also is not None else caches
     for folder in caches:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     return Shared(

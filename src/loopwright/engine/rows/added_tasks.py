@@ -56,6 +56,8 @@ def add_task(
     )
     if held or plan.status is not PlanState.RUNNING:
         return task
+    if task.manual:
+        return move_task(tx, task, TaskState.QUEUED, "task_queued")
     attempt = new_attempt(tx, ids, plan, task, n=1)
     return move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
 
@@ -76,8 +78,9 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
         title=task.title,
         description=task.description,
         criteria=task.criteria,
-        acceptance=task.acceptance,
-        held_out=task.held_out,
+        # Nothing of a manual step is in the tree: no command judges it.
+        acceptance=() if task.manual else task.acceptance,
+        held_out=() if task.manual else task.held_out,
         approved=task.may_change,
         scope=task.scope,
         priority=FIRST if task.mark is Mark.RUNNING else task.priority,
@@ -93,10 +96,12 @@ def task_row(id: str, plan: Plan, task: PlannedTask, *, position: int, now: date
             said=task.complexity,
         ).level,
         prove=task.prove,
+        manual=task.manual,
+        section=task.section,
         status=TaskState.ERROR if held else TaskState.CREATED,
         reason=held_because(task.reason) if held else "",
         attempts=before,
-        # Whoever asks for it again wants it tried, however often that was done.
+        # A new request starts new tries, however often it was tried before.
         max_attempts=max(most, before + 1),
         agent=task.agent,
         model=task.model,

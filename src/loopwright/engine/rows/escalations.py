@@ -17,7 +17,7 @@ def escalate(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt, actor: 
 
     It has no deadline, at which a default is taken: leaving the task as it is holds already, and nothing is kept
     waiting. Who has not answered a question of the task is not asked once more, and a plan that only answers its
-    command line is asked for anew by the same command.
+    command line is asked for again by the same command.
     """
     if plan.policy.answer is not None or task.failure is Failure.UNANSWERED:
         return

@@ -33,7 +33,7 @@ _EVENTS: Final = {
 
 
 def begin(tx: Tx, ids: Ids, plan: Plan, how: str, actor: str = MACHINE, tasks: Sequence[Task] = ()) -> Finish:
-    """Write down that a plan's work is to end somewhere; whoever reconciles next carries it out."""
+    """Record that a plan's result is to be merged or pushed; the next reconcile does it."""
     now = tx.now()
     finish = Finish(
         id=ids(Kind.FINISH),
@@ -76,7 +76,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
         raise Refused(
             "its end is being carried out already",
             code="finish_in_progress",
-            hint=f"`loopwright resume {short_id(plan.id)}` goes on with it",
+            hint=f"`loopwright resume {short_id(plan.id)}` continues it",
         )
     wanted = chosen(tasks, keys, accepted(tx, plan.id)) if keys else ()
     if plan.status is PlanState.VERIFIED and {task.id for task in wanted} >= _landed(tasks):
@@ -105,12 +105,12 @@ def accepted(tx: Tx, plan_id: str) -> set[str]:
 
 
 def is_open(tx: Tx, plan_id: str) -> bool:
-    """Say whether a plan's end is being carried out."""
+    """Return whether a plan's end is being carried out."""
     return tx.count(Finish, plan_id=plan_id, state=OPEN_FINISH) > 0
 
 
 def due(tx: Tx) -> list[Finish]:
-    """Return the ends that somebody should carry out now."""
+    """Return the finishes that are due now."""
     now = tx.now()
     return [
         one for one in tx.find(Finish, state=OPEN_FINISH) if one.not_before is None or one.not_before <= now
@@ -118,12 +118,12 @@ def due(tx: Tx) -> list[Finish]:
 
 
 def new(tx: Tx) -> bool:
-    """Say whether an end was asked for that nobody has begun with."""
+    """Return whether a finish was requested and has not begun."""
     return tx.count(Finish, state=FinishState.CHECKING, leg=0) > 0
 
 
 def commit_finish_leg(tx: Tx, finish: Finish) -> Leg:
-    """Commit to the next leg of an end, with a fence that locks out whoever was at it before."""
+    """Commit to the next leg of a finish, with a fence that locks out the leg before it."""
     moved = tx.update(
         Finish, finish.id, expect={"leg": finish.leg}, leg=finish.leg + 1, fence=finish.fence + 1
     )
@@ -135,7 +135,7 @@ def call_off(tx: Tx, plan: Plan, actor: str) -> str:
     for finish in tx.find(Finish, plan_id=plan.id, state=OPEN_FINISH):
         if finish.state is FinishState.LANDING:
             raise Refused(
-                "the plan's work is being taken over this very moment",
+                "the plan's work is being taken over right now",
                 code="finish_in_progress",
                 hint="wait a moment",
             )
@@ -157,7 +157,7 @@ def move_finish(
     about: Any = None,
     **changes: Any,
 ) -> Finish:
-    """Move an end by its table and say so; with a fence, only if nobody took it over meanwhile."""
+    """Move a finish by its table and record the event; with a fence, only if no other leg took it over."""
     current = mine(tx, finish.id, fence) if fence is not None else finish
     if current.state is not finish.state:
         # The same leg may run twice: what the quicker one did is not done again.
@@ -185,7 +185,7 @@ def mine(tx: Tx, finish_id: str, fence: int) -> Finish:
     """Return an end that is still open and carried out by the leg with this fence, or raise."""
     current = need(tx.get(Finish, finish_id), "the finish")
     if current.fence != fence or current.state not in OPEN_FINISH:
-        raise FenceLost(f"{finish_id} was taken over, or is over")
+        raise FenceLost(f"{finish_id} was taken over, or has ended")
     return current
 
 

@@ -25,7 +25,7 @@ async def carry_on(
     load: Callable[[Tx], tuple[*Loaded] | None],
     work: Callable[[*Loaded, asyncio.Event], Awaitable[None]],
 ) -> None:
-    """Do a leg's work with the rows that it is about, unless they are somebody else's meanwhile."""
+    """Do a leg's work with its rows, unless another leg owns them by now."""
     interrupt = interrupts.event(leg.subject)
     try:
         loaded = await world.store.read(load)

@@ -7,6 +7,8 @@ from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import budget, fallback, rounds
 from loopwright.core.policy.budget import spent_today
 from loopwright.core.policy.graph import kept
+from loopwright.core.policy.manual_steps import KIND as BY_HAND
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.replies.reviews import blocking, said_hash
 from loopwright.core.rows.events import happened
@@ -47,6 +49,7 @@ from loopwright.core.values.states import (
     step,
 )
 from loopwright.engine.rows.escalations import escalate, open_ones
+from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Ids, Tx
@@ -145,14 +148,26 @@ def move_task(
     )
     tx.append(happened(event, actor, plan=_plan(tx, task), task=moved, key=task.key, **(about or {})))
     opened = (target not in SETTLED_TASK) - (task.status not in SETTLED_TASK)
-    failing = (TaskState.ERROR, TaskState.CANCELLED)
-    failed = (target in failing) - (task.status in failing)
+    failed = _needs_you(moved) - _needs_you(task)
     if opened or failed:
         plan = need(tx.get(Plan, task.plan_id), "the plan")
         tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
     if task.status is TaskState.ERROR:
         withdraw_escalations(tx, actor, task_id=task.id)
+    if task.manual and task.status is TaskState.AWAITING_RESPONSE:
+        for question in tx.find(Question, task_id=task.id, kind=BY_HAND, state=QuestionState.OPEN):
+            move_question(tx, question, QuestionState.WITHDRAWN, actor)
+    if met := is_met(moved) - is_met(task):
+        for dependent_id in task.dependents:
+            dependent = need(tx.get(Task, dependent_id), "a dependent task")
+            tx.update(Task, dependent.id, unmet=dependent.unmet - met)
+    follow_order(tx, task, moved)
     return moved
+
+
+def _needs_you(task: Task) -> bool:
+    """Return whether a task keeps its plan from ending; a manual step that you skipped does not."""
+    return task.status in (TaskState.ERROR, TaskState.CANCELLED) and not is_met(task)
 
 
 def move_attempt(
@@ -165,7 +180,7 @@ def move_attempt(
     about: Any = None,
     **changes: Any,
 ) -> Attempt:
-    """Move an attempt; with a fence, only if nobody took it over meanwhile."""
+    """Move an attempt; with a fence, only if no other leg took it over."""
     current = need(tx.get(Attempt, attempt.id), "the attempt")
     if fence is not None and current.fence != fence:
         raise FenceLost(f"{attempt.id} was taken over (fence {current.fence}, not {fence})")
@@ -228,7 +243,7 @@ def move_run(tx: Tx, run: Run, target: RunState, **changes: Any) -> Run:
         )
     elif target is RunState.AWAITING_RESPONSE:
         tx.append(happened("run_awaiting", MACHINE, plan=_plan(tx, moved), run=moved))
-    # When its process ended, however it goes on from there.
+    # When its process ended, however it continues from there.
     if run.state is RunState.RUNNING and moved.agent is not None:
         _charge(tx, moved)
         freed(tx, _plan(tx, moved).project_id)
@@ -255,7 +270,7 @@ def _charge(tx: Tx, run: Run) -> None:
 
 
 def next_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan, before: Run | None) -> Run:
-    """Create the run that goes on where another one ended: with the work, or with the review of it."""
+    """Create the run that continues where another one ended: with the work, or with the review of it."""
     if before is None or before.role is not Role.REVIEWER:
         return new_run(tx, ids, attempt, plan)
     run = new_review_run(tx, ids, need(tx.get(Review, before.label), "the review"))
@@ -305,7 +320,7 @@ def complete_task(
     actor: str = MACHINE,
     reason: str = "",
 ) -> Task:
-    """Mark a task as landed and let its dependents see it; the last one completes the plan."""
+    """Mark a task as done; the last one completes the plan."""
     done = move_task(
         tx,
         task,
@@ -318,20 +333,22 @@ def complete_task(
         completed_at=tx.now(),
         failure=None,
         reason=reason,
-        # Nobody has to look at their own work.
+        # People do not have to review their own work.
         reviewed_by=task.taken_by,
         taken_by="",
         taken_dir="",
     )
-    for dependent_id in task.dependents:
-        dependent = need(tx.get(Task, dependent_id), "a dependent task")
-        tx.update(Task, dependent.id, unmet=dependent.unmet - 1)
+    note_completion(tx, task)
+    return done
+
+
+def note_completion(tx: Tx, task: Task) -> None:
+    """Note that a plan is complete, if this task was the last one."""
     plan = need(tx.get(Plan, task.plan_id), "the plan")
     more = rounds.loops(plan, task)  # only what stops a loop completes it
     if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())
         tx.append(happened("plan_completed", MACHINE, plan=plan))
-    return done
 
 
 def fail_attempt(
@@ -350,7 +367,7 @@ def fail_attempt(
     task = need(tx.get(Task, attempt.task_id), "the task")
     asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
     if task.status is TaskState.CANCELLED or asked == "cancel":
-        # It was cancelled, or is to be begun anew, while it failed by itself: nothing follows from that.
+        # It was cancelled, or is to be begun again, while it failed by itself: nothing follows from that.
         cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
         return task
     target = AttemptState.REJECTED if counts else AttemptState.BROKEN
@@ -440,7 +457,7 @@ def _back_to_person(
 
 
 def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
-    """Pass a task to the next of its chain, if the failure is such a one; return it, and why somebody stands in."""
+    """Pass a task to the next agent of its chain if the failure allows it; return the task, and why."""
     following = fallback.handed_on(task, failure, plan.policy)
     if following is None:
         return task, attempt.stands_in if task.passed_over else ""
@@ -458,7 +475,7 @@ def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) 
 def cancel_attempt(
     tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
 ) -> None:
-    """End an attempt because a person said so; its task is dealt with by whoever asked."""
+    """End an attempt on a person's request; the caller moves its task."""
     ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
     _withdraw_questions(tx, ended)
     _withdraw_reviews(tx, ended)
@@ -496,7 +513,7 @@ def move_question(tx: Tx, question: Question, target: QuestionState, actor: str,
 
 
 def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
-    """Take back what an attempt asked that is over; a question that nobody else waits for is closed."""
+    """Withdraw the questions of an ended attempt; a question that no other attempt waits for is closed."""
     for question in tx.find(Question, id=attempt.questions) if attempt.questions else ():
         if question.state is QuestionState.OPEN:
             left = tuple(one for one in question.asked_by if one != attempt.id)
@@ -507,7 +524,7 @@ def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
 
 
 def withdraw_escalations(tx: Tx, actor: str, *, plan_id: str = "", task_id: str = "") -> None:
-    """Take back what was asked about tasks that were given up: somebody has decided otherwise."""
+    """Withdraw questions about tasks that were given up: a person has decided otherwise."""
     for question in open_ones(tx, plan_id=plan_id, task_id=task_id):
         move_question(tx, question, QuestionState.WITHDRAWN, actor)
 
@@ -533,13 +550,13 @@ def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Re
 
 
 def _withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
-    """An attempt that is over waits for no reviewer."""
+    """An attempt that has ended waits for no reviewer."""
     for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
         move_review(tx, review, ReviewState.WITHDRAWN)
 
 
 def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
-    """An attempt that is over has no run that is not."""
+    """An attempt that has ended has no run that is not."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:
             ways = {RunState.RUNNING: "lost", RunState.QUEUED: "not_started"}

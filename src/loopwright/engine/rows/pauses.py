@@ -1,4 +1,4 @@
-"""Pausing a loop that has spent what it may, asking a person about it, and going on."""
+"""Pause a loop that has spent its budget, ask a person about it, and resume it."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -29,7 +29,7 @@ from loopwright.ports import Ids, Tx
 def pause_and_ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None = None) -> Loop:
     """Pause the loop of a plan that may spend no more, and ask a person; return the loop as it is then.
 
-    One that goes on by itself later does so unless the plan is not to wait for limits.
+    One that continues by itself later does so unless the plan is not to wait for limits.
     """
     loop = need(tx.get(Loop, plan.loop_id), "the loop")
     if loop.state is not LoopState.RUNNING:
@@ -68,19 +68,19 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
 
 
 def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
-    """Take a person's answer about a budget; return the command that it stands for, with its arguments."""
+    """Take a person's answer about a budget; return the command that it means, with its arguments."""
     plan = need(tx.get(Plan, question.plan_id), "the plan")
     found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
     if found is None:
         hint = f"one of {', '.join(question.options)}; the amount may be another"
-        raise Refused(f"{answer!r} is no answer to this question", code="answer_not_offered", hint=hint)
+        raise Refused(f"{answer!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     verb, limits = found
     move_question(tx, question, QuestionState.ANSWERED, actor, answer=answer)
     return verb, dict(zip((question.key,), limits, strict=False))
 
 
 def set_limits(tx: Tx, plan: Plan, limits: Mapping[str, Any], actor: str) -> None:
-    """Give a plan other limits. Whoever names one knows what was spent, and that some of it nobody knows."""
+    """Give a plan other limits. A new limit accepts what was spent so far, known or not."""
     said = [f"{name} {_amount(limits[name])}" for name in CAPS if name in limits]
     tx.append(happened("limits_set", actor, plan=plan, changes=said))
     tx.update(Plan, plan.id, policy=replace(plan.policy, **limits))
@@ -101,7 +101,7 @@ def _amount(limit: int | None) -> str:
 
 
 def go_on_by_itself(tx: Tx, loop: Loop) -> None:
-    """End a pause whose time is over."""
+    """End a pause whose time has ended."""
     plan = need(tx.get(Plan, loop.plan_id or ""), "the plan")
     for question in tx.find(Question, loop_id=loop.id, kind=budget.ASKED, state=QuestionState.OPEN):
         move_question(tx, question, QuestionState.EXPIRED, MACHINE)
@@ -116,7 +116,7 @@ def go_on(tx: Tx, plan: Plan, loop: Loop, actor: str) -> None:
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
     parked = tx.find(Attempt, plan_id=plan.id, state=AttemptState.WAITING, wake_at=None)
-    # What waits for an answer goes on when it has one.
+    # What waits for an answer continues when it has one.
     for attempt in (one for one in parked if not questions.open_of(tx, one)):
         tx.update(Attempt, attempt.id, wake_at=tx.now(), updated_at=tx.now())
     for attempt in live(tx, plan):

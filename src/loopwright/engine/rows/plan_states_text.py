@@ -10,7 +10,7 @@ from loopwright.core.values.states import ENDED_PLAN, FinishState, LoopState, Pl
 from loopwright.ports import Tx
 
 NO_WORKER: Final = "NO_WORKER"
-"""The word for a plan that would go on if a worker were there."""
+"""The word for a plan that would continue if a worker were there."""
 _RESTING: Final = ("PAUSED", "STOPPED")
 _GOING: Final = frozenset(state.value for state in PlanState if state not in ENDED_PLAN)
 
@@ -43,7 +43,7 @@ def driven_by(loop: Loop | None, plan: Plan) -> LoopState | Literal[""]:
 
 
 def taken_by(tx: Tx, plan_id: str) -> str:
-    """Say where a plan's work went as a whole: accepted into its base branch, or a pull request; else empty."""
+    """Return where a plan's work went as a whole: accepted into its base branch, or a pull request; else empty."""
     ends = tx.find(Finish, plan_id=plan_id, state=FinishState.FINISHED, order_by=("created_at",))
     whole = [one for one in ends if not one.tasks]
     if not whole:
@@ -52,7 +52,7 @@ def taken_by(tx: Tx, plan_id: str) -> str:
 
 
 def is_blocked(task: Task) -> bool:
-    """Say whether a task failed at nothing: a person has it, its source calls it blocked, or nobody answered it."""
+    """Return whether a task is blocked and did not fail: a person has it, its source blocks it, or it has no answer."""
     if task.status is not TaskState.ERROR:
         return False
     return task.failure is Failure.UNANSWERED or (task.failure is None and is_held(task.reason))
@@ -77,7 +77,7 @@ def held_because(reason: str) -> str:
 
 
 def is_held(words: str) -> bool:
-    """Say whether these are our words for a task that its source calls blocked."""
+    """Return whether these are our words for a task that its source calls blocked."""
     return words.startswith(_BEFORE)
 
 

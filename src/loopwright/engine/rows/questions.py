@@ -26,7 +26,7 @@ _PERMISSION: Final = "permission"
 _TOLD: Final = 500
 """So much of a question is told where it is only mentioned."""
 _DIGITS: Final = 9
-"""A longer row of digits is no number of an option."""
+"""A longer row of digits is not the number of an option."""
 
 
 def wait_for_answers(
@@ -42,7 +42,7 @@ def wait_for_answers(
 ) -> Attempt:
     """Write down what a run asks, and park its attempt until that is answered, or too late.
 
-    What was settled while the run went on is asked nobody again: the attempt goes on at once with the answer.
+    What was answered while the run continued is not asked again: the attempt continues at once with the answer.
     """
     found = _ask(tx, ids, plan, attempt, run, asked)
     open_ones = [one for one in found if one.state is QuestionState.OPEN]
@@ -147,7 +147,7 @@ def open_of(tx: Tx, attempt: Attempt) -> list[Question]:
 
 
 def answer(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Take a person's answer, and let everyone who waited for it go on."""
+    """Take a person's answer, and let everyone who waited for it continue."""
     question = tx.get(Question, command.target)
     if question is None:
         raise NotFound(
@@ -167,11 +167,11 @@ def answer(tx: Tx, _ids: Ids, command: Command) -> str:
     scope = refuse_scope(question, command)
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text, holds_for=scope)
     waiting = _wake(tx, question)
-    return f"answered; {waiting} tasks go on" if waiting != 1 else "answered; 1 task goes on"
+    return f"answered; {waiting} tasks continue" if waiting != 1 else "answered; 1 task continues"
 
 
 def _too_late(tx: Tx, question: Question) -> str:
-    """Say how a word of a person's still gets to a task whose question is over."""
+    """Return how a word of a person's still gets to a task whose question has ended."""
     task = tx.get(Task, question.task_id) if question.task_id else None
     if task is None:
         return "`loopwright answer` lists what is still open"
@@ -181,7 +181,7 @@ def _too_late(tx: Tx, question: Question) -> str:
     if task.status in (TaskState.ERROR, TaskState.CANCELLED):
         return again
     return (
-        f"its agent goes on with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
+        f"its agent continues with that: to say something else, `{to_type('cancel', task.key)}`, then {again}"
     )
 
 
@@ -213,20 +213,22 @@ def _checked(question: Question, text: str, *, other: bool = False) -> str:
         short = {"y": YES, "n": NO}.get(text.lower(), text.lower())
         if short not in (YES, NO):
             raise Refused(
-                f"{text!r} is no answer to this question", code="answer_not_offered", hint="answer yes or no"
+                f"{text!r} is not an answer to this question",
+                code="answer_not_offered",
+                hint="answer yes or no",
             )
         return short
     if question.kind == KIND:
         return _decision(text)
     if not question.options or other:
         return text
-    # The number of an option stands for it.
+    # The number of an option means it.
     if text.isdecimal() and len(text) <= _DIGITS and 1 <= int(text) <= len(question.options):
         return question.options[int(text) - 1]
     for option in question.options:
         if option.casefold() == text.casefold():
             return option
-    # An answer cannot be taken back: what nobody offered is a slip, unless it is said that it is none.
+    # An answer cannot be taken back, so an answer that is not an option needs `--other`.
     raise Refused(
         f"there is no option {text}",
         code="answer_not_offered",
@@ -251,7 +253,7 @@ def _decision(text: str) -> str:
 
 
 def _wake(tx: Tx, question: Question) -> int:
-    """Let those go on that wait for nothing else; return how many that are."""
+    """Let those continue that wait for nothing else; return how many that are."""
     count = 0
     for attempt in tx.find(Attempt, id=question.asked_by, state=AttemptState.WAITING):
         if not open_of(tx, attempt):
@@ -261,7 +263,7 @@ def _wake(tx: Tx, question: Question) -> int:
 
 
 def overdue(tx: Tx, attempt: Attempt) -> str:
-    """Let questions expire whose time is over, with their default for an answer; return one that has none."""
+    """Let questions expire whose time has ended, with their default for an answer; return one that has none."""
     now = tx.now()
     unanswered = ""
     for question in of_attempt(tx, attempt):
@@ -303,7 +305,7 @@ def _commands(plan: Plan, task: Task) -> tuple[str, ...]:
 
 
 def _holds(question: Question, plan: Plan, attempt: Attempt) -> bool:
-    # Whoever asked is answered in any case: also by an answer for the loop of another that asked the same.
+    # Every attempt that asked gets the answer, also one for the loop of another attempt that asked the same.
     if question.holds_for == "project" or attempt.id in question.asked_by:
         return True
     return question.holds_for == "loop" and question.loop_id == plan.loop_id

@@ -25,7 +25,7 @@ def refuse_superseded(plan: Plan, loop: Loop) -> None:
 
 
 def starts_over(loop: Loop) -> str:
-    """Say what to type to begin a plan's work again from the beginning."""
+    """Return what to type to begin a plan's work again from the beginning."""
     return f"`{to_type('run', loop.source_path, new=True)}` starts the plan over"
 
 
@@ -46,7 +46,7 @@ def evidence_of(tx: Tx, last: Attempt | None) -> str:
 
 
 def _told(task: Task, verdict: Verdict) -> str:
-    """Say what a gate found, and of one with what was held out from the task only what may be told."""
+    """Return what a gate found, and of one with what was held out from the task only what may be told."""
     held = {(one.name, one.command) for one in held_commands(task.held_out)}
     if held and held <= {(one.name, one.command) for one in verdict.commands}:
         return not_passed(task.held_out, verdict)[1]
@@ -54,7 +54,7 @@ def _told(task: Task, verdict: Verdict) -> str:
 
 
 def reopen_plan(tx: Tx, plan_id: str, actor: str) -> None:
-    """Let an ended plan, and its loop, go on because a person gave it more to do."""
+    """Let an ended plan, and its loop, continue because a person gave it more to do."""
     plan = need(tx.get(Plan, plan_id), "the plan")
     changes: dict[str, Any] = {"outcome": None, "reason": "", "completed_at": None, "verify_asked_at": None}
     if plan.status is PlanState.FAILED:

@@ -10,23 +10,23 @@ from loopwright.ports import Mark, PlannedTask, Tx
 TAKEN_IN: Final = (PlanState.DRAFT, PlanState.DISPATCHING, PlanState.RUNNING)
 """While a plan is one of these, what people change in its source is followed."""
 SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
-"""Items that are not made into tasks: nobody has to do them."""
+"""Items that do not become tasks: they need no work."""
 
 
 def is_new(mark: Mark, known: Iterable[str] | None) -> bool:
-    """Say whether an item without a task gets one: nobody saw it before, or it was settled and is not any more."""
+    """Return whether an item without a task gets one: it is new, or it was settled and is open again."""
     return mark not in SETTLED and (known is None or set(known) <= {one.value for one in SETTLED})
 
 
 def is_theirs(mark: Mark, known: Iterable[str] | None, now: Mark) -> bool:
-    """Say whether a person set the mark of an item whose task stands like this `now`, and nobody has seen that yet."""
+    """Return whether a person set an item's mark that Loopwright has not seen; `now` is its task's status."""
     return mark.value not in {*(known or (Mark.OPEN.value,)), now.value, Mark.RUNNING.value}
 
 
 def edited(
     items: Iterable[PlannedTask], known: Mapping[str, Any], states: Mapping[str, Mark]
 ) -> tuple[PlannedTask, ...]:
-    """Return the items that a person added, opened again or marked, and nobody has seen that yet.
+    """Return the items that a person added, opened again or marked since Loopwright last read the source.
 
     `known` are both marks of each item, `states` says how the tasks stand, by their keys.
     """

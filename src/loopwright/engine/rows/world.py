@@ -1,7 +1,9 @@
 """Everything the engine works with, as one value that `app` puts together."""
 
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -70,6 +72,10 @@ class HomePaths:
         """Return the folder of shared dependency caches."""
         return self.root / "cache"
 
+    def gate_cache(self, checkout: Path) -> Path:
+        """Return the folder of compiler caches that gates of one checkout read, filled only by runs on landed trees."""
+        return self.root / "gate-caches" / sha256(os.fsencode(checkout)).hexdigest()[:16]
+
     def archive(self, attempt_id: str) -> Path:
         """Return where the files of an attempt are kept that git cannot record."""
         return self.root / "archives" / f"{attempt_id}.tar.gz"
@@ -124,6 +130,7 @@ def _nothing_underway() -> "Underway":
 
 
 def _gate_turns() -> "GateTurns":
+    # As above: it loads asyncio.
     from loopwright.engine.memory.gate_turns import GateTurns
 
     return GateTurns()
@@ -136,6 +143,10 @@ def no_source(kind: str) -> Source | None:  # noqa: ARG001
 
 def _no_files(folder: Path, files: Files, seen: Files) -> bool:  # noqa: ARG001
     return False
+
+
+async def _nothing_copied(source: Path, target: Path) -> None:
+    """Copy nothing: a world without a disk has no caches."""
 
 
 async def _nothing_borrowed(project: Project) -> tuple[Path, ...]:  # noqa: ARG001
@@ -181,7 +192,7 @@ class World:
     """Returns the tools that a run is given, for its directory."""
     home_view: MakeView = the_users_own
     settings_in: Callable[[Path, Sequence[str]], Mapping[str, str | None]] = lambda _folder, _names: {}
-    """Reads the files at these places below a folder; None for what is no plain text file."""
+    """Reads the files at these places below a folder; None for anything but a plain text file."""
     carry_transcript: Callable[[HomeView, str, Path], None] = lambda _view, _session, _cwd: None
     """Gives the user a copy of what was said in a conversation that a run had in a folder."""
     forget_sessions: Callable[[Path], None] = lambda _place: None
@@ -212,7 +223,7 @@ class World:
     """Dependencies that were installed before; None where every workspace installs its own."""
     caches: bool = True
     """Whether dependency caches are shared among workspaces."""
+    copy_folder: Callable[[Path, Path], Awaitable[None]] = _nothing_copied
+    """Copies a folder to a new place, if it has any files; raises `OSError` and leaves nothing there if that fails."""
     project_ids: dict[str, str] = field(default_factory=dict)
     """The project of each plan that was asked for: it never changes."""
-    port_first: int = 20000
-    port_count: int = 10

@@ -24,7 +24,7 @@ class Untold:
     reason: str
     items: tuple[str, ...] = ()
     gone: bool = False
-    """The source of a plan that is over is not there, or its project's folder: deleted, or away for a while."""
+    """The source of a plan that has ended is not there, or its project's folder: deleted, or away for a while."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class DebtView:
     reason: str
     since: datetime
     over: bool = False
-    """Git tracks it, and its plan is over: nobody writes to the branch any more, so a person has to."""
+    """Git tracks it, and its plan has ended: Loopwright no longer writes to the branch, so you have to."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def give_up(tx: Tx, plan: Plan, actor: str, reason: str) -> None:
 
 
 def is_settled(tx: Tx, plan_id: str, left: Untold | None) -> bool:
-    """Say whether there is nothing to keep of what telling came to: the usual case, which costs no write."""
+    """Return whether there is nothing to keep of what telling came to: the usual case, which costs no write."""
     known = tx.get(SourceDebt, plan_id)
     if left is None or known is None:
         return left is None and known is None
@@ -102,7 +102,7 @@ def still_owed(tx: Tx, plan_id: str) -> Untold | None:
 
 
 def ask(tx: Tx, plan_id: str) -> bool:
-    """Have a debt paid at once by whoever works in the home; False where there is none."""
+    """Have a worker pay a debt at once; False where there is no debt."""
     if tx.get(SourceDebt, plan_id) is None:
         return False
     tx.update(SourceDebt, plan_id, asked_at=tx.now())
@@ -110,20 +110,20 @@ def ask(tx: Tx, plan_id: str) -> bool:
 
 
 def answer(tx: Tx, plan_id: str, asked_at: datetime) -> None:
-    """Note that a debt was tried for which somebody had asked; who asked since then has seen nothing of that try."""
+    """Note that a requested write-back was tried; a later request needs another try."""
     known = tx.get(SourceDebt, plan_id)
     if known is not None and known.asked_at == asked_at:
         tx.update(SourceDebt, plan_id, asked_at=None)
 
 
 def is_asked(tx: Tx, plan_id: str) -> bool:
-    """Say whether somebody asked to have a debt paid at once, and nobody has tried that yet."""
+    """Return whether a write-back was requested at once and not tried yet."""
     known = tx.get(SourceDebt, plan_id)
     return known is not None and known.asked_at is not None
 
 
 def any_asked(tx: Tx) -> bool:
-    """Say whether any debt of the home is to be paid at once."""
+    """Return whether any debt of the home is to be paid at once."""
     return any(one.asked_at is not None for one in tx.find(SourceDebt))
 
 

@@ -1,4 +1,4 @@
-"""A sign of life per loop, in its project's state directory: fresh as long as someone drives it."""
+"""A heartbeat file per loop, in its project's state directory: fresh as long as a worker drives it."""
 
 import logging
 from datetime import timedelta
@@ -19,7 +19,7 @@ BEAT: Final = timedelta(seconds=5)
 
 _DRIVEN: Final = (LoopState.RUNNING, LoopState.PAUSED)
 ENDS: Final = frozenset({"loop_completed", "loop_failed", "loop_stopped"})
-"""Events after which nobody drives a loop."""
+"""Events after which no worker drives a loop."""
 
 
 async def beat(world: World, files: StateFiles) -> None:
@@ -40,7 +40,7 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
         if project is None or plan is None or not Path(project.path).is_dir():
             continue
         if not serves(tx, world, project.id):
-            continue  # nobody drives it
+            continue  # no worker drives it
         now = tx.now()
         signs = {
             "last_heartbeat": now.isoformat(),
@@ -53,13 +53,13 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
 
 
 def last_words(tx: Tx, loop_id: str) -> dict[str, Any] | None:
-    """Return what the health of a loop says that has ended: nobody drives it. None of one that is driven."""
+    """Return the heartbeat of a loop that has ended; None while a worker drives it."""
     loop = tx.get(Loop, loop_id)
     plan = tx.get(Plan, loop.plan_id) if loop is not None and loop.plan_id else None
     if loop is None or plan is None or loop.state in _DRIVEN:
         return None
-    nobody = dict.fromkeys(("next_heartbeat_before", "pid", "hostname"))
-    return {**_health(loop, plan), "last_heartbeat": loop.updated_at.isoformat(), **nobody}
+    unset = dict.fromkeys(("next_heartbeat_before", "pid", "hostname"))
+    return {**_health(loop, plan), "last_heartbeat": loop.updated_at.isoformat(), **unset}
 
 
 def _health(loop: Loop, plan: Plan) -> dict[str, Any]:

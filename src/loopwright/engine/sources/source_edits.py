@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.core.plans.evaluating import alone, impossible
+from loopwright.core.policy import graph
+from loopwright.core.policy.order import is_met
 from loopwright.core.replies.qa import ORIGIN
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Loop, Outcome, Plan, Project, Task
@@ -26,6 +28,7 @@ from loopwright.engine.people.served_projects import serves
 from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.added_tasks import FIRST, add_task
 from loopwright.engine.rows.moves import cancel_attempt, complete_task, move_plan, move_task, need
+from loopwright.engine.rows.order import count_order
 from loopwright.engine.rows.plan_states_text import held_because
 from loopwright.engine.rows.source_marks import TAKEN_IN, edited, is_new, is_theirs, keep_marks, marks_of
 from loopwright.engine.rows.world import World, no_source
@@ -58,7 +61,7 @@ class Edits:
             if source is None:
                 continue
             try:
-                # Beside everything else: a source may have to ask a program of its own.
+                # Beside everything else: a source may have to start a program.
                 files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
@@ -90,7 +93,7 @@ class Edits:
         return found
 
     async def _tell(self, plan: Plan, why: str) -> bool:
-        """Say why a source is not taken in; False when that was said before."""
+        """Return why a source is not taken in; False when that was said before."""
         if self._told.get(plan.id) == why:
             return False
         self._told[plan.id] = why
@@ -196,6 +199,10 @@ def _follow(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> None:
                 told.append("; ".join((f"{item.key} {how}", *(one.text for one in against))))
             continue
         told += _reworded(tx, plan, task, item, position)
+        if item.manual and not task.manual and task.status in (TaskState.CREATED, TaskState.QUEUED):
+            _stop_attempt(tx, task)
+            tx.update(Task, task.id, manual=True, acceptance=(), held_out=(), attempt_id=None)
+            told.append(f"{item.key} is a manual step now")
         marked = _marked(tx, ids, plan, task, item, marks.get(task.key))
         if marked:
             decided[item.key] = item.mark.value
@@ -322,8 +329,8 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
     # A fix that a person does not want is waited for no more, though the file still names it.
-    mending = [task for task in tasks.values() if task.origin == ORIGIN]
-    declined = {task.id for task in mending if task.status is TaskState.CANCELLED}
+    fixes = [task for task in tasks.values() if task.origin == ORIGIN]
+    declined = {task.id for task in fixes if task.status is TaskState.CANCELLED}
     for item in work.tasks:
         task = tasks.get(item.key)
         if (
@@ -332,10 +339,10 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
         ):
             said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
-            # What a look at the whole waits for may stand in no file that a person edits.
-            mends = [one.id for one in mending if one.id in task.depends_on]
-            waits[task.id] = [one for one in dict.fromkeys((*said, *mends)) if one not in declined]
-    done = {task.id for task in tasks.values() if task.status is TaskState.COMPLETE}
+            # What a QA review waits for may stand in no file that a person edits.
+            needed = [one.id for one in fixes if one.id in task.depends_on]
+            waits[task.id] = [one for one in dict.fromkeys((*said, *needed)) if one not in declined]
+    done = {task.id for task in tasks.values() if is_met(task)}
     waiting: dict[str, list[str]] = {}
     for task_id, needed in waits.items():
         for one in dict.fromkeys(needed):
@@ -345,3 +352,24 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
         unmet = sum(one not in done for one in needs)
         if (task.depends_on, task.dependents, task.unmet) != (needs, followers, unmet):
             tx.update(Task, task.id, depends_on=needs, dependents=followers, unmet=unmet)
+    _reorder(tx, plan, work, tasks, waits)
+
+
+def _reorder(
+    tx: Tx, plan: Plan, work: PlannedWork, tasks: Mapping[str, Task], waits: Mapping[str, Sequence[str]]
+) -> None:
+    """Give the tasks the order that the source has now."""
+    named = {item.key: item.after for item in work.tasks}
+    among = graph.order_among(tasks, named)
+    order, _ = graph.ordered(
+        waits, {task.id: [tasks[one].id for one in among[key]] for key, task in tasks.items()}
+    )
+    followers = graph.dependents(order)
+    changed = False
+    for task in tasks.values():
+        wired = (order[task.id], tuple(followers[task.id]))
+        if (task.after, task.followers) != wired:
+            tx.update(Task, task.id, after=wired[0], followers=wired[1])
+            changed = True
+    if changed:
+        count_order(tx, plan.id)

@@ -1,4 +1,4 @@
-"""The sign of life that a source's own format has a file for: fresh while somebody drives its plan, and told when not.
+"""The heartbeat file of a source's own format: fresh while a worker drives its plan, and written once more at the end.
 
 It lies in the user's folder beside the source, never on a branch: it is about this moment and this machine.
 """
@@ -39,7 +39,7 @@ async def show_sign(
         seen: Files = await asyncio.to_thread(source.files, place)
         name = source.heartbeat_file(seen)
         if name is None or os.path.relpath(folder / name, project.path) in plan.books:
-            return  # nobody asks for it, or git tracks it: then writing it would be a change of the checkout
+            return  # it is not wanted, or git tracks it: then writing it would change the checkout
         if progress is None:
             progress = await world.store.read(lambda tx: progress_of(tx, plan))
         sign = source.heartbeat(seen, progress, world.me.pid if alive else None)

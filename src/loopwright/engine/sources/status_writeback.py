@@ -1,9 +1,8 @@
-"""Telling a source how its plan stands, in its own format: on the plan's branch, or in place.
+"""Write the status of a plan back to its source, in the source's own format: on the plan branch, or in place.
 
-A source that git tracks is told on the plan branch, by commits of its own: the user's copy stays as it is, and comes
-with the merge. One that git does not track is told where it is; of a source that it tracks in part, each file is told
-where it belongs. Either way the rows are the truth; the files are told again and again until they agree, so nothing is
-lost when that is interrupted.
+If git tracks the source, Loopwright writes to the plan branch, in separate commits. The user's copy gets the status
+with the merge. Otherwise it writes to the file in place. If git tracks only some files, each goes where it belongs.
+The rows are the truth. Loopwright writes the files until they agree, so an interrupted write loses nothing.
 """
 
 import asyncio
@@ -61,7 +60,7 @@ _UNDER_WAY = tuple(LIVE_ATTEMPT - {AttemptState.QUEUED})
 
 
 def touched_books(project: Project, plan: Plan, attempt: Attempt) -> tuple[str, ...]:
-    """Return the files of the source that an attempt changed, though only the harness writes there."""
+    """Return the files of the source that an attempt changed, though only Loopwright writes there."""
     touched = [(PurePosixPath(project.subfolder) / path).as_posix() for path in attempt.touched]
     return tuple(path for path in plan.books if any_covers(touched, path))
 
@@ -110,7 +109,7 @@ def _has_ended(work: PlannedWork, phase: str) -> bool:
 async def tell(world: World, plan_id: str) -> Untold | None:
     """Bring a source up to date with its plan; return why that could not be done, None when it could.
 
-    One that a person has broken is left alone, and git may refuse as well: whoever calls this keeps what is owed, and
+    A source that a person has broken is left alone, and git may refuse as well: the caller keeps the debt, and
     calls again.
     """
     loaded = await world.store.read(lambda tx: _load(tx, plan_id)) if world.source is not no_source else None
@@ -123,11 +122,11 @@ async def tell(world: World, plan_id: str) -> Untold | None:
     place = Path(project.path) / loop.source_path
     if not Path(project.path).is_dir():
         # Moved, or on another machine only.
-        reason = "the folder of its project is not there: should it come back, it is told how the plan stands"
+        reason = "the folder of its project is missing: if it comes back, Loopwright writes the plan's status into it"
         return Untold(reason=reason, gone=True)
     if not plan.books and plan.status in ENDED_PLAN and not place.exists():
         reason = (
-            f"{loop.source_path} is not there any more: should it come back, it is told how the plan ended"
+            f"{loop.source_path} is missing: if it comes back, Loopwright writes how the plan ended into it"
         )
         return Untold(reason=reason, gone=True)
     behind: tuple[str, ...] = ()
@@ -188,7 +187,7 @@ def _load(tx: Tx, plan_id: str) -> tuple[Project, Loop, Plan, Progress, bool] | 
     if loop.plan_id != plan.id:
         return None  # the source has another plan now
     # While something is on its way, its landing tells; and what was verified stays as it is. What the complete gate
-    # refused, or could not judge, must not go on saying that all is done.
+    # refused, or could not judge, must not continue saying that all is done.
     running = plan.status is PlanState.RUNNING
     unverified = running and plan.completed_at is not None and loop.state is not LoopState.RUNNING
     stuck = running and plan.failed_tasks > 0
@@ -234,7 +233,7 @@ async def _tell_beside(
     seen = in_checkout(source, tracked)
     beside = untracked(plan, folder_of(plan, loop), seen)
     if beside:
-        # Not `tip_of`: looking at a branch that is over, or not there yet, is no reason to mend it.
+        # Not `tip_of`: reading a finished or missing branch must not restore it.
         known = plan.result_sha if plan.status in ENDED_PLAN else None
         if plan.executed_at is None:
             known = plan.base_sha
@@ -268,16 +267,16 @@ async def _put(
             code="source_changed",
             hint=hint,
         )
-    # Before it is written: what stands there after a kill is then known to be ours.
+    # Before it is written: what is there after a kill is then known to be ours.
     after = {task.key: task.mark.value for task in source.parse({**seen, **told}, loop.source_path).tasks}
     mine = {key: mark for key, mark in after.items() if key not in theirs}
     await world.store.transact("source.told", lambda tx: _note_told(tx, plan.id, mine, apart=theirs))
     folder = place if place.is_dir() else place.parent
     if not world.put_files(folder, told, seen):
         raise Refused(
-            "somebody saved it at this very moment",
+            "another program saved it at this moment",
             code="source_being_saved",
-            hint="it is told again by itself",
+            hint="Loopwright tries again by itself",
         )
     world.own_writes.note(folder, told)
 
@@ -321,7 +320,7 @@ async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPl
 async def _still_owed(
     world: World, repository: Repository, source: Source, tracked: Tracked, progress: Progress
 ) -> Untold | None:
-    """Return what is owed to a branch that goes on: what lands tells it again, once it can be read there."""
+    """Return what is owed to a branch that continues: what lands tells it again, once it can be read there."""
     owed = await world.store.read(lambda tx: still_owed(tx, tracked.plan.id))
     if owed is None or tracked.plan.executed_at is None:
         return owed
@@ -335,7 +334,7 @@ async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked
     subject = "docs(plan): how the plan stands"
     new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
     if new != tip and world.may_act():
-        # Somebody who moved it meanwhile is told of by the next round.
+        # The next round reports a change that was made in the meantime.
         await repository.advance(tracked.plan.branch, new=new, old=tip)
 
 
@@ -368,7 +367,7 @@ async def _told_on(
 ) -> tuple[str, Files]:
     """Return the commit that tells the progress on top of another, and the files as they are there.
 
-    `rests` says that the other is the tip, and that nothing lands meanwhile. Raises `BadPlan` where the source cannot
+    `rests` says that the other is the tip, and that nothing lands. Raises `BadPlan` where the source cannot
     be read there.
     """
     loop = tracked.loop
@@ -376,7 +375,7 @@ async def _told_on(
     if source is None or not source.has_status:
         return sha, {}
     found = await files_on(repository, source, tracked, sha, in_checkout(source, tracked), progress)
-    # What lands together is marked commit by commit: while that goes on, what collides with a mark waits.
+    # What lands together is marked commit by commit: while that continues, what collides with a mark waits.
     current, seen = found.current, found.seen
     if rests:
         current, seen = await settled(world, repository, source, tracked, sha, found)

@@ -41,7 +41,7 @@ class Found:
     current: Files
     """With what people changed in their own copy, and with what git does not track."""
     theirs: Files
-    """Changes of theirs that cannot be had beside those of the branch: the files as they would be with theirs alone."""
+    """Changes of the user that conflict with the branch: the files with the user's changes alone."""
     places: Mapping[str, int]
     """The line of each of those at which the two meet, as their copy numbers it."""
     seen: Files
@@ -72,11 +72,11 @@ async def files_on(
     as_it_is = Found(committed, found, {}, {}, last, {})
     if not edited:
         return as_it_is
-    # Each with the same status, so that what we wrote beside their lines is no change of anybody's.
+    # Each with the same status, so that the status that Loopwright wrote does not count as a change.
     told = _with_status(source, theirs, progress)
     if told is None:
         return as_it_is
-    # What cannot be read has no status of ours: it is mended by what they made of it, as far as the two go together.
+    # A file that cannot be read has no status: it is repaired from the user's version, as far as both merge.
     base, ours = (_with_status(source, side, progress) or side for side in ({**beside, **start}, found))
     merges = {name: await repository.merged_file(base[name], ours[name], told[name]) for name in edited}
     merged = {name: one.content for name, one in merges.items() if one.content is not None}
@@ -98,7 +98,7 @@ def _with_status(source: Source, files: Files, progress: Progress) -> Files | No
 
 
 def _line_in(theirs: bytes, told: bytes, line: int) -> int:
-    """Return where in a file of theirs the line is that was found in it with our status."""
+    """Return the line in the user's file that was found in the file with our status."""
     lines, words = theirs.splitlines(), told.splitlines()[line - 1 : line]
     places = [at for at, one in enumerate(lines, start=1) if [one] == words]
     return min(places, key=lambda at: abs(at - line), default=min(line, len(lines)))
@@ -107,11 +107,11 @@ def _line_in(theirs: bytes, told: bytes, line: int) -> int:
 def in_checkout(source: Source, tracked: Tracked) -> Files:
     """Return the files in the user's own copy.
 
-    Nothing while what they have there cannot be read: they may be in the middle of it, and work goes on meanwhile.
+    Nothing while their files cannot be read: they may be editing them, and work continues.
     """
     place = Path(tracked.project.path) / tracked.loop.source_path
     try:
-        # What a program of its own tells is no file of the commit's.
+        # What the source's program writes is not a file of the commit.
         return {} if source.has_program(place) else source.files(place)
     except (BadPlan, OSError):
         return {}
@@ -135,8 +135,8 @@ async def settled(
     Beside them what is then seen of their own copy.
 
 
-    Only the harness writes these files on the branch, so what collides is an earlier change of theirs, unless somebody
-    committed another there. Between these two a person has to decide.
+    Only Loopwright writes these files on the branch, so a conflict is an earlier change of the user, unless another
+    commit changed them. Between these two a person has to decide.
     """
     plan = tracked.plan
     if not found.theirs:
@@ -187,7 +187,7 @@ async def _tell_conflicts(world: World, tracked: Tracked, conflicts: Mapping[str
 
 
 def is_readable(source: Source, files: Files) -> bool:
-    """Say whether a source can be read from these files."""
+    """Return whether a source can be read from these files."""
     try:
         source.parse(files, "the source")
     except BadPlan:
@@ -200,7 +200,7 @@ def inside(files: Mapping[str, bytes], folder: str) -> Files:
     return {posixpath.relpath(path, folder or "."): content for path, content in files.items()}
 
 
-# What the branch of a plan that is over does not tell of it: what was verified stays as it is.
+# What the branch of a plan that has ended does not tell of it: what was verified stays as it is.
 
 
 async def left_at_end(

@@ -14,7 +14,7 @@ from loopwright.engine.rows.world import HomePaths
 
 SETS_UP: Final = ("running setup", "installing dependencies")
 """How it is said that a command of the project's prepares the workspace."""
-ANSWERED: Final = "it has its answer, and goes on when the plan does"
+ANSWERED: Final = "it has its answer, and continues when the plan does"
 """What a task does that asked a person and was answered."""
 
 
@@ -45,8 +45,10 @@ def doing(
     reviewer: str,
     held_up: str,
 ) -> str:
-    """Say what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
+    """Return what the agent of a task does, or what the task waits for; `held_up` is said while it is made ready."""
     if attempt is None:
+        if task.manual and task.status is TaskState.AWAITING_RESPONSE:
+            return "waits for you to do it by hand"
         if task.status is TaskState.QUEUED and task.taken_by:
             failed = f"; not accepted: {task.reason}" if task.reason else ""
             return f"with {task.taken_by} in {task.taken_dir}{failed}"
@@ -54,7 +56,7 @@ def doing(
             return "waits for " + ", ".join(waiting_for)
         if task.status is TaskState.QUEUED and task.not_before and task.not_before > now:
             return f"tries again at {task.not_before:%Y-%m-%d %H:%M:%S} UTC"
-        return "waits for a free slot" if task.status is TaskState.QUEUED else ""
+        return "waits for a free slot" if task.status is TaskState.QUEUED and not task.manual else ""
     if task.status is TaskState.AWAITING_RESPONSE and attempt.wake_at and attempt.wake_at <= now:
         return ANSWERED
     if task.status is TaskState.AWAITING_RESPONSE:
@@ -63,7 +65,7 @@ def doing(
         return WAITS
     if attempt.state is AttemptState.WAITING:
         if attempt.wake_at and attempt.wake_at <= now:
-            return f"parked: {resting}" if resting else "goes on with the next free slot"
+            return f"parked: {resting}" if resting else "continues with the next free slot"
         until = f" until {attempt.wake_at:%Y-%m-%d %H:%M:%S} UTC" if attempt.wake_at else ""
         reason = attempt.wait_reason if attempt.wake_at else resting or attempt.wait_reason
         return f"parked{until}: {reason}"

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from loopwright.core.receipts.receipt_checkout import CHECKOUT_CHANGED, WHOSE
+from loopwright.core.receipts.events import CHECKOUT_CHANGED, WHOSE
 from loopwright.ports import Tx
 
 
@@ -12,7 +12,7 @@ class StrayView:
 
     run: str
     whose: str
-    """One of `core.receipts.receipt_checkout.WHOSE`."""
+    """One of `core.receipts.events.WHOSE`."""
     changes: tuple[str, ...]
     undo: tuple[str, ...]
     """Commands of a shell, or comments where only a person can tell what to undo."""

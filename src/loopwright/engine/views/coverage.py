@@ -64,7 +64,7 @@ class _Rows:
         return Facts(ran=tuple(ran), looked=self._looks(task, attempt, commit))
 
     def _verifies(self, record: VerdictRecord) -> bool:
-        """Say whether the plan ended with this verdict on all tasks together, or on what was held out from one."""
+        """Return whether the plan ended with this verdict on all tasks together, or on what was held out from one."""
         gated = self._gated
         if (
             gated is None

@@ -43,13 +43,13 @@ class Figures:
     tasks: int = 0
     completed: int = 0
     failed: int = 0
-    """Tasks that agents were set to work on; what a person blocked before is nobody's failure."""
+    """Tasks that agents worked on; a task that a person blocked before is not a failure."""
     attempts: int = 0
-    """Those that were judged: what the machine broke off is nobody's try."""
+    """Attempts that were judged; an attempt that the machine broke off does not count."""
     retries: int = 0
     """Attempts beyond the first of each task."""
     begun: int = 0
-    """All that an agent was started in: with those that were broken off, and those that go on."""
+    """All that an agent was started in: with those that were broken off, and those that continue."""
     broken_off: int = 0
     first_pass: int = 0
     """Tasks whose first attempt landed and stayed."""
@@ -61,7 +61,7 @@ class Figures:
     gate_seconds: float = 0.0
     cost_micros: int = 0
     unknown_costs: int = 0
-    """Runs whose cost nobody knows: they are not in the sum."""
+    """Runs of unknown cost: they are not in the sum."""
     cost_estimated: bool = False
     """Some of it is by the table of prices."""
     flaky: tuple[FlakyTask, ...] = ()
@@ -84,7 +84,7 @@ class PlanFigures:
     started_at: datetime | None
     ended_at: datetime | None
     wall_seconds: float | None
-    """From its start to its end, waits included; None while it goes on."""
+    """From its start to its end, waits included; None while it continues."""
     figures: Figures
 
 
@@ -146,12 +146,12 @@ def together(plans: Sequence[PlanFigures]) -> Figures:
 def _figures(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> Figures:
     judged: dict[str, list[Attempt]] = {task.id: [] for task in tasks}
     for attempt in sorted(attempts, key=lambda one: one.n):
-        # A look that found something did what it is for: it is no try that failed.
+        # A QA review that found something did its job: it is not a failed attempt.
         if attempt.state in _JUDGED and attempt.failure is not Failure.ISSUES:
             judged[attempt.task_id].append(attempt)
     agents = [run for run in runs if run.role in AGENT_ROLES and run.started_at is not None]
     started = {run.attempt_id for run in agents}
-    # A workspace that is made ready ahead is no try yet, and work that a person did is no agent's.
+    # A workspace that is made ready ahead is not an attempt yet, and a person's work is not an agent's.
     begun = [one for one in attempts if one.id in started]
     tried = {one.task_id for one in begun}
     completed = [task for task in tasks if task.status is TaskState.COMPLETE]
@@ -223,7 +223,7 @@ class FlakyView:
 
 
 def flaky_checks(tx: Tx, plans: Sequence[Plan]) -> list[FlakyView]:
-    """Return the flaky checks that the gates of these plans came upon, the most frequent first."""
+    """Return the flaky checks that the gates of these plans found, the most frequent first."""
     found: dict[tuple[str, str], FlakyView] = {}
     ids = [plan.id for plan in plans]
     for start in range(0, len(ids), _AT_ONCE):
@@ -265,7 +265,7 @@ class LoopFigures:
     verified: int
     started_at: datetime | None
     ended_at: datetime | None
-    """Of the newest plan; None while it goes on."""
+    """Of the newest plan; None while it continues."""
     wall_seconds: float
     """Of those plans that have ended, waits included; not what lies between them."""
     figures: Figures
@@ -289,7 +289,7 @@ class RunFigures:
     started_at: datetime
     ended_at: datetime | None
     wall_seconds: float | None
-    """None while it goes on."""
+    """None while it continues."""
     cost_micros: int | None
     """None is unknown, or a gate, which costs nothing."""
     cost_estimated: bool

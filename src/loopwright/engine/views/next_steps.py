@@ -6,6 +6,8 @@ from typing import Final
 from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
 from loopwright.core.policy import budget as budgets
+from loopwright.core.policy.manual_steps import DONE, FAILED, SKIP
+from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.rows.model import Role
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import short_id
@@ -39,7 +41,7 @@ class Names:
     stuck: tuple[str, ...] = ()
     """Those that can never start without it, where nothing else of its plan is left to do."""
     resting: bool = False
-    """Whether the plan was paused or stopped, so that nothing goes on by itself."""
+    """Whether the plan was paused or stopped, so that nothing continues by itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +53,7 @@ class Known:
     has_branch: bool = False
     """Whether the plan's branch still exists."""
     is_elsewhere: bool = False
-    """Whether the plan's repository is another than the one that the caller stands in."""
+    """Whether the plan's repository is another than the one that the caller is in."""
     has_plan_file: bool = False
     """Whether the plan that a planner answered with is a file already."""
     names: Names = field(default_factory=Names)
@@ -110,7 +112,7 @@ def diff_command(old: str | None, new: str | None) -> tuple[str, ...]:
 def _of_plan(view: PlanView, known: Known) -> list[Step]:
     plan = short_id(view.id)
     if view.status == "VERIFIED" and view.answers:
-        return _writing(view, known)  # nobody merges an answer
+        return _writing(view, known)  # an answer is not merged
     if view.status == "VERIFIED":
         whole = [one for one in view.finishes if not one.tasks]
         if any(one.state == "FINISHED" for one in whole):
@@ -128,9 +130,9 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
         for task in view.tasks
         if task.status == "ERROR"
     ][:3]
-    given_up = [task for task in view.tasks if task.status == "CANCELLED"]
+    given_up = [task for task in view.tasks if task.status == "CANCELLED" and not task.manual]
     if given_up and view.loop_state == "FAILED" and view.status == "RUNNING" and not steps:
-        # The two ways on: nobody but a person decides which.
+        # The two ways to continue: you decide which.
         steps += [
             Step(
                 command=command("retry", view.prefix + task.key),
@@ -158,6 +160,15 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if view.status == "FAILED" and not steps:
         steps.append(Step(command=command("logs", plan), why="what the complete gate printed"))
         steps.append(Step(command=command("reverify", plan), why="run the complete gate once more"))
+    if view.status == "RUNNING":
+        steps += [
+            Step(
+                command=command("answer", short_id(one.id), DONE),
+                why="you did this step by hand (or skip, failed)",
+            )
+            for one in view.questions
+            if one.kind == BY_HAND
+        ][:3]
     if view.status == "RUNNING" and any(one.kind == KIND for one in view.questions):
         steps.insert(0, Step(command=command("resume", plan), why="continue after your answer"))
     if view.status in ("FAILED", "CANCELLED") or view.loop_state in ("FAILED", ""):
@@ -166,15 +177,15 @@ def _of_plan(view: PlanView, known: Known) -> list[Step]:
     if budget is not None and view.loop_state == "PAUSED":
         raised = next((one for one in budget.options if one.startswith("raise")), budget.options[0])
         said = command("answer", short_id(budget.id), raised)
-        steps.append(Step(command=said, why="spend more, and go on"))
+        steps.append(Step(command=said, why="spend more, and continue"))
     elif view.loop_state in ("PAUSED", "STOPPED"):
-        steps.append(Step(command=command("resume", plan), why="go on"))
+        steps.append(Step(command=command("resume", plan), why="continue"))
     elif view.awaits_look:
         steps.append(Step(command=command("reviewed", plan), why="you have looked at what landed"))
     elif known.is_worked_on:
         steps.append(Step(command=command("watch", plan), why="follow it live"))
     else:
-        steps.append(Step(command=command("resume", plan), why="no worker is running: go on here"))
+        steps.append(Step(command=command("resume", plan), why="no worker is running: continue here"))
     return steps
 
 
@@ -190,7 +201,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
     cancel = Step(command=command("cancel", name), why=f"give it up; {what_stays(detail)}")
     match task.status:
         case "COMPLETE":
-            steps = [logs]
+            steps = [] if task.manual else [logs]
             if task.commit:
                 steps.append(Step(command=("git", "show", task.commit[:_SHORT]), why="what landed"))
             return steps
@@ -199,7 +210,8 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             resume = command("resume", short_id(detail.plan_id))
             then = [Step(command=resume, why="then continue, if no worker is running")]
             decide = _decisions(detail)
-            return [asked, *decide, *(then if decide or names.resting else ()), logs, cancel]
+            after = then if decide or names.resting else ()
+            return [asked, *decide, *after, *(() if task.manual else (logs,)), cancel]
         case "ERROR" | "CANCELLED":
             again = [
                 Step(command=command("retry", name, note="…"), why="try again, told what you know"),
@@ -235,7 +247,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             drop = Step(command=command("take-over", name, drop=True), why="leave it to the machine again")
             return [back, drop, *([logs] if seen else []), cancel]
         case "RUNNING" | "QUEUED" if names.resting:
-            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="go on with the plan")
+            go_on = Step(command=command("resume", short_id(detail.plan_id)), why="continue the plan")
             return [go_on, *([logs] if seen else []), cancel]
         case "RUNNING":
             follow = Step(command=command("logs", name, follow=True), why="see what it does")
@@ -247,8 +259,15 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
 
 
 def _decisions(detail: TaskDetail) -> list[Step]:
-    """Return the two answers to each question about contradicted checks."""
-    return [
+    """Return the answers to each question about contradicted checks or a manual step."""
+    by_hand = ((DONE, "you did it"), (SKIP, "continue without it"), (f"{FAILED}: …", "say what went wrong"))
+    decisions = [
+        Step(command=command("answer", short_id(one.id), said), why=why)
+        for one in detail.questions
+        if one.kind == BY_HAND
+        for said, why in by_hand
+    ]
+    return decisions + [
         Step(command=command("answer", short_id(one.id), said), why=why)
         for one in detail.questions
         if one.kind == KIND

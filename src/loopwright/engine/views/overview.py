@@ -128,7 +128,7 @@ def _summary(tx: Tx, plan: Plan, now: datetime) -> PlanSummary:
 
 
 def _is_known(tx: Tx, plan: Plan) -> bool:
-    """Say whether the cost of every run is known: asked of the runs, as a new limit begins the plan's count anew."""
+    """Return whether the cost of every run is known. The runs say so, because a new limit resets the plan's count."""
     over = {"plan_id": plan.id, "role": AGENT_ROLES, "state": PROCESS_OVER, "cost_micros": None}
     return tx.count(Run, **over) == tx.count(Run, **over, started_at=None)
 
@@ -148,7 +148,7 @@ def count_plans(tx: Tx, *, project_path: Checkouts | None = None) -> int:
 
 
 def is_current(tx: Tx, plan_id: str) -> bool:
-    """Say whether a plan is still what its loop drives; a newer run of the same source takes its place."""
+    """Return whether a plan is still what its loop drives; a newer run of the same source takes its place."""
     plan = tx.get(Plan, plan_id)
     loop = tx.get(Loop, plan.loop_id) if plan else None
     return plan is not None and plan.status not in ENDED_PLAN and loop is not None and loop.plan_id == plan.id

@@ -8,12 +8,14 @@ from typing import Any
 from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import budget as budgets
 from loopwright.core.policy.escalations import is_given_up
+from loopwright.core.policy.manual_steps import KIND as MANUAL
 from loopwright.core.rows.model import Attempt, Plan, Project, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import QuestionState
 from loopwright.engine.rows.escalations import open_ones
+from loopwright.engine.rows.manual_steps import open_steps
 from loopwright.engine.rows.projects import Checkouts, project_ids
 from loopwright.engine.rows.questions import of_plan
 from loopwright.ports import Tx
@@ -51,6 +53,11 @@ class QuestionView:
         return self.kind == CONTRADICTION
 
     @property
+    def is_manual(self) -> bool:
+        """Whether it asks you to do a manual step."""
+        return self.kind == MANUAL
+
+    @property
     def is_about_budget(self) -> bool:
         """Whether it asks if more may be spent."""
         return self.kind == budgets.ASKED
@@ -60,7 +67,8 @@ def question_view(tx: Tx, question: Question) -> QuestionView:
     """Return one question."""
     project = tx.get(Project, question.project_id)
     attempts = tx.find(Attempt, id=question.asked_by) if question.asked_by else []
-    tasks = tx.find(Task, id=[one.task_id for one in attempts], order_by=("position",)) if attempts else []
+    ids = [one.task_id for one in attempts] or ([question.task_id] if question.kind == MANUAL else [])
+    tasks = tx.find(Task, id=ids, order_by=("position",)) if ids else []
     return QuestionView(
         id=question.id,
         kind=question.kind,
@@ -88,7 +96,8 @@ def asked_in_plan(tx: Tx, plan: Plan, attempts: Sequence[Attempt]) -> tuple[Ques
     budget = tx.find(Question, plan_id=plan.id, kind=budgets.ASKED, state=QuestionState.OPEN, order_by=order)
     result = [one for one in of_plan(tx, plan.id) if one.state is QuestionState.OPEN]
     given_up = open_ones(tx, plan_id=plan.id) if plan.failed_tasks else []
-    return tuple(question_view(tx, one) for one in (*budget, *result, *found, *given_up))
+    by_hand = open_steps(tx, plan.id)
+    return tuple(question_view(tx, one) for one in (*budget, *result, *by_hand, *found, *given_up))
 
 
 def list_questions(

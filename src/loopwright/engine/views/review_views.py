@@ -1,9 +1,8 @@
 """What people and machines see of reviews."""
 
 from dataclasses import dataclass
-from typing import Any
 
-from loopwright.core.receipts.receipt_overrides import OVERRIDES, in_words, overrides
+from loopwright.core.receipts.events import OVERRIDES, in_words, overrides
 from loopwright.core.replies.reviews import Finding, blocking
 from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run, Task
 from loopwright.core.values.states import ReviewState
@@ -77,7 +76,7 @@ def newest_reviews(tx: Tx, plan: Plan) -> dict[str, ReviewState]:
 
 
 def reviewer_at_work(attempt: Attempt | None, runs: list[Run]) -> str:
-    """Return who looks at an attempt's work now; empty while nobody does."""
+    """Return the reviewer of an attempt's work; empty while there is none."""
     if attempt is None:
         return ""
     return next(
@@ -102,12 +101,10 @@ class DecisionView:
 
 def decisions_about(tx: Tx, task: Task) -> tuple[DecisionView, ...]:
     """Return what people decided about a task, the oldest first."""
-    found: list[dict[str, Any]] = overrides(
+    found = overrides(
         tx.events(plan=task.plan_id, task=task.id, types=tuple(sorted(OVERRIDES))), machine=MACHINE
     )
     return tuple(
-        DecisionView(
-            at=one["at"], actor=one["actor"], type=one["type"], words=in_words(one), note=one["note"]
-        )
+        DecisionView(at=one.at, actor=one.actor, type=one.type, words=in_words(one), note=one.note)
         for one in found
     )

@@ -54,7 +54,7 @@ def which_round(plan: Plan, task: Task) -> tuple[int, int]:
 
 
 def how_it_stopped(tx: Tx, plan: Plan) -> str:
-    """Return what stopped a loop, its name and in words; nothing for any other plan, or while it goes on."""
+    """Return what stopped a loop, its name and in words; nothing for any other plan, or while it continues."""
     if not plan.policy.rounds.on or plan.completed_at is None:
         return ""
     told = tx.events(plan=plan.id, types=("rounds_ended",))

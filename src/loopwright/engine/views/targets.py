@@ -47,7 +47,7 @@ def resolve_target(
 
 
 def handle(tx: Tx, task: Task, *, project_path: Checkouts | None = None) -> str:
-    """Return what to type for a task: its name where that means this very task, else PLAN/TASK."""
+    """Return what to type for a task: its name where that means this exact task, else PLAN/TASK."""
     try:
         meant = resolve_target(tx, task.key, project_path=project_path)
     except NotFound:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy.graph import claims, scopes_overlap, strayed
+from loopwright.core.policy.order import is_met
 from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.rows.model import (
@@ -25,6 +26,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.accounts import called
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.failures import RULES, Failure
@@ -45,6 +47,8 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.rows.finishes import FinishView, finish_views
+from loopwright.engine.rows.manual_steps import open_steps
+from loopwright.engine.rows.order import holding_up
 from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
 from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.ref_names import attempt_ref
@@ -75,8 +79,8 @@ class TaskView:
     title: str
     status: TaskState
     origin: str
-    """Empty for a task of the source, `fix` for one that mends what the complete gate found, `qa` what a look at the
-    whole did, `docs` for one that brings business documents up to date, `discovered` for work that an agent came upon
+    """Empty for a task of the source, `fix` for one that fixes what the complete gate found, `qa` what a QA review
+    found, `docs` for one that brings business documents up to date, `discovered` for work that an agent found
     and a person accepted."""
     stage: TaskState | AttemptState
     """The living attempt's state, or the task's own status."""
@@ -96,6 +100,10 @@ class TaskView:
     """What the agent is doing, or what the task waits for."""
     reason: str
     depends_on: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    """Tasks that come first in the order of the source. It does not need them."""
+    manual: bool = False
+    """A step that you do: no agent gets it."""
     failure: Failure | None = None
     review: ReviewState | None = None
     """How the review of its newest attempt stands; None when there is none."""
@@ -104,11 +112,11 @@ class TaskView:
     reviewed_by: str = ""
     """The person who has looked at what landed."""
     round: int = 0
-    """Which round of its loop it is in, or landed in; 0 where it is no round of a loop over a prompt."""
+    """Which round of its loop it is in, or landed in; 0 if the task is not a round of a loop over a prompt."""
     rounds: int = 0
     """How many there may be."""
     blocked: bool = False
-    """It failed at nothing: its source calls it blocked, another has it, or nobody answered its question in time."""
+    """It failed at nothing: its source calls it blocked, another has it, or you did not answer its question in time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -153,7 +161,7 @@ class PlanView:
     limits: tuple[CapView, ...] = ()
     """What may be spent, and how much of that was."""
     resume_at: datetime | None = None
-    """When it goes on by itself, while it is paused."""
+    """When it continues by itself, while it is paused."""
     finishes: tuple[FinishView, ...] = ()
     """What became of its branch, by policy or because a person accepted it; the oldest first."""
     awaits_look: bool = False
@@ -165,11 +173,11 @@ class PlanView:
     status_on_branch: bool = False
     """Whether its source is in git, and so its status in the commits on the plan's branch."""
     discovered: int = 0
-    """How many pieces of other work its agents came upon that nobody has decided about."""
+    """How many discoveries of its agents wait for a decision."""
     untold: DebtView | None = None
     """What its source could not be told."""
     news: SourceNews | None = None
-    """What its source says beyond it; set by whoever has looked there, once it ended."""
+    """What its source has beyond this plan; set by the caller that read the source after the plan ended."""
     prefix: str = ""
     """What goes in front of a task's name in a command, where the name alone could mean another plan's task."""
 
@@ -205,11 +213,11 @@ class AttemptView:
     checks: tuple[Check, ...] = ()
     reviews: tuple[ReviewView, ...] = ()
     contradicted: tuple[str, ...] = ()
-    """Existing checks that it contradicts and that nobody allowed it to."""
+    """Existing checks that it contradicts without permission."""
     outside: tuple[str, ...] = ()
     """What it changed outside of the paths that the task declared."""
     qa: QaReport | None = None
-    """What it came to as a look at the whole."""
+    """What it came to as a QA review."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -251,7 +259,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     reviews = newest_reviews(tx, plan)
     now = tx.now()
     keys = {task.id: task.key for task in tasks}
-    statuses = {task.id: task.status for task in tasks}
+    rows = {task.id: task for task in tasks}
     busy = [one for one in tasks if one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)]
     by_task: dict[str | None, list[Run]] = {}
     for run in runs:
@@ -265,7 +273,8 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     def view(task: Task) -> TaskView:
         attempt = attempts.get(task.attempt_id or "")
         verdict = verdicts.get(attempt.verdict_id or "") if attempt else None
-        waiting_for = [keys[one] for one in task.depends_on if statuses[one] is not TaskState.COMPLETE]
+        waiting_for = [keys[one] for one in task.depends_on if not is_met(rows[one])]
+        waiting_for = waiting_for or [one.key for one in holding_up(rows, task)]
         if not waiting_for and loop is not None and loop.state in (LoopState.PAUSED, LoopState.STOPPED):
             waiting_for = ["the plan to be resumed"]
         elif not waiting_for and full:
@@ -324,7 +333,7 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
         limits=cap_views(tx, plan),
         resume_at=loop.resume_at if loop and loop.plan_id == plan.id else None,
         finishes=finish_views(tx, plan.id, keys),
-        awaits_look=full and any(task.status is TaskState.QUEUED and not task.unmet for task in tasks),
+        awaits_look=full and any(map(_may_start, tasks)),
         sleeps_until=sleeps_until(tx, plan),
         stopped=how_it_stopped(tx, plan),
         status_on_branch=bool(plan.books),
@@ -334,28 +343,32 @@ def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
     )
 
 
+def _may_start(task: Task) -> bool:
+    return task.status is TaskState.QUEUED and not task.unmet and not task.early and not task.manual
+
+
 def _is_full(plan: Plan, tasks: list[Task]) -> bool:
-    """Say whether nothing new starts because too many results wait for a person's look (see `core.policy.decide`)."""
+    """Return whether nothing new starts because too many results wait for your review (see `core.policy.decide`)."""
     unseen = sum(one.landed_sha is not None and not one.reviewed_by for one in tasks)
     going = sum(one.status in (TaskState.RUNNING, TaskState.AWAITING_RESPONSE) for one in tasks)
     return 0 < plan.policy.max_unreviewed <= unseen + going
 
 
 def goes_on(tx: Tx) -> bool:
-    """Say whether anything in the home is going on, or will by itself."""
+    """Return whether anything in the home is active, or will be without you."""
     if tx.count(Loop, state=LoopState.RUNNING) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 
 
 def is_busy(tx: Tx) -> bool:
-    """Say whether there is anything to do in the home now, what may finish after a pause included."""
+    """Return whether there is anything to do in the home now, what may finish after a pause included."""
     doing = (AttemptState.PREPARING, AttemptState.WORKING, AttemptState.CHECKING, AttemptState.LANDING)
     return goes_on(tx) or tx.count(Attempt, state=doing) > 0
 
 
 def _names_suffice(tx: Tx, plan: Plan, loop: Loop | None) -> bool:
-    """Say whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
+    """Return whether the names of a plan's tasks can only mean this plan: see `targets.resolve_target`."""
     unfinished = tx.count(Plan, project_id=plan.project_id, status=set(PlanState) - ENDED_PLAN)
     if plan.status not in ENDED_PLAN:
         return unfinished == 1
@@ -409,6 +422,8 @@ def _task_view(
         ),
         reason=task.reason,
         depends_on=tuple(keys[one] for one in task.depends_on),
+        after=tuple(keys[one] for one in task.after),
+        manual=task.manual,
         failure=task.failure,
         taken_by=task.taken_by,
         reviewed_by=task.reviewed_by,
@@ -486,8 +501,14 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         commands=task_commands(plan, task),
         decisions=decisions_about(tx, task),
         strays=stray_views(tx, plan.id, task.id),
-        questions=tuple(question_view(tx, one) for one in (open_of(tx, attempts[-1]) if attempts else ())),
+        questions=tuple(question_view(tx, one) for one in _asked(tx, task, attempts)),
     )
+
+
+def _asked(tx: Tx, task: Task, attempts: list[Attempt]) -> list[Question]:
+    if task.manual:
+        return [one for one in open_steps(tx, task.plan_id) if one.task_id == task.id]
+    return open_of(tx, attempts[-1]) if attempts else []
 
 
 def _judged(runs: list[Run]) -> Verdict | None:
@@ -553,10 +574,10 @@ def live_workers(tx: Tx) -> list[Worker]:
     return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
-# How much other work a plan's agents came upon: apart from its decisions, since every look at a plan asks it.
+# How much other work a plan's agents found: apart from its decisions, since every look at a plan asks it.
 
 
 def count_open(tx: Tx, plan_id: str) -> int:
-    """Return how many pieces of work a plan's agents came upon that nobody has decided about."""
+    """Return how many discoveries of a plan's agents wait for a decision."""
     rows = tx.find(Discovery, plan_id=plan_id, state=DiscoveryState.OPEN)
     return len({same_work(one.title) for one in rows})

@@ -41,6 +41,7 @@ from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import may_move, serves
 from loopwright.engine.rows import pauses, questions
 from loopwright.engine.rows.legs import DRIVEN
+from loopwright.engine.rows.manual_steps import ask_by_hand
 from loopwright.engine.rows.moves import (
     MACHINE,
     begin_verify,
@@ -65,6 +66,8 @@ JUDGED = frozenset({AttemptState.CHECKING, AttemptState.LANDING})
 """States in which no agent works any more."""
 _IN_ORDER = ("priority", "position", "created_at")
 """How the tasks of a plan start; like `core.policy.decide.turn_of`."""
+_TURN: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "early": False, "taken_by": ""}
+"""A task that may start."""
 _DISPATCH_BATCH = 200
 _LOOK_AHEAD = 32
 _ENDING = policy.BeginVerify | policy.HoldPlan | policy.FailPlan
@@ -108,7 +111,8 @@ async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
-    dispatched = any(isinstance(one, policy.Dispatch | policy.NextRound) for one in seen.decisions)
+    again = (policy.Dispatch, policy.NextRound, policy.AskByHand)
+    dispatched = any(isinstance(one, again) for one in seen.decisions)
     return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
 
 
@@ -117,7 +121,7 @@ def _seconds_until(at: datetime | None, now: datetime) -> float | None:
 
 
 def _turns(frontier: policy.Frontier) -> Mapping[str, Turn]:
-    """Return the turn of each attempt that may start or go on, by its id."""
+    """Return the turn of each attempt that may start or continue, by its id."""
     return {
         task.attempt_id: policy.turn_of(front.loop, front.plan, task)
         for front in frontier.fronts
@@ -153,7 +157,7 @@ def _room(tx: Tx, world: World) -> tuple[int, int | None]:
     What paused and stopped loops have counts too: what was asked to end has not ended yet.
     """
     hosts = living_hosts(tx, world)
-    # One that was stopped between two stages keeps its state, but nobody drives it.
+    # An attempt that was stopped between two stages keeps its state, but no leg drives it.
     driven = [
         one
         for one in tx.find(Attempt, state=DRIVEN, wait_reason="")
@@ -178,7 +182,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     if plan.status is not PlanState.RUNNING or loop.state is not LoopState.RUNNING:
         return policy.Front(loop=loop, plan=plan)
     going = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
-    running = tx.find(Task, plan_id=plan.id, status=going, order_by=_IN_ORDER)
+    running = tx.find(Task, plan_id=plan.id, status=going, manual=False, order_by=_IN_ORDER)
     places = {task.id: place for place, task in enumerate(running)}
     attempts = tx.find(Attempt, id=[task.attempt_id for task in running]) if running else []
     attempts.sort(key=lambda one: places[one.task_id])
@@ -190,10 +194,14 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     working = tuple(task for task in running if task.id not in parked | checked)
     room = min(room, policy.plan_room(plan, len(working), len(checked), alone=alone))
     ready = _ready(tx, plan, room, closed=closed)
+    manual = tx.find(Task, plan_id=plan.id, manual=True, **_TURN, order_by=_IN_ORDER)
+    asked = TaskState.AWAITING_RESPONSE
     return policy.Front(
         loop=loop,
         plan=plan,
         ready=ready,
+        manual=tuple(manual),
+        by_hand=tuple(tx.find(Task, plan_id=plan.id, manual=True, status=asked, order_by=_IN_ORDER)),
         taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
         unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,
@@ -201,6 +209,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         waiting=waiting,
         parked=tuple(task for task in running if task.id in parked),
         undecided=contradictions.undecided(tx, waiting),
+        decided=contradictions.decided(tx, waiting),
         reviewers=_reviewers(tx, plan, waiting),
         handed_on={task.attempt_id: task for task in running if task.passed_over and task.attempt_id},
         last_round=round_views.last(tx, plan) if plan.policy.rounds.on and not plan.open_tasks else None,
@@ -208,7 +217,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
 
 
 def _reviewers(tx: Tx, plan: Plan, waiting: tuple[Attempt, ...]) -> dict[str, Run]:
-    """Return the reviewers' runs among those that parked attempts go on with, by attempt."""
+    """Return the reviewers' runs among those that parked attempts continue with, by attempt."""
     if not waiting or (plan.policy.review.mode == "off" and not plan.policy.review.agent):
         return {}
     runs = tx.find(Run, id=[one.run_id for one in waiting], role=Role.REVIEWER)
@@ -219,8 +228,7 @@ def _ready(tx: Tx, plan: Plan, room: int, *, closed: bool) -> tuple[Task, ...]:
     """Return what may start next, no more than it takes to decide: this is asked several times per task."""
 
     def first(limit: int) -> list[Task]:
-        ready: dict[str, Any] = {"status": TaskState.QUEUED, "unmet": 0, "taken_by": ""}
-        return tx.find(Task, plan_id=plan.id, order_by=_IN_ORDER, limit=limit, **ready)
+        return tx.find(Task, plan_id=plan.id, manual=False, **_TURN, order_by=_IN_ORDER, limit=limit)
 
     # While nothing can start, it only matters whether there is one.
     found = first(max(room, 1))
@@ -247,6 +255,8 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             return None  # done in batches of its own
         case policy.StartAttempt(task_id=task_id, instead=instead):
             return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
+        case policy.AskByHand(task_id=task_id):
+            ask_by_hand(tx, world.ids, need(tx.get(Task, task_id), "the task"))
         case policy.WakeAttempt(attempt_id=attempt_id, instead=instead):
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):
@@ -320,14 +330,14 @@ def _given_to(tx: Tx, attempt: Attempt, instead: Choice | None) -> Attempt:
 
 
 def _go_on(tx: Tx, world: World, attempt: Attempt, instead: Choice | None) -> Leg | None:
-    """Wake a parked attempt, unless it waits for an answer that nobody gave: then its task is blocked."""
+    """Wake a parked attempt, unless its question has no answer: then its task is blocked."""
     unanswered = questions.overdue(tx, attempt)
     if unanswered:
         failed = Failed(failure=Failure.UNANSWERED, detail=f"Its question was: {unanswered}"[:2000])
         fail_attempt(tx, world.ids, attempt, failed, fence=None, counts=False, chance=world.chance())
         return None
     if left := questions.open_of(tx, attempt):
-        # Someone woke it too early, for example by resuming the loop.
+        # It was woken too early, for example by resuming the loop.
         due = [one.deadline for one in left if one.deadline is not None]
         tx.update(Attempt, attempt.id, wake_at=min(due, default=None), updated_at=tx.now())
         return None
@@ -353,7 +363,7 @@ def wake(tx: Tx, world: World, attempt: Attempt) -> Leg:
     # One that was parked before its agent started still has its run to do.
     queued = before is not None and before.state is RunState.QUEUED
     run = before if before is not None and queued else next_run(tx, world.ids, attempt, plan, before)
-    # And if it would be the first, its workspace is brought up to date: much may have landed meanwhile.
+    # And if it would be the first, its workspace is brought up to date: much may have landed in the meantime.
     begun = not queued or tx.count(Run, attempt_id=attempt.id, role=AGENT_ROLES) > 1
     woken = move_attempt(
         tx,
@@ -377,7 +387,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
         if plan.books and tip == plan.base_sha:
             await tell_on_branch(world, repository, project, plan)
     except (GitFailed, UserError, OSError) as trouble:
-        # The machine or the repository is at fault, not the plan: a person mends it and resumes.
+        # The machine or the repository is at fault, not the plan: a person fixes it and resumes.
         reason = f"the plan branch could not be created: {trouble}"
 
         def pause(tx: Tx) -> None:
@@ -400,7 +410,7 @@ async def _dispatch(world: World, plan_id: str) -> None:
 
 def _dispatched(tx: Tx, plan: Plan) -> None:
     if plan.status is not PlanState.DISPATCHING:
-        raise StaleVersion(f"{plan.id} was dispatched by another controller meanwhile")
+        raise StaleVersion(f"{plan.id} was dispatched by another controller")
     move_plan(tx, plan, PlanState.RUNNING, "plan_dispatched")
 
 
@@ -419,6 +429,9 @@ def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:
         Task, plan_id=plan_id, status=TaskState.CREATED, order_by=("position",), limit=_DISPATCH_BATCH
     )
     for task in batch:
+        if task.manual:
+            move_task(tx, task, TaskState.QUEUED, "task_queued")
+            continue
         try:
             world.agent(task.agent or plan.policy.agent)
         except UserError as trouble:

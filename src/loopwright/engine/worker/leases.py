@@ -30,7 +30,7 @@ class Lease:
         self._good_until = 0.0
 
     def valid(self) -> bool:
-        """Say whether this worker may still act, by a clock that nobody can set."""
+        """Return whether this worker may still act, by the monotonic clock."""
         return self._membership.exclusive or self._clock.monotonic() < self._good_until
 
     async def join(self) -> Worker:
@@ -48,7 +48,9 @@ class Lease:
             )
             if self._membership.exclusive:
                 for old in tx.find(Worker):
-                    tx.delete(Worker, old.id)  # we hold the lock, so whoever wrote these rows is gone
+                    tx.delete(
+                        Worker, old.id
+                    )  # we hold the lock, so the process that wrote these rows is gone
             tx.insert(worker)
             tx.append(
                 happened("worker_joined", MACHINE, worker=worker.id, hostname=worker.hostname, pid=worker.pid)
@@ -73,7 +75,7 @@ class Lease:
         self._good_until = began + self._seconds * _SAFETY
 
     def holder(self, tx: Tx) -> Worker | None:
-        """Return the live worker that applies policy, if there is one; alone in a home nobody has to ask."""
+        """Return the live worker that applies policy; None if there is none, or if this worker is alone in a home."""
         return None if self._membership.exclusive else _controller(tx)
 
     async def controls(self, holder: Worker | None) -> bool:
@@ -104,7 +106,7 @@ class Lease:
         return True
 
     async def leave(self) -> None:
-        """Say good-bye, so that nobody has to wait for the lease to lapse."""
+        """Release the lease, so that no worker has to wait for it to lapse."""
 
         def leave(tx: Tx) -> None:
             if tx.delete(Worker, self.worker.id):

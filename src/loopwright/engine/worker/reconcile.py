@@ -25,7 +25,7 @@ from loopwright.ports import Tx
 log = logging.getLogger(__name__)
 
 QUARANTINE = timedelta(days=30)
-"""How long work is kept that is proven nowhere else and that nobody asked for."""
+"""How long work is kept that landed nowhere and that you did not ask for."""
 
 _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROKEN, AttemptState.CANCELLED})
 
@@ -33,7 +33,7 @@ _OVER = frozenset({AttemptState.LANDED, AttemptState.REJECTED, AttemptState.BROK
 async def reconcile(
     world: World, *, only_end: bool = False, only_finish: str | None = None
 ) -> tuple[Leg, ...]:
-    """Commit to a new leg for everything that should be moving and that nobody moves.
+    """Commit to a new leg for everything that should move and that no leg moves.
 
     With `only_end`, for nothing but what a person asked to end; with `only_finish`, for that end of a plan alone.
     """
@@ -63,7 +63,7 @@ async def reconcile(
     recovered = await _bury_dead_workers(world, owners)
     await _give_up_lost_hosts(world)
     await _begin_anew(world)
-    # A dead worker's leg gets a successor with a new fence: whoever was thought dead and wakes up then changes nothing.
+    # A dead worker's leg gets a successor with a new fence. If the worker wakes up after all, it changes nothing.
     flying = frozenset(await world.engine.in_flight()) - frozenset(recovered)
     await _forget_legs_of_lost_hosts(world, flying)
     if not await world.store.read(lambda tx: idle_beside(tx, flying)):
@@ -82,7 +82,7 @@ def to_be_ended(tx: Tx, *, host_id: str | None = None) -> list[Attempt | Plan]:
 
 
 async def tidy_leftovers(world: World, is_busy: Callable[[str], bool]) -> None:
-    """Clean up after attempts that ended while nobody was there to do it; a leg that is busy does it itself."""
+    """Clean up after attempts that ended while no worker ran; a busy leg does it itself."""
 
     def load(tx: Tx) -> tuple[list[tuple[Project, Plan, Attempt]], list[Run]]:
         left = tx.find(Attempt, host_id=world.me.host_id, cleaned_at=None, state=_OVER)
@@ -193,7 +193,7 @@ def living_hosts(tx: Tx, world: World) -> frozenset[str | None]:
 
 
 def _dead(tx: Tx, owners: Sequence[str]) -> tuple[list[Worker], list[str]]:
-    """Return the workers whose end nobody has noticed, and those that have legs and are not alive."""
+    """Return the workers whose end was not noticed, and those that have legs and are not alive."""
     now = tx.now()
     workers = tx.find(Worker)
     alive = {one.id for one in workers if one.lease_until > now}
@@ -215,7 +215,7 @@ async def _bury_dead_workers(world: World, owners: Sequence[str]) -> list[str]:
     def bury(tx: Tx) -> None:
         for worker in dead:
             if tx.get(Worker, worker.id) != worker:
-                continue  # it left by itself, or someone else noticed first
+                continue  # it left by itself, or another worker noticed first
             # The row stays: it tells since when its host is silent. No slots means that it was noticed.
             tx.update(Worker, worker.id, slots=0, controls=False)
             tx.append(
@@ -235,7 +235,7 @@ async def _begin_anew(world: World) -> None:
             for task in _to_begin_anew(tx):
                 begin_anew(tx, world.ids, task)
 
-        await world.store.transact("task.anew", again)
+        await world.store.transact("task.again", again)
 
 
 def _to_begin_anew(tx: Tx) -> list[Task]:
@@ -262,7 +262,7 @@ async def _give_up_lost_hosts(world: World) -> None:
 
 
 async def _forget_legs_of_lost_hosts(world: World, flying: frozenset[str]) -> None:
-    """Take what is over off the queue of a host that nobody works on: it would wait there for ever."""
+    """Take ended work off the queue of a host without a worker: it would wait there for ever."""
     if world.membership.exclusive:
         return
     for leg_id in await world.store.read(lambda tx: _stranded(tx, world, flying)):
@@ -293,7 +293,7 @@ def _attempts_of_lost_hosts(tx: Tx) -> list[Attempt]:
         seen = last_seen.get(attempt.host_id, attempt.updated_at)
         if seen > now:
             continue
-        # In a loop that does not run, work waits for its host; but nobody waits for what was cancelled.
+        # In a loop that does not run, work waits for its host; but cancelled work need not wait.
         if attempt.interrupt != "cancel" and _loop_of(tx, attempt.plan_id).state is not LoopState.RUNNING:
             continue
         plan = need(tx.get(Plan, attempt.plan_id), "the plan")

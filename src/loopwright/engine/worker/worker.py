@@ -48,7 +48,7 @@ TICK_S = 5.0
 """The net under every wake-up: nothing polls faster."""
 
 EXPORT_S = 1.0
-"""How long the export to state files rests at least: what happened meanwhile is written in one go."""
+"""How long the export to state files rests at least: what happened in the meantime is written in one go."""
 
 _EXPORT_SHARE = 20
 """How many times as long as it took it rests: a plan is exported as a whole, so a large one takes its time."""
@@ -166,7 +166,7 @@ class WorkerLoop:
                     await task
             for _, deciding in self._deciding.values():
                 deciding.cancel()
-                # It is not answered: whoever comes next carries it out.
+                # It is not answered: the next worker carries it out.
                 with suppress(asyncio.CancelledError):
                     await deciding
             await world.engine.close()
@@ -212,7 +212,7 @@ class WorkerLoop:
             await self._clock.sleep(0.1)
             return False, 0.0
         except DamagedDatabase:
-            raise  # waiting mends nothing
+            raise  # waiting fixes nothing
         except StoreUnavailable as trouble:
             now = self._clock.monotonic()
             self._down_since = self._down_since if self._down_since is not None else now
@@ -266,7 +266,7 @@ class WorkerLoop:
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
             await self._export()
         else:
-            # Whoever controls now brings the state files up to date.
+            # The worker that controls now brings the state files up to date.
             self._behind = False
         if waiting:
             _, interrupted, _ = await world.store.read(self._asked)
@@ -302,7 +302,7 @@ class WorkerLoop:
         self._deciding = {**going, command.id: (now, task)}
 
     async def _carry_out(self, command: Command) -> None:
-        """Carry out a decision; what cuts it short is told here, where nobody can miss it: it stays asked for."""
+        """Carry out a decision; log here what cuts it short. The decision stays requested."""
         try:
             await carry_out(self._world, self._lines, command)
         except (LoopwrightError, OSError) as trouble:
@@ -322,7 +322,7 @@ class WorkerLoop:
         return None
 
     async def _export(self) -> None:
-        """Bring the state files up to date, unless that was done just now: the rows are the truth meanwhile."""
+        """Bring the state files up to date, unless that was done just now: the rows are the truth in the meantime."""
         began = self._clock.monotonic()
         self._behind = began < self._export_at
         if not self._behind:
@@ -366,7 +366,7 @@ class WorkerLoop:
             await self._outbox.pay_debts()
         except (LoopwrightError, OSError) as trouble:
             log.warning("sources not told", extra={"why": str(trouble)})
-        except Exception:  # the boundary: the next tick tries again, and the worker goes on
+        except Exception:  # the boundary: the next tick tries again, and the worker continues
             log.exception("sources not told")
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
@@ -418,12 +418,12 @@ class WorkerLoop:
             self._legs.discard(leg.id)
             self._slots.leave(leg)
             if not (isinstance(runner, AttemptLeg) and runner.settled):
-                # Asked to go on while it was on its way out, it may have left something that nobody carries on.
+                # If it was resumed while it was stopping, it may have left work that no leg continues.
                 self._reconcile_at = 0.0
 
     async def _crashed(self, leg: Leg, detail: str) -> None:
         if not self._world.may_act():
-            return  # whoever took over knows better
+            return  # the worker that took over knows better
 
         def over(tx: Tx) -> None:
             attempt = tx.get(Attempt, leg.subject)
@@ -436,7 +436,7 @@ class WorkerLoop:
         await self._world.store.transact("attempt.crashed", over)
 
     async def _keep_lease(self) -> None:
-        """Renew in time; after a lapse (lid closed, stopped process) drop the work and come back as someone new."""
+        """Renew in time; after a lapse (lid closed, stopped process) drop the work and come back as a new worker."""
         world = self._world
         while not world.membership.exclusive:
             await self._clock.sleep(world.me.lease_s / 3)
@@ -454,11 +454,11 @@ class WorkerLoop:
 
 
 async def apply_command(store: Store, ids: Ids, command: Command) -> Command:
-    """Carry one command out, or answer why not; each in a transaction of its own."""
+    """Carry one command out, or answer why not, each in its own transaction."""
     try:
         return await store.transact(f"command.{command.verb}", lambda tx: commands.apply(tx, ids, command))
     except (UserError, IllegalTransition) as no:
         why = no
     except StaleVersion:
-        return command  # someone else answered it meanwhile
+        return command  # another worker answered it in the meantime
     return await store.transact("command.refused", lambda tx: commands.refuse(tx, command, why))

@@ -30,7 +30,7 @@ class Recorded:
 async def commits_of(
     repository: GitRepository, base: str, root: Path, source: str, done: Sequence[PlannedTask]
 ) -> Mapping[str, Named]:
-    """Return what became of the commit of each finished item that has one, by its key."""
+    """Return the state of the commit of each finished item that has one, by its key."""
     known: Mapping[str, Recorded] = {}
     if is_home():
         with glancing() as look:
@@ -70,7 +70,7 @@ class _Search:
         self._stand_ins: dict[str, str] | None = None
 
     async def named(self, text: str, record: Recorded | None, *, recorded: bool) -> Named:
-        """Return what became of a commit; `record` is what the home knows of this very one."""
+        """Return the state of a commit; `record` is what the home knows of this commit."""
         sha = await self._repository.known_commit(text) if COMMIT.fullmatch(text) else None
         for end in record.ends if record is not None else ():
             # A squash has the work, and may outlive the commit itself.
@@ -93,7 +93,7 @@ class _Search:
         return Named(text=text, sha=sha, branch=branches[0][0] if branches else "", recorded=recorded)
 
     async def _stand_in(self, text: str) -> str | None:
-        """Return the commit in what is checked out that says that it stands for this one; in a clone, no home does."""
+        """Return the checked-out commit whose message names this one; a clone has no home that could say so."""
         if not COMMIT.fullmatch(text):
             return None
         if self._stand_ins is None:

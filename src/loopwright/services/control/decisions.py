@@ -39,24 +39,24 @@ Told = Callable[[Decision], None]
 """Called as soon as a decision is carried out, before agents that have to stop were ended."""
 
 
-def _nobody(decision: Decision) -> None:
-    """Tell nobody."""
+def _unheard(decision: Decision) -> None:
+    """Ignore the decision."""
 
 
-NOBODY: Final[Told] = _nobody
+UNHEARD: Final[Told] = _unheard
 
 
-async def pause(at: Session, plan: str | None = None, *, now: bool = False, told: Told = NOBODY) -> Decision:
+async def pause(at: Session, plan: str | None = None, *, now: bool = False, told: Told = UNHEARD) -> Decision:
     """Start nothing more in a plan; running agents finish, or are interrupted with `now`."""
     return await _decide(at, "pause", plan, {"now": now}, told=told)
 
 
-async def stop(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+async def stop(at: Session, plan: str | None = None, *, told: Told = UNHEARD) -> Decision:
     """Stop a plan: running agents are interrupted, and their work is kept."""
     return await _decide(at, "stop", plan, {}, told=told)
 
 
-async def cancel(at: Session, target: str, *, reason: str = "", told: Told = NOBODY) -> Decision:
+async def cancel(at: Session, target: str, *, reason: str = "", told: Told = UNHEARD) -> Decision:
     """Give a task or a plan up for good; what landed stays."""
     return await _decide(at, "cancel", target, {"reason": reason} if reason else {}, told=told)
 
@@ -72,7 +72,7 @@ async def resume(
     *,
     limits: Mapping[str, Any] | None = None,
     no_wait: bool = False,
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Let a paused or stopped plan continue; `limits` are new values of cost settings."""
     policy = settings_for(flags=limits).policy() if limits else None
@@ -90,10 +90,11 @@ async def retry(
     agent: str | None = None,
     model: str | None = None,
     allow: Sequence[str] = (),
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Give a failed or cancelled task another attempt; `allow` names judging files that it may change."""
     if agent is not None:
+        # It loads every agent adapter, and most decisions need none.
         from loopwright.services.preflight.checks import check_agent
 
         check_agent(agent, model, at.settings)
@@ -101,17 +102,17 @@ async def retry(
     return await _decide(at, "retry", task, arguments, told=told, continues=True)
 
 
-async def reset(at: Session, task: str, *, told: Told = NOBODY) -> Decision:
+async def reset(at: Session, task: str, *, told: Told = UNHEARD) -> Decision:
     """Let a task start over: pending, with no attempt used up; its history is kept."""
     return await _decide(at, "reset", task, {}, told=told, continues=True)
 
 
-async def inject(at: Session, plan: str, item: Mapping[str, Any], *, told: Told = NOBODY) -> Decision:
+async def inject(at: Session, plan: str, item: Mapping[str, Any], *, told: Told = UNHEARD) -> Decision:
     """Add a task to a plan that is under way: `key`, `title`, and optional parts of a task."""
     return await _decide(at, "inject", plan, item, told=told, continues=True)
 
 
-async def set_task_priority(at: Session, task: str, priority: int, *, told: Told = NOBODY) -> Decision:
+async def set_task_priority(at: Session, task: str, priority: int, *, told: Told = UNHEARD) -> Decision:
     """Change which task of a plan goes first; lower is earlier."""
     return await _decide(at, "set_priority", task, {"priority": priority}, told=told)
 
@@ -122,7 +123,7 @@ async def set_loop_priority(at: Session, loop_id: str, priority: int) -> Command
 
 
 async def set_agent(
-    at: Session, task: str, *, agent: str | None = None, model: str | None = None, told: Told = NOBODY
+    at: Session, task: str, *, agent: str | None = None, model: str | None = None, told: Told = UNHEARD
 ) -> Decision:
     """Give a task to another agent or model from its next attempt on."""
     if agent is not None:
@@ -132,13 +133,13 @@ async def set_agent(
     return await _decide(at, "set_agent", task, {"agent": agent, "model": model}, told=told)
 
 
-async def reverify(at: Session, plan: str | None = None, *, told: Told = NOBODY) -> Decision:
+async def reverify(at: Session, plan: str | None = None, *, told: Told = UNHEARD) -> Decision:
     """Run the complete gate of a plan that waits for that, of a failed one again, or without cancelled tasks."""
     return await _decide(at, "reverify", plan, {}, told=told, continues=True)
 
 
 async def dispatch(
-    at: Session, plan: str | None = None, *, parallel: bool = True, despite: str = "", told: Told = NOBODY
+    at: Session, plan: str | None = None, *, parallel: bool = True, despite: str = "", told: Told = UNHEARD
 ) -> Decision:
     """Let a draft run; `despite` is the reason to run one that its evaluation speaks against."""
     arguments = {"parallel": parallel, "despite": despite}
@@ -151,7 +152,7 @@ async def reject(
     *,
     note: str | None = None,
     comments: Sequence[tuple[str, str]] = (),
-    told: Told = NOBODY,
+    told: Told = UNHEARD,
 ) -> Decision:
     """Send a task's work back: another attempt starts with the note and the comments, FILE:LINE and a text each."""
     parsed = [parse_comment(place, text) for place, text in comments]
@@ -165,7 +166,7 @@ async def reject(
     return await _decide(at, "reject", task, arguments, told=told, continues=True)
 
 
-async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = NOBODY) -> Decision:
+async def rollback(at: Session, target: str, *, to: str | None = None, told: Told = UNHEARD) -> Decision:
     """Take a landed task out of the plan's branch, with everything that builds on it."""
     return await _decide(at, "rollback", target, _until(to), told=told)
 
@@ -194,12 +195,12 @@ async def to_roll_back(at: Session, target: str, *, to: str | None = None) -> tu
     return tuple(task.key for task in undoes(asked, landings))
 
 
-async def reviewed(at: Session, target: str, *, told: Told = NOBODY) -> Decision:
+async def reviewed(at: Session, target: str, *, told: Told = UNHEARD) -> Decision:
     """Record that you have looked at what a task, or every task of a plan, landed."""
     return await _decide(at, "reviewed", target, {}, told=told)
 
 
-async def give_back(at: Session, task: str, *, told: Told = NOBODY) -> Decision:
+async def give_back(at: Session, task: str, *, told: Told = UNHEARD) -> Decision:
     """Give a task that you took over back to the agents, without your work."""
     return await _decide(at, "hand_back", task, {"drop": True}, told=told)
 
@@ -213,6 +214,7 @@ async def check_another_attempt(
     at: Session, task: Task, *, agent: str | None = None, model: str | None = None
 ) -> tuple[str, ...]:
     """Refuse another attempt whose agent `run` would refuse; of a new agent, return what nothing keeps it from."""
+    # It loads every agent adapter, and most decisions need none.
     from loopwright.services.preflight.checks import keeping
 
     plan = await at.home.store.read(lambda tx: plan_of(tx, task))
@@ -224,6 +226,7 @@ async def check_another_attempt(
 
 async def refuse_changed_checks(at: Session, task: Task) -> None:
     """Refuse another attempt at a task whose checks its source has changed."""
+    # It loads every source, and most decisions need none.
     from loopwright.services.preflight.source_changes import refuse_older_checks
 
     await refuse_older_checks(at.home.store, task)

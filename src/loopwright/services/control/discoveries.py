@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from loopwright.core.plans.planning import FOLDER
 from loopwright.core.replies.discoveries import key_for
+from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import Held, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import DiscoveryState
@@ -20,6 +21,8 @@ from loopwright.engine.people.discoveries import (
     find_discovered,
 )
 from loopwright.engine.people.discoveries import list_discovered as _list
+from loopwright.engine.rows.moves import need
+from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.homes.read_only_home import find_plan, glancing, project_here
 
 if TYPE_CHECKING:  # to list them needs neither an open home nor its settings
@@ -40,7 +43,7 @@ class DiscoveryDecision:
     """Its record; `result` says what it came to."""
     plan_id: str
     is_own_plan: bool
-    """Whether it became a plan of its own, which has to be run."""
+    """Whether it became a new plan, which you have to run."""
     needs_worker: bool
     """Whether its plan can continue and no process works on it."""
 
@@ -58,9 +61,8 @@ def list_discovered(plan: str | None = None, *, everything: bool = False) -> tup
 
 
 async def accept(at: "Session", work: str, *, way: str | None = None) -> DiscoveryDecision:
-    """Have it done: in its plan, or in a plan of its own; `way` is `current`, `new`, or as the agent advised."""
-    from loopwright.core.rows.model import Plan
-    from loopwright.engine.rows.moves import need
+    """Have it done: in its plan, or in a new one; `way` is `current`, `new`, or as the agent advised."""
+    # To list discovered work needs no open home.
     from loopwright.services.control.sending import is_worked_on
 
     found = await at.home.store.read(lambda tx: _decidable(tx, work, DiscoveryState.ACCEPTED))
@@ -90,15 +92,14 @@ def _decidable(tx: "Tx", work: str, target: DiscoveryState) -> DiscoveryView:
 
 
 async def _send(at: "Session", verb: str, found: DiscoveryView, arguments: Mapping[str, Any]) -> "Command":
+    # To list discovered work needs no open home.
     from loopwright.services.control.sending import send
 
     return await send(at, f"{verb}_discovered", found.id, arguments)
 
 
 async def as_own_plan(at: "Session", found: DiscoveryView) -> "Command":
-    """Accept it as a plan of its own. Write the files first: a decision that names none would be lost work."""
-    from loopwright.services.homes.file_writing import write_whole
-
+    """Accept it as a new plan. Write the files first: a decision without files would lose the work."""
     name, files = _own_plan(found)
     targets = {Path(found.path) / file: text for file, text in files.items()}
     made = [folder for folder in {path.parent for path in targets} if not folder.exists()]
@@ -130,6 +131,7 @@ def _make_folder(folder: Path) -> None:
 
 def _own_plan(found: DiscoveryView) -> tuple[str, dict[str, str]]:
     """Return what it is called, and its files by their paths: a track beside others, or a plan file."""
+    # Only work of a track needs it.
     from loopwright.adapters.sources.plan_md.new_track import track_files, tracks_of
 
     root, tracks = Path(found.path), tracks_of(found.source_kind, found.source)
@@ -159,7 +161,7 @@ def plan_text(found: DiscoveryView) -> str:
     """Return a plan with the work as its one task; a JSON text is a YAML text as well."""
     title = json.dumps(found.title, ensure_ascii=False)
     lines = [
-        f"# Come upon in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",
+        f"# Found in {_finder(found)}. Say what proves it done, then run this file with `loopwright run FILE`",
         f"title: {title}",
         "tasks:",
         f"  - id: {key_for(found.title, set())}",

@@ -38,7 +38,7 @@ async def accept(
     finish: str | None = None,
     told: Callable[[Command], None] = lambda _: None,
 ) -> Accepted:
-    """Accept a plan, or some of its tasks; `told` is called when the command is taken, before the work is moved."""
+    """Accept a plan, or some of its tasks; `told` is called when the command is accepted, before the work moves."""
     store = at.home.store
     row = await store.read(lambda tx: find_plan(tx, plan))
     command = await send(at, "accept", row.id, {"tasks": list(tasks), "finish": finish})
@@ -97,7 +97,7 @@ async def check_finish(settings: Settings, repository: GitRepository, start: Bas
     on_remote = values.finish == PULL_REQUEST and start.ref.startswith(f"{values.forge.remote}/")
     if branch is None and not on_remote:
         raise Refused(
-            f"finish is {values.finish}, but the plan would start from {start.ref}, which is no branch",
+            f"finish is {values.finish}, but the plan would start from {start.ref}, which is not a branch",
             code="base_not_a_branch",
             hint="check a branch out, give one with --base, or set finish to leave",
         )

@@ -180,7 +180,7 @@ def _taken(tx: Tx, text: str) -> tuple[Task, Plan, Project]:
     task, plan, project = find_task(tx, text, "hand-back")
     if not task.taken_by:
         raise Refused(
-            f"nobody has taken {task.key} over",
+            f"you have not taken {task.key} over",
             code="task_not_taken_over",
             hint=f"`{to_type('take-over', task.key)}` does",
         )

@@ -104,6 +104,7 @@ async def _answered(at: Session, command: Command) -> Command:
 
 async def _apply_here(at: Session) -> None:
     """Carry out everything that is queued, in its order, also the commands of a process that was killed."""
+    # It loads the whole engine, which a command that finds a worker does without.
     from loopwright.engine.worker.worker import apply_command
 
     for command in await at.home.store.read(commands.pending):
@@ -114,6 +115,7 @@ async def _apply_here(at: Session) -> None:
 
 
 async def _decide_here(at: Session, command: Command) -> None:
+    # As in `end_stopped_agents`.
     from loopwright.app import make_world
     from loopwright.engine.attempt.landing_line import LandingLines
     from loopwright.engine.plans.rollback import carry_out

@@ -1,4 +1,4 @@
-"""What happened in the demonstration, read from the rows: nothing here is known beforehand."""
+"""What happened in the demonstration, read from its records."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,8 @@ class EmptyClaim:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Mended:
-    """An attempt that a check caught, and whose successor was told why."""
+class Fixed:
+    """An attempt that a check rejected, and whose successor got the reason."""
 
     task: str
     attempt: int
@@ -47,11 +47,11 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Story:
-    """Everything worth telling about the plan of a demonstration."""
+    """What to show of the plan of a demonstration."""
 
     plan: PlanView
     empty_claim: EmptyClaim | None
-    mended: Mended | None
+    fixed: Fixed | None
     side_by_side: SideBySide | None
 
 
@@ -75,7 +75,7 @@ def _story(tx: Tx, paths: HomePaths) -> Story | None:
     return Story(
         plan=plan_view(tx, plans[0].id, paths),
         empty_claim=next(filter(None, map(_empty_claim, details)), None),
-        mended=next(filter(None, (_mended(detail, attempts) for detail in details)), None),
+        fixed=next(filter(None, (_fixed(detail, attempts) for detail in details)), None),
         side_by_side=_side_by_side(runs, {task.id: task.key for task in tasks}),
     )
 
@@ -95,17 +95,17 @@ def _empty_claim(detail: TaskDetail) -> EmptyClaim | None:
     return EmptyClaim(task=detail.task.key, attempt=failed.n, claim=failed.summary, landed_in=landed)
 
 
-def _mended(detail: TaskDetail, attempts: dict[str, Attempt]) -> Mended | None:
+def _fixed(detail: TaskDetail, attempts: dict[str, Attempt]) -> Fixed | None:
     failed, landed = _failed(detail, Failure.GATE), _landed(detail)
     if failed is None or landed is None or not failed.failing_checks:
         return None
     check = failed.failing_checks[0]
     told = "\n".join(attempts[one.id].evidence for one in detail.attempts if one.n == failed.n + 1)
-    # The check's own words, and only if the next attempt really was given them.
+    # The check's own words, and only if the next attempt really got them.
     said = [line.strip() for line in check.message.splitlines()[1:] if line.strip() and line.strip() in told]
     if not said:
         return None
-    return Mended(
+    return Fixed(
         task=detail.task.key, attempt=failed.n, check=check.name, evidence=said[-1], landed_in=landed
     )
 

@@ -60,7 +60,7 @@ _LIMITS: Final = Limits(hard=120.0, idle=60.0, done_grace=10.0)
 
 
 def probe(name: str, settings: Settings, account: str | None = None, model: str | None = None) -> Finding:
-    """Let an agent make one turn in an empty repository, and say what came of it."""
+    """Let an agent make one turn in an empty repository, and return the result."""
     title = f"probe of {called(name, account)}"
     found = find_agent(name, settings)
     if not found.usable:
@@ -96,7 +96,7 @@ def probe(name: str, settings: Settings, account: str | None = None, model: str 
 
 
 def _quota(result: AgentResult | None) -> str:
-    """Say what the service told of the account; it is written down only for accounts that runs draw from."""
+    """Return what the service reported about the account; it is recorded only for accounts that runs draw from."""
     known = [window_in_words(one, closed=True) for one in result.windows] if result else []
     return f"; its quota: {', '.join(' '.join(one.split()) for one in known)}" if known else ""
 
@@ -109,7 +109,7 @@ def _cost(result: AgentResult, settings: Settings) -> str:
 
 
 def _to_do(name: str, failure: Failure | None, settings: Settings) -> str:
-    """Say what a person does about a probe that failed; empty where only what it said can tell."""
+    """Return what to do about a failed probe; empty if only its output says that."""
     login = LOGIN.get(name, "log in with the agent's own program")
     said = _TO_DO[failure].format(login=login) if failure in _TO_DO else ""
     option, value, instead = _OTHER_WAY.get(name, ("", "", ""))

@@ -45,7 +45,7 @@ def checkup(settings_file: Path | None = None) -> tuple[Finding, ...]:
         settings = look_settings(settings_file)
     except BadConfig as bad:
         text = "; ".join(str(bad).splitlines())
-        fix = bad.hint or "mend the named setting"
+        fix = bad.hint or "fix the named setting"
         return (*findings, Finding(name="settings", status=Status.FAIL, text=text, fix=fix))
     named = sorted({origin for key, origin in settings.origins.items()}, key=str)
     text = f"good; set by {', '.join(named)}" if named else "good; all are defaults"
@@ -69,6 +69,7 @@ def probe(
     settings_file: Path | None = None,
 ) -> Finding:
     """Let an agent make one short turn with your login, as a run would; it costs what one answer costs."""
+    # Only a probe starts an agent, which takes long to load.
     from loopwright.services.doctor.agent_probe import probe as one_turn
 
     settings = look_settings(settings_file)

@@ -40,7 +40,7 @@ def _account(agent: str, account: Account, settings: Settings) -> Finding:
             return Finding(
                 name=name,
                 status=Status.FAIL,
-                text=f"its home {shown} is not there, so nobody is logged in with it",
+                text=f"its home {shown} does not exist, so no login is stored there",
                 fix=f"log in once with {_variable(agent, settings)}={shown}, then {probe}",
             )
         parts.append(f"home {shown}")

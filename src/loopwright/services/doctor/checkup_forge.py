@@ -17,10 +17,11 @@ async def _address(repository: GitRepository, remote: str) -> str | None:
 
 
 def forge(settings: Settings) -> list[Finding]:
-    """Say where pull requests go, without asking anybody; nothing where plans end otherwise."""
+    """Return where pull requests go, without a network request; nothing if plans end otherwise."""
     place, wanted = here(), settings.values.forge
     if settings.values.finish != PULL_REQUEST or place is None:
         return []
+    # Its library takes long to load, and a project without a remote does without it.
     from loopwright.adapters.forge.choosing import choose
 
     try:

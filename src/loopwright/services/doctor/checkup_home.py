@@ -70,6 +70,7 @@ def disk(settings: Settings) -> list[Finding]:
 
 def database(settings: Settings) -> list[Finding]:
     """Open the database as it is, and look at what the rows say is left over."""
+    # A home that is not there yet needs no database.
     from loopwright.adapters.store.sql import SqlStore
     from loopwright.adapters.store.upgrade import HISTORY
 
@@ -107,7 +108,7 @@ def database(settings: Settings) -> list[Finding]:
 
 def _rows(tx: Tx) -> tuple[list[Attempt], list[Project]]:
     for kind in ROW_TYPES:
-        tx.find(kind)  # each row is read once: one that cannot be is told
+        tx.find(kind)  # each row is read once, to report one that cannot be
     return tx.find(Attempt, state=LIVE_ATTEMPT), tx.find(Project)
 
 
@@ -139,7 +140,7 @@ def _worker(settings: Settings) -> Finding:
 
 
 def _leftovers(settings: Settings, live: list[Attempt] | None) -> list[Finding]:
-    """Count folders in the home that belong to nothing that is still going on."""
+    """Count folders in the home that belong to nothing that still runs."""
     names = {attempt.id for attempt in live or ()}
     kept = [path for path in _folders(settings.home / "workspaces") if path.name not in names]
     trials = _folders(settings.home / TRIALS)

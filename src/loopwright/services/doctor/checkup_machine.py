@@ -92,7 +92,7 @@ def _identity() -> Finding:
 
 
 def platform_() -> list[Finding]:
-    """Say what this platform can and cannot do."""
+    """Return what this platform can and cannot do."""
     system, release = platform.system(), platform.release()
     name = f"{system} {release} ({platform.machine()})"
     if system == "Darwin":
@@ -104,7 +104,7 @@ def platform_() -> list[Finding]:
         return [Finding(name="platform", status=Status.WARN, text=text, fix=fix)]
     if system == "Linux":
         return [Finding(name="platform", status=Status.OK, text=f"{name}: fully supported")]
-    text = f"{name}: nobody has tried this one"
+    text = f"{name}: not tested with Loopwright"
     return [
         Finding(name="platform", status=Status.WARN, text=text, fix="use Linux, macOS, or WSL on Windows")
     ]
@@ -132,7 +132,7 @@ def agents(settings: Settings) -> list[Finding]:
 
 
 def _with_version(finding: Finding, found: FoundAgent) -> Finding:
-    """Warn of a version that nobody tried: most will do, but what they print may mean something else."""
+    """Warn of an untested version: it may print something that Loopwright reads differently."""
     if not found.untested or finding.status is not Status.OK:
         return finding
     tried = f" ({found.pinned})" if found.pinned else ""

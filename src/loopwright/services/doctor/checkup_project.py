@@ -10,7 +10,7 @@ from loopwright.services.homes.context import here
 
 
 def installed(settings: Settings) -> list[Finding]:  # noqa: ARG001 - every look gets them
-    """Say whether the active Python environment has the project installed, and what gates load then."""
+    """Return whether the active Python environment has the project installed, and what gates load then."""
     place = here()
     if place is None:
         return []

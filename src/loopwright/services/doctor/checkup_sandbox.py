@@ -21,7 +21,7 @@ _NETWORK: Final = {
 
 
 def containment(settings: Settings) -> list[Finding]:
-    """Say which sandbox runs have, after trying it."""
+    """Return which sandbox runs have, after trying it."""
     chosen = chosen_sandbox(settings, environment())
     more = [_passed_over(chosen, chosen.passed_over)] if chosen.passed_over is not None else []
     if not chosen.proof.holds:
@@ -41,7 +41,7 @@ def containment(settings: Settings) -> list[Finding]:
 
 
 def _passed_over(chosen: Chosen, proof: Proof) -> Finding:
-    """Say why runs are in no container although an image is named."""
+    """Return why runs are in no container although an image is named."""
     text = f"containers of the image {chosen.image} do not hold here, so runs are in none: {proof.why_not}"
     fix = (
         proof.fix

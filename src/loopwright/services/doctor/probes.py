@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters import registry
+from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.environment import agent_environment
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.app import secrets_of
@@ -37,7 +38,7 @@ _INSTALL: Final[Mapping[str, str]] = {
     "codex": "install Codex (https://developers.openai.com/codex/cli), or set agents.codex.binary to where it is",
     "command": (
         'set it in loopwright.toml, in the table [agents.command]: command = "my-agent --prompt {prompt_file}" '
-        'and how it is told what to do: prompt = "file"'
+        'and how it gets its prompt: prompt = "file"'
     ),
 }
 _BY_NPM: Final[Mapping[str, str]] = {
@@ -111,7 +112,7 @@ def find_agent(name: str, settings: Settings, *, models: Sequence[str | None] = 
 
 
 def secret_option(name: str, settings: Settings) -> tuple[str, str] | None:
-    """Say which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
+    """Return which option has a secret in it: what an agent is started with is stored with the plan, and shown."""
     given = settings.values.environment
     handed_over = {name: environment()[name] for name in given if name in environment()}
     secrets = secrets_of(environment(), handed_over, given)
@@ -134,7 +135,7 @@ def _wrong_options(agent: Agent, settings: Settings, models: Iterable[str | None
         except BadConfig as bad:
             keys = [f"agents.{agent.name}.{option}" for option in bad.options]
             places = [f"{settings.origins[key]}: {key}" for key in keys if key in settings.origins]
-            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "mend the option"
+            return ": ".join(filter(None, (", ".join(places), str(bad)))), bad.hint or "fix the option"
     return None
 
 
@@ -154,9 +155,7 @@ def invocation_of(agent: Agent, settings: Settings, model: str | None = None) ->
 
 
 def _install(name: str) -> str:
-    """Say how to get an agent's program; empty when that is not known."""
-    from loopwright.adapters.agents.acp.profiles import PROFILES
-
+    """Return how to get an agent's program; empty when that is not known."""
     profile = PROFILES.get(name)
     if profile is None or not profile.install:
         return _INSTALL.get(name, "")
@@ -181,14 +180,14 @@ def _program(name: str, probed: str, options: Mapping[str, Any]) -> str:
 
 def _found(program: str, *, in_shell: bool) -> str | None:
     """Return where a program is; what only the shell or the workspace knows counts as found."""
-    expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is no path yet
+    expanded = os.path.expanduser(program)  # noqa: PTH111 - a program's name is not a path yet
     found = shutil.which(expanded, path=environment().get("PATH"))
     if found is not None or os.path.isabs(expanded):  # noqa: PTH117 - as above
         return found
     if "/" in program or (in_shell and _SHELL.search(program)):
         # Relative to a workspace that is not there yet, or no plain name at all.
         return program
-    # The shell knows words of its own, such as `cd` and `exec`.
+    # The shell has built-in commands, such as `cd` and `exec`.
     asked = ("/bin/sh", "-c", 'command -v -- "$1"', "sh", program)
     return program if in_shell and ask(asked, env=environment())[0] else None
 
@@ -211,9 +210,7 @@ def probe_agent(name: str, settings: Settings, env: Mapping[str, str]) -> FoundA
 
 
 def _pinned(name: str, tested: tuple[str, str] | None) -> str:
-    """Say how to get the newest version that was tried; empty where npm does not have it."""
-    from loopwright.adapters.agents.acp.profiles import PROFILES
-
+    """Return how to get the newest version that was tried; empty where npm does not have it."""
     profile = PROFILES.get(name)
     install = profile.install if profile else _BY_NPM.get(name, "")
     if tested is None or not install.startswith(_NPM):
@@ -223,7 +220,7 @@ def _pinned(name: str, tested: tuple[str, str] | None) -> str:
 
 
 def untested(version: str, tested: tuple[str, str] | None) -> str:
-    """Say how a version lies outside of those that an adapter was tried with; nothing when it does not."""
+    """Return how a version differs from those that an adapter was tested with; empty if it does not."""
     if tested is None:
         return ""
     said = _NUMBERS.search(version)

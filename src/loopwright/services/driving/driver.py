@@ -159,7 +159,7 @@ class Driver:
         try:
             await asyncio.wait({working, hard}, return_when=asyncio.FIRST_COMPLETED)
         except asyncio.CancelledError:
-            # Its agents outlive it, and whoever drives the plan next takes them over.
+            # Its agents outlive it, and the next driver of the plan takes them over.
             working.cancel()
             await asyncio.wait({working})
             raise
@@ -198,7 +198,7 @@ class Driver:
             return True
         if not await self._at_rest():
             return False
-        # A paused plan lets its agents finish, and someone must be there to take in what they did.
+        # A paused plan lets its agents finish, and this process must record what they did.
         subjects = {leg.rpartition("/")[0] for leg in await world.engine.in_flight()}
         if not subjects:
             return True
@@ -242,7 +242,7 @@ class Driver:
 
 
 async def drive(at: Session, plan: Plan, submitter: str) -> Rested:
-    """Drive or follow a plan until it rests, and tell nobody."""
+    """Drive or follow a plan until it rests, without a report in between."""
     return await Driver(at, plan, actor=actor(), submitter=submitter).run()
 
 

@@ -56,11 +56,11 @@ class BaseRun:
 
     sha: str
     reused: bool
-    """Whether the gates were not run anew, because it was known how they end there."""
+    """Whether the gates were not run again, because their result on this commit was known."""
     gates: tuple[OnBase, ...]
     acceptance: tuple[OnBase, ...] = ()
     not_run: int = 0
-    """How many acceptance commands nobody had the time for."""
+    """How many acceptance commands were not run for lack of time."""
     findings: tuple[Finding, ...] = ()
 
     def document(self) -> dict[str, Any]:
@@ -108,7 +108,7 @@ async def checked_on_base(
     bases = Bases(settings=settings)
     kept = bases.find(asked.tree, asked.gates)
     if kept is not None and not is_green(kept.gates):
-        kept = None  # somebody may have mended it
+        kept = None  # it may be fixed by now
     gates, seen = (kept.gates, kept.seen) if kept is not None else ((), ())
     ran = dict(kept.acceptance) if kept is not None else {}
     known = {*ran, *(one.command for one in asked.gates)}
@@ -215,7 +215,9 @@ async def _asked(
 def _clone(asked: _Asked) -> AbstractAsyncContextManager[CleanTree]:
     place, settings = asked.place, asked.settings
     copied = below(place.subfolder, settings.policy().copy_files)
-    return clean_tree(place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied)
+    return clean_tree(
+        place.root, asked.sha, settings, subfolder=place.subfolder, copy_files=copied, landed=True
+    )
 
 
 async def _probed(
@@ -255,7 +257,7 @@ async def _run_gates(
 async def _run_acceptance(
     tree: CleanTree, commands: Sequence[GateCommand], tell: Tell, *, budget_s: float = _BUDGET_S
 ) -> dict[str, OnBase]:
-    """Run acceptance commands in the tree that the gates were run in, some at a time, until the time is over."""
+    """Run acceptance commands in the tree that the gates were run in, some at a time, until the time is up."""
     if commands:
         tell(f"trying {counted(len(commands), 'acceptance command')} on the base: can they fail?")
     ran: dict[str, OnBase] = {}

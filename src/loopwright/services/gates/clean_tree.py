@@ -1,6 +1,7 @@
 """Running gates for a person, outside of any plan: in a clean clone that is thrown away, contained as in a run."""
 
 import asyncio
+import logging
 import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -12,7 +13,7 @@ from loopwright.adapters.agents.environment import agent_environment, with_file
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.home.own_sources import own_sources
-from loopwright.adapters.machine.files import delete
+from loopwright.adapters.machine.files import copy_folder, delete
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.adapters.sandbox.container import NOTES
@@ -25,11 +26,13 @@ from loopwright.core.values.findings import Verdict, Witnessed
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.engine.gates.gate_runs import denial_in
-from loopwright.engine.processes.process_environment import CACHES
+from loopwright.engine.processes.process_environment import CACHES, gate_cache_values, private_cache
 from loopwright.engine.processes.sandboxing import Shared, contain_gate
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest, Repository, Tracked
 from loopwright.services.homes.caller import environment
+
+log = logging.getLogger(__name__)
 
 FOLDER: Final = "trials"
 """Below the home, so that the gates are run on the disk that workspaces will be on."""
@@ -64,22 +67,31 @@ class CleanTree:
         checkout: Path,
         borrowed: tuple[Path, ...],
         plan: Plan | None = None,
+        landed: bool = False,
     ) -> None:
-        """Prepare it; with a plan, its commands have the environment that the plan was submitted from."""
+        """Prepare it; with a plan, its commands have the environment that the plan was submitted from.
+
+        If the commit is `landed`, its gates fill the compiler caches that later gates read. Otherwise they use a copy.
+        """
         self.tree = scratch / "trees" / "clean"
         self.tracked: Tracked | None = None
         self._subfolder = subfolder
         self._scratch = scratch
-        cache = HomePaths(root=settings.home).cache()
+        paths = HomePaths(root=settings.home)
+        cache, self._filled = paths.cache(), paths.gate_cache(checkout)
         self._sandbox = chosen_sandbox(settings, environment(), refuse=True).sandbox
         if self._sandbox.level is not Containment.NONE:
-            # What runs share is theirs alone; here nobody has run anything yet.
+            # Runs share a cache; a clean tree has none yet.
             cache = scratch / "cache"
             cache.mkdir(mode=0o700)
+        if landed:
+            self._filled.mkdir(parents=True, exist_ok=True, mode=0o700)
+        caches = (cache, self._filled) if landed else (cache,)
         self._shared = Shared(
-            borrowed=borrowed, caches=(cache,), network=settings.values.sandbox.network, checkout=checkout
+            borrowed=borrowed, caches=caches, network=settings.values.sandbox.network, checkout=checkout
         )
         values = {name: str(cache / folder) for name, folder in CACHES.items()}
+        values |= gate_cache_values(self._filled if landed else private_cache(self.tree))
         values |= {**workspace_env(self.tree), "CI": "true"}
         given = (*settings.values.environment, *settings.values.environment_plain)
         if plan is not None:
@@ -93,6 +105,13 @@ class CleanTree:
         self._keepers = ProcessKeepers(containers=settings.home / NOTES)
         secret = plan.policy.environment if plan is not None else settings.values.environment
         self._gate = CommandGate(secrets=secrets_of(environment(), self._env, secret))
+
+    async def copy_caches(self) -> None:
+        """Give the tree its own copy of the compiler caches; without one its gates compile everything."""
+        try:
+            await copy_folder(self._filled, private_cache(self.tree))
+        except OSError as trouble:
+            log.warning("compiler caches were not copied", extra={"why": str(trouble)})
 
     async def judge(
         self,
@@ -149,8 +168,12 @@ async def clean_tree(
     subfolder: str,
     copy_files: Sequence[str],
     plan: Plan | None = None,
+    landed: bool = False,
 ) -> AsyncIterator[CleanTree]:
-    """Make a clean clone of a commit to run gates in, and delete it afterwards."""
+    """Make a clean clone of a commit to run gates in, and delete it afterwards.
+
+    `landed` says that the commit is the user's own: its gates fill the compiler caches that later gates read.
+    """
     scratch = settings.home / FOLDER / new_id(Kind.RUN)
     try:
         settings.home.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -164,15 +187,23 @@ async def clean_tree(
     try:
         source = GitRepository(repository, project_id="trial", home=scratch)
         tree = CleanTree(
-            scratch, settings, subfolder, checkout=repository, borrowed=await source.borrowed(), plan=plan
+            scratch,
+            settings,
+            subfolder,
+            checkout=repository,
+            borrowed=await source.borrowed(),
+            plan=plan,
+            landed=landed,
         )
         try:
             sha = commit if isinstance(commit, str) else await commit(source)
             tree.tracked = await source.checkout(tree.tree, sha, copy_files=copy_files)
+            if not landed:
+                await tree.copy_caches()
             yield tree
         finally:
             tree.close()
     finally:
         await asyncio.to_thread(delete, scratch)
-        with suppress(OSError):  # another trial is going on beside this one
+        with suppress(OSError):  # another trial runs at the same time
             scratch.parent.rmdir()

@@ -43,7 +43,7 @@ class Tried:
         return found
 
     def why_not(self, gate: ProposedGate) -> str:
-        """Say why a gate could not be run; empty when it was, or when nobody tried."""
+        """Return why a gate could not be run; empty if it was, or if it was not tried."""
         if gate.missing:
             return f"not installed here: {', '.join(gate.missing)}"
         if self.setup is not None and not self.setup.passed:
@@ -58,7 +58,9 @@ async def try_gates(place: Place, sha: str, detected: Detected, settings: Settin
         return Tried()
     tell("making a clean clone")
     copied = below(place.subfolder, detected.env_files)
-    async with clean_tree(place.root, sha, settings, subfolder=place.subfolder, copy_files=copied) as tree:
+    async with clean_tree(
+        place.root, sha, settings, subfolder=place.subfolder, copy_files=copied, landed=True
+    ) as tree:
         setup = None
         if command := detected.preparation:
             tell(f"setup: {command}")

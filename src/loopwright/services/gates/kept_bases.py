@@ -1,7 +1,7 @@
 """What gates found on a commit before a plan began there, kept in the home for the plan that begins soon.
 
-A gate run leaves everything that its verdict is computed from in its directory, and that is what is kept: whoever reads
-it later computes the verdict anew, from files whose hashes are checked.
+A gate run leaves everything that its verdict is computed from in its directory, and that is what is kept. A reader
+computes the verdict again, from files whose hashes are checked.
 """
 
 import json
@@ -95,14 +95,14 @@ class Bases:
         )
 
     def keep(self, recorded: Path, tree: str, commands: Commands) -> None:
-        """Keep the directory of a gate run in the place of what was known before, and let go of what is old."""
+        """Keep the directory of a gate run in place of the previous one, and delete old ones."""
         if not self.keeps or not commands:
             return
         self._tidy()
         place = self._place(tree, commands)
         place.parent.mkdir(exist_ok=True, mode=0o700)
         delete(place)
-        # Somebody else may put the same there at the same time: one of them is enough.
+        # Another process may put the same there at the same time: one of them is enough.
         with suppress(OSError):
             recorded.rename(place)
 
@@ -119,7 +119,7 @@ class Bases:
         try:
             shutil.copytree(kept.directory, copied, symlinks=True)
         except OSError:
-            # Somebody else put another one in its place, or let it go: the plan judges its base itself.
+            # Another process replaced or deleted it: the plan judges its base itself.
             delete(copied)
             return None
         sandbox = chosen_sandbox(self.settings, environment()).sandbox
@@ -174,4 +174,4 @@ def _read(path: Path) -> dict[str, OnBase]:
             for command, one in found.items()
         }
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return {}  # gone, or not what was written: then it is tried anew
+        return {}  # gone, or not what was written: then it is tried again

@@ -73,7 +73,7 @@ class BlindGate:
     """Whether no test of it loads any module of the project, from wherever."""
 
     def text(self) -> str:
-        """Say what is wrong."""
+        """Return what is wrong."""
         if self.loads_nothing:
             return f"no test of the gate {self.name} loads the project's code yet, so it proves nothing until one does"
         told = f"gate {self.name} does not judge the tree: it passes although the project's modules cannot be loaded"
@@ -113,7 +113,7 @@ async def check_tree(
 async def probe_beside_base(repository: GitRepository, sha: str, place: Place, settings: Settings) -> None:
     """Note which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
 
-    Only for a project without a setup of its own, which would run twice, and where gates may run side by side.
+    Only for a project without its own setup, which would run twice, and where gates may run side by side.
     """
     policy = settings.policy()
     if policy.parallel_gates > 1 and policy.dependencies is None and setup_command(policy) is None:
@@ -151,7 +151,7 @@ class TreeProbe:
         place = self.place
         copied = below(place.subfolder, self.policy.copy_files)
         async with clean_tree(
-            place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied
+            place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied, landed=True
         ) as tree:
             return await self._tried(tree, untried, before, product, explain=explain)
 

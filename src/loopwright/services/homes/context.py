@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from loopwright.ports import PlannedWork
 
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
-"""Variables of ours that are no settings."""
+"""Variables of Loopwright that are not settings."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A project: a repository, or a folder in it that has a loopwright.toml of its own."""
+    """A project: a repository, or a folder in it that has its own loopwright.toml."""
 
     root: Path
     subfolder: str
@@ -72,7 +72,8 @@ def settings_for(
 
 
 def called_as() -> str:
-    """Return how this program was called, for a note beside a lock; a goal in it may hold anything."""
+    """Return how this program was called, for a note beside a lock; secrets in it are redacted."""
+    # Only a process that holds the home writes such a note.
     from loopwright.adapters.agents.environment import secret_values
     from loopwright.adapters.processes.redaction import redacted
 
@@ -93,10 +94,10 @@ def standing() -> Place | None:
 
 
 def here(plan: Path | None = None) -> Place | None:
-    """Return the project around the current folder, without asking git, or the one that a plan lies in.
+    """Return the project around the current folder, without asking git, or the one around a plan.
 
-    A plan is of one project, wherever it is called from; one that lies in no folder of this repository is of the
-    project that the user stands in.
+    A plan belongs to one project, wherever it is called from. One outside of this repository belongs to the project
+    around the current folder.
     """
     folder = current_folder()
     root = repository_around(folder)
@@ -111,7 +112,7 @@ def here(plan: Path | None = None) -> Place | None:
         return mine
     if mine.subfolder and not file.is_relative_to(root / mine.subfolder):
         raise Refused(
-            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a project of its own",
+            f"{file.relative_to(root)} is not in {mine.subfolder}, which is a separate project",
             code="other_project",
             hint=f"run it from the top of the repository, or put it into {mine.subfolder} if it is for that",
         )
@@ -164,7 +165,7 @@ def given_settings(file: Path) -> ProjectSettings:
 
 
 def settings_in_checkout(place: Place) -> ProjectSettings:
-    """Return the loopwright.toml that lies in the checkout, if there is one."""
+    """Return the loopwright.toml of the checkout, if there is one."""
     text = project_text(place.root / place.subfolder)
     return ProjectSettings(text=text, file=project_file(place)) if text is not None else ProjectSettings()
 
@@ -185,12 +186,13 @@ def changed_settings(found: ProjectSettings) -> tuple[str, ...]:
 
 
 def uncommitted_settings(file: str) -> str:
-    """Say that the project file of the checkout does not count, and what to do."""
+    """Return the note that the project file of the checkout does not count, and what to do."""
     return f"{file} has uncommitted changes; commit them or pass --settings FILE"
 
 
 def _text_at_head(place: Place) -> str | None:
     """Return the project file of HEAD; None where there is none, or no commit, or no git."""
+    # Outside of a repository nothing is started.
     import subprocess
 
     from loopwright.adapters.git.plumbing.environment import config_flags, user_env
@@ -210,6 +212,7 @@ def _text_at_head(place: Place) -> str | None:
 
 def open_existing(settings: Settings) -> "Home":
     """Open a home that must be there already."""
+    # Settings alone do without the parts of a worker.
     from loopwright.app import open_home
 
     file = settings.home / "loopwright.db"
@@ -229,6 +232,7 @@ def open_existing(settings: Settings) -> "Home":
 
 def actor() -> str:
     """Name the person who gives a command, for the record."""
+    # Only a decision names its actor.
     import getpass
 
     if (name := caller_name()) is not None:

@@ -9,7 +9,7 @@ from loopwright.services.homes.repository import has_branch
 
 
 def known_about(view: PlanView, *, is_worked_on: bool = False) -> Known:
-    """Look at the plan's repository, and at the folder that the caller stands in."""
+    """Look at the plan's repository, and at the current folder."""
     ended = view.status in ("VERIFIED", "FAILED")
     file = planned_file(view)
     return Known(

@@ -100,7 +100,7 @@ class Look(Generic[S]):
         return plan is not None and bool(self.workers(tx, plan.project_id))
 
     def seen(self, tx: Tx, view: V) -> V:
-        """Return a plan in the word for how it stands together with its workers."""
+        """Return a plan with its state, which depends on its workers too."""
         return replace(view, state=attended(view.state, worked=self.is_worked_on(tx, view.id)))
 
 
@@ -112,7 +112,7 @@ def _command(text: str) -> str:
 
 @contextmanager
 def looking() -> Iterator["Look[SqlStore]"]:
-    """Open the home that is there to follow what happens in it, and let go of it afterwards."""
+    """Open the existing home to follow what happens in it, and close it afterwards."""
     root, database = _present_home()
     with _open(root, database, _store(root, database)) as look:
         yield look
@@ -120,7 +120,7 @@ def looking() -> Iterator["Look[SqlStore]"]:
 
 @contextmanager
 def glancing() -> Iterator["Look[Glimpse] | Look[SqlStore]"]:
-    """Open the home that is there for one quick look, and let go of it afterwards."""
+    """Open the existing home for one quick look, and close it afterwards."""
     root, database = _present_home()
     glimpse = None if database else Glimpse.open(root / DATABASE)
     store = glimpse if glimpse is not None else _store(root, database)
@@ -140,6 +140,7 @@ def _present_home() -> tuple[Path, str | None]:
 
 
 def _store(root: Path, database: str | None) -> "SqlStore":
+    # SQLAlchemy takes long to load, and a glance at SQLite does without it.
     from loopwright.adapters.store.sql import SqlStore
 
     return SqlStore.open(database or root / DATABASE, create=False)
@@ -161,6 +162,7 @@ def whereabouts(env: Mapping[str, str], platform: str) -> tuple[Path, str | None
     """
     said = _plain(env)
     if said is None:
+        # Loading every setting takes longer than the rest of a quick look.
         from loopwright.services.homes.context import look_settings
 
         settings = look_settings()
@@ -194,7 +196,7 @@ def project_here() -> tuple[str, ...] | None:
 
 
 def find_target(tx: Tx, text: str) -> Plan | Task | Run:
-    """Find what a person means, first in the repository they stand in and then in the whole home."""
+    """Find what a user names, first in the current repository and then in the whole home."""
     try:
         return find_here(tx, text)
     except Ambiguous:
@@ -204,7 +206,7 @@ def find_target(tx: Tx, text: str) -> Plan | Task | Run:
 
 
 def find_here(tx: Tx, text: str, fits: Callable[[Task], bool] | None = None) -> Plan | Task | Run:
-    """Find what a person means in the checkout they stand in, and then in the repository's other checkouts."""
+    """Find what a user names in the current checkout, and then in the repository's other checkouts."""
     project = project_here()
     if project is None:
         return resolve_target(tx, text, fits=fits)
@@ -241,7 +243,7 @@ def wanted(
 
 
 def nothing_named(verb: str) -> NotFound:
-    """Say that no plan is meant by itself outside of every repository: the newest of all could be anyone's."""
+    """Return the error for a call outside of every repository that names no plan."""
     return NotFound(
         "this folder is in no git repository, so no plan is meant by itself",
         code="plan_not_named",

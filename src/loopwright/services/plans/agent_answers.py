@@ -28,7 +28,7 @@ TRIES = 2
 """The first, and one more with the located errors of the first."""
 _CHECK_S = 60.0
 _OF_NO_USE = frozenset(ENDED_PLAN - {PlanState.VERIFIED})
-"""Asked once more after these, it is begun anew."""
+"""After these, the same question begins again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Who:
     agent: str
     model: str | None
     fallback: bool
-    """Whether another may stand in for it."""
+    """Whether another agent may replace it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,13 +55,13 @@ class Asked:
     arguments: tuple[str, ...]
     """The module that is this check, and its arguments; the file of the answer comes last."""
     source: str
-    """The same question again goes on with the same plan."""
+    """The same question continues with the same plan."""
     new: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answered:
-    """What came of it."""
+    """The result."""
 
     plan_id: str
     text: str | None
@@ -123,7 +123,7 @@ async def _worked_on(at: Session, submission: Submission, submitter: str, drive:
 
 
 def _work(asked: Asked) -> PlannedWork:
-    # Not from the folder in which it runs: that is the project's, whose modules may have names of ours.
+    # Not from the folder in which it runs: that is the project's, whose modules may have the names of Loopwright's.
     words = (sys.executable, "-P", "-m", *asked.arguments, asked.answering.file)
     task = PlannedTask(
         key=asked.key,
@@ -148,7 +148,7 @@ def _policy(policy: Policy, asked: Asked, by: Who) -> Policy:
         allow_unverified=False,
         review=ReviewPolicy(),
         fallback=policy.fallback if by.fallback else (),
-        # It runs nothing of the project and needs nobody's secrets.
+        # It runs nothing of the project and needs no secrets.
         setup=None,
         copy_files=(),
     )

@@ -14,7 +14,8 @@ from loopwright.core.plans.evaluating import OVERRIDABLE, Finding
 from loopwright.core.policy import graph
 from loopwright.core.policy.finishing import LEAVE
 from loopwright.core.values.errors import NotARepository
-from loopwright.engine.intake.evaluation import edges_of, evaluate, to_do
+from loopwright.core.values.wording import grouped
+from loopwright.engine.intake.evaluation import evaluate, to_do, waits_of
 from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.doctor.probes import FoundAgent
@@ -49,6 +50,7 @@ from loopwright.services.preflight.checks import (
     who_works,
 )
 from loopwright.services.preflight.cost_check import check_costs
+from loopwright.services.preflight.plan_documents import with_documents
 from loopwright.services.preflight.run_inputs import project_settings, read_plan
 from loopwright.services.preflight.spec_loader import with_specs
 
@@ -63,7 +65,7 @@ class RunOnBase(Enum):
 
     NOTHING = 0
     GATES = 1
-    """The project's own: nobody may have read what only the plan has."""
+    """Only the project's own: you may not have read the commands of the plan yet."""
     ALL = 2
 
 
@@ -91,7 +93,7 @@ class PlanReport:
     @property
     def without_acceptance(self) -> tuple[str, ...]:
         """The tasks that have no acceptance command."""
-        return tuple(task.key for task in self.to_do if not task.acceptance)
+        return tuple(task.key for task in self.to_do if not task.acceptance and not task.manual)
 
     @property
     def unchecked(self) -> tuple[str, ...]:
@@ -134,9 +136,9 @@ async def examine(
     check_costs(settings, work)
     base, seen = await _around(settings, place, work, run, tell) if place else (None, ())
     known = known.with_seen(seen)
-    about_specs = await _about_specs(settings, place, path, work) if place else ()
+    about_specs = await _about_documents(settings, place, path, work) if place else ()
     wanted_tasks = to_do(work)
-    edges = edges_of(wanted_tasks)
+    edges = waits_of(work.tasks, wanted_tasks)
     return PlanReport(
         path=path,
         work=work,
@@ -150,7 +152,7 @@ async def examine(
             *check_keeping(settings, work),
             *notes,
             *about_specs,
-            *work.notes,
+            *grouped(work.notes),
             *(one.text for one in known.findings if one.weight not in OVERRIDABLE),
             *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
         ),
@@ -165,7 +167,7 @@ async def examine(
 
 
 async def estimated(report: PlanReport) -> str:
-    """Say what a plan will probably take, from what the project's plans took before."""
+    """Return what a plan will probably take, from what the project's plans took before."""
     place = here()
     return await estimate(
         report.settings,
@@ -214,14 +216,17 @@ def _beside(plan: Path) -> ProjectSettings:
     return ProjectSettings(text=found if found is not None else project_text(plan.resolve().parent))
 
 
-async def _about_specs(settings: Settings, place: Place, plan: Path, work: PlannedWork) -> tuple[str, ...]:
+async def _about_documents(
+    settings: Settings, place: Place, plan: Path, work: PlannedWork
+) -> tuple[str, ...]:
     with glance_at(place.root) as repository:
         try:
             start = await repository.base()
         except NotARepository:
             return ()  # said before
         copied = settings.policy().copy_files
-        return (await with_specs(repository, start.sha, place, plan, work, copied))[1]
+        about = (repository, start.sha, place, plan, work, copied)
+        return (*(await with_specs(*about))[1], *(await with_documents(*about))[1])
 
 
 async def _check_start(settings: Settings, place: Place, path: Path, work: PlannedWork) -> None:

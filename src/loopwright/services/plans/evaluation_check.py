@@ -7,7 +7,7 @@ from loopwright.core.plans.plan_evaluators import read_findings
 
 
 def main(arguments: list[str]) -> int:
-    """Say what is wrong with the answer; 0 when nothing is."""
+    """Print what is wrong with the answer; return 0 if nothing is."""
     path = Path(arguments[-1])
     found = read_findings(path.read_text(encoding="utf-8") if path.is_file() else "", ())
     if not isinstance(found, str):

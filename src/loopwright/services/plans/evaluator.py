@@ -30,7 +30,7 @@ __all__ = ["Judgement", "check_evaluator", "evaluated", "in_words", "judged", "w
 
 
 def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Say why an agent has to look at a plan before it runs; what its own report calls good needs no second one."""
+    """Return why an agent has to evaluate a plan before it runs; a plan whose own report approves it needs none."""
     if work.evaluated == "passed":
         return ()
     return reasons(settings.values.evaluator.mode, work.tasks)

@@ -16,7 +16,7 @@ _ALIKE: Final = 0.75
 
 
 def is_goal(text: str) -> bool:
-    """Say whether these are words and no path: a single one is a path, where both may stand."""
+    """Return whether a text is a goal and not a path: a single word is a path."""
     words = text.split()
     if len(words) < 2 or (current_folder() / text.strip()).exists():
         return False

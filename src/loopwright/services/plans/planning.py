@@ -60,14 +60,14 @@ _COMPARED = 50
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
-    """What came of planning."""
+    """The result of planning."""
 
     plan_id: str
     packet_id: str
     path: Path | None
-    """Where the plan lies; None when none could be made."""
+    """The file of the plan; None if none could be made."""
     judgement: Judgement | None = None
-    """What an evaluator said of it; None when nobody was asked, or came to nothing."""
+    """What an evaluator said of it; None if none was asked, or if it gave no usable answer."""
     rested: Rested | None = None
     """How the planner's own plan ended; None when the plan file was there before."""
     problems: tuple[str, ...] = ()
@@ -181,11 +181,11 @@ async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan |
 
 
 def _for_existing(goal: str, target: Path, *, own: bool) -> str:
-    """Say what to do about a plan that is there already, to whom may name another file and to whom may not."""
+    """Return what to do about an existing plan file; `own` allows the caller to name another file."""
     run = f"`{to_type('run', os.path.relpath(target, current_folder()))}` runs it as it is"
     if own:
         return f"{run}; choose another name with --out, or replace it with --force"
-    return f"{run}; `{to_type('plan', goal, force=True)}` makes it anew"
+    return f"{run}; `{to_type('plan', goal, force=True)}` makes it again"
 
 
 def _given(place: Place, name: str) -> str:
@@ -229,7 +229,7 @@ async def _made(
         return first
     said = [in_words(one) for one in judgement.blocking]
     task = objected(packaged("parts/objections"), asked.text, text, said)
-    again = replace(asked, text=task, source=f"{asked.source}/mended")
+    again = replace(asked, text=task, source=f"{asked.source}/corrected")
     mended = await plan(again)
     if mended.text is None:
         return first
@@ -260,7 +260,7 @@ def has_home(settings: Settings) -> bool:
 async def estimate(
     settings: Settings, project: str | None, *, tasks: int, longest: int, side_by_side: int
 ) -> str:
-    """Say what a plan will probably take, from what the project's plans took before.
+    """Return what a plan will probably take, from what the project's plans took before.
 
     `longest` is the number of tasks in its longest chain: those wait for each other, however many may work at once.
     """
@@ -283,6 +283,6 @@ async def estimate(
 
 
 def _before(tx: Tx, project: str | None) -> list[Any]:
-    """Return what earlier plans took; what was only asked of an agent is no work."""
+    """Return what earlier plans took; plans that only asked an agent a question do not count."""
     plans = recent_plans(tx, project_path=project, limit=_COMPARED)
     return [plan_figures(tx, one) for one in plans if one.executed_at and one.policy.answer is None]

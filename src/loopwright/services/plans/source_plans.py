@@ -10,7 +10,7 @@ from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 
 
 def is_home() -> bool:
-    """Say whether there is a home: without one nothing has run here yet."""
+    """Return whether there is a home: without one nothing has run here yet."""
     root, database = whereabouts(environment(), sys.platform)
     return bool(database) or (root / DATABASE).exists()
 

@@ -15,14 +15,14 @@ from loopwright.engine.intake.evaluation import evaluate
 from loopwright.ports import PlannedWork
 
 GATES: Final = "--gates"
-"""The project has no checks of its own, so the plan may name some."""
+"""The project has no checks, so the plan may name some."""
 _SHOWN: Final = 300
 _KEY: Final = re.compile(r"""^\s*\{|^["']?\w+["']?:""", re.MULTILINE)
-"""How what is meant to be a plan begins, or goes on."""
+"""How a text that is meant as a plan begins or continues."""
 
 
 def main(arguments: list[str]) -> int:
-    """Say what is wrong with a plan, each problem on a line with its place; 0 when nothing is."""
+    """Print what is wrong with a plan, one problem per line with its place; return 0 if nothing is."""
     path = Path(arguments[-1])
     problems: list[str] = []
     try:
@@ -31,7 +31,7 @@ def main(arguments: list[str]) -> int:
         evaluate(work, path.as_posix())
     except BadPlan as bad:
         said = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        # Where mere words break the rules of a plan is of no use to anybody.
+        # Positions of errors in plain words help no reader.
         located = (*problems, *bad.problems) if _KEY.search(said) else ()
         problems = [*located, *_no_plan_at_all(said)]
     except Refused as pointless:
@@ -41,12 +41,12 @@ def main(arguments: list[str]) -> int:
 
 
 def _wrong(work: PlannedWork, *, gates: bool) -> list[str]:
-    """Name what a planner does not decide, and what nobody would check."""
+    """Return what a planner must not decide, and tasks without a check."""
     found = []
     if work.settings:
         found.append("settings: they are not part of what you plan, leave them out")
     if work.gates is not None and not gates:
-        found.append("gates: the project has checks of its own, leave them out")
+        found.append("gates: the project has its own checks, leave them out")
     bare = [task.key for task in work.tasks if not task.acceptance]
     if gates and not work.gates and bare:
         found.append(
@@ -80,7 +80,7 @@ def _no_plan_at_all(text: str) -> list[str]:
     if "tasks" in text:
         return []
     said = " ".join(text.split())[:_SHOWN] or "nothing"
-    return [f"there is no block ```{FENCE} with tasks; what stands there instead of a plan: {said}"]
+    return [f"there is no block ```{FENCE} with tasks; instead of a plan the answer has: {said}"]
 
 
 if __name__ == "__main__":

@@ -32,8 +32,8 @@ _OF_PLAN: Final = "plan "
 
 
 def agents_of(work: PlannedWork, settings: Settings) -> tuple[FoundAgent, ...]:
-    """Look at every agent of a plan; raise `BadConfig` when its options are wrong, whoever would start it."""
-    # What is stored with the plan are the options of all agents, whoever works on it.
+    """Check every agent of a plan; raise `BadConfig` if the options of one are wrong."""
+    # The plan stores the options of all agents.
     for name in settings.policy().agents:
         if secret := secret_option(name, settings):
             problem, hint = secret
@@ -60,7 +60,7 @@ def _models(work: PlannedWork, settings: Settings) -> dict[str, list[str | None]
 def check_plan(settings: Settings, work: PlannedWork) -> None:
     """Refuse settings about agents that a plan says or uses and that are wrong: all at once, each with its place.
 
-    What is wrong in the settings of other agents is no affair of the plan: `config check` says it.
+    Wrong settings of other agents do not matter to the plan: `config check` reports them.
     """
     if problems := plan_problems(settings, work):
         raise BadConfig("\n".join(problems), code="settings_wrong", hint=_known_agents())
@@ -250,7 +250,7 @@ def check_options(settings: Settings) -> None:
 
 
 def warnings(settings: Settings) -> tuple[str, ...]:
-    """Say what is allowed, but will hardly be what was meant."""
+    """Return notes about settings that are allowed, but probably not meant."""
     told = []
     if settings.values.permission_mode == Access.READ_ONLY.value:
         place = settings.origin("permission_mode")
@@ -274,7 +274,7 @@ def warnings(settings: Settings) -> tuple[str, ...]:
 
 
 def check_keeping(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
-    """Say of which agents nothing keeps the permission mode here; refuse that where they are to change nothing."""
+    """Return for which agents nothing enforces the permission mode here; refuse that if they must change nothing."""
     policy = settings.policy()
     names = (*_models(work, settings), *(named(entry)[0] for entry in policy.fallback))
     return keeping(settings, policy, names, place=settings.origin("permission_mode"))
@@ -314,7 +314,7 @@ def keeping(settings: Settings, policy: Policy, names: Iterable[str], *, place: 
 
 
 def check_gates(settings: Settings, work: PlannedWork) -> None:
-    """Say before any money is spent that nothing would check the result."""
+    """Refuse a plan whose result nothing would check, before it costs anything."""
     if settings.gates or settings.policy().allow_unverified:
         return
     if bare := [task.key for task in work.tasks if not task.acceptance and task.mark not in SETTLED]:
@@ -327,7 +327,7 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_sandbox(settings: Settings) -> None:
-    """Refuse to start without the sandbox that was asked for by name, or with a network that nobody is to have."""
+    """Refuse to start without the sandbox that the settings name, or with a network that they forbid."""
     wanted = settings.values.sandbox
     if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
         chosen_sandbox(settings, environment(), refuse=True)
@@ -357,7 +357,7 @@ async def check_folder(repository: GitRepository, start: Base, place: Place) -> 
 
 
 def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan: str) -> tuple[str, ...]:
-    """Say in plain words what of the checkout is not part of the work, and whose settings count.
+    """Return in plain words which changes in the checkout are not part of the work, and whose settings count.
 
     `settings_file` is the project file that was read, relative to the repository; `committed` says whether it
     was read from the starting commit or, because that has none, from the checkout.
@@ -380,7 +380,7 @@ def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan
 async def other_base(
     repository: GitRepository, start: Base, root: Path, work: PlannedWork
 ) -> tuple[str, ...]:
-    """Say where a plan starts from another commit than the branch that its source names."""
+    """Return a note if a plan starts from another commit than the branch that its source names."""
     name = work.base_branch
     if name in ("", start.ref):
         return ()
@@ -397,7 +397,7 @@ async def other_base(
 
 
 def relative(path: Path, root: Path) -> str:
-    """Return a path as git names it in a repository, or as it is when it lies elsewhere."""
+    """Return a path as git names it in a repository, or as it is if it is elsewhere."""
     whole = path.resolve()
     return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(path)
 

@@ -19,7 +19,7 @@ from loopwright.ports import PlannedWork, Tx, able
 
 
 def check_costs(settings: Settings, work: PlannedWork) -> None:
-    """Refuse a limit that nobody could keep, because nobody would ever know what an agent has cost."""
+    """Refuse a limit that cannot be kept, because the cost of an agent would stay unknown."""
     policy = settings.policy()
     unkept = _unkept(policy, ((task.agent, task.model) for task in work.tasks))
     if unkept is None:
@@ -35,7 +35,7 @@ def check_costs(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> None:
-    """Refuse to give a plan that is under way a limit that nobody could keep."""
+    """Refuse to give a running plan a limit that cannot be kept."""
     new: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
     if not new:
         return
@@ -45,19 +45,19 @@ def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> No
         raise Refused(
             unkept.why,
             code="cost_limit_not_enforced",
-            hint="go on without a limit: a plan keeps the agents, models and prices of its start",
+            hint="continue without a limit: a plan keeps the agents, models and prices of its start",
         )
 
 
 def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
-    """Refuse to let an agent try a task of a plan whose limits nobody could keep with it."""
+    """Refuse to let an agent try a task if the plan's limits cannot be kept with it."""
     unkept = _unkept(plan.policy, [(agent, model)])
     if unkept is not None:
         without = to_type("resume", short_id(plan.id), **{unkept.limit: "off"})
         raise Refused(
             unkept.why,
             code="cost_limit_not_enforced",
-            hint=f"choose another agent or model, or let the plan go on without that limit first: `{without}`",
+            hint=f"choose another agent or model, or first let the plan continue without that limit: `{without}`",
         )
 
 
@@ -68,13 +68,13 @@ class _Unkept:
     limit: str
     why: str
     model: str | None
-    """The one whose price nobody knows; None when the agent does not even tell its tokens."""
+    """The model whose price is unknown; None if the agent does not report its tokens."""
 
 
 def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _Unkept | None:
-    """Find the first agent whose cost nobody could know, where a limit is set.
+    """Find the first agent whose cost would stay unknown, if a limit is set.
 
-    An agent without a model uses one of its own: what that costs is seen when it has told its name.
+    An agent without a model uses its default: its price is known once the agent reports the name.
     """
     limit = next((name for name in CAPS if getattr(policy, name) is not None), None)
     if limit is None:
@@ -88,12 +88,12 @@ def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _
         if "cost" in can:
             continue
         if "usage" not in can:
-            why = f"{limit} cannot be kept: the agent {agent} tells neither what it costs nor its tokens"
+            why = f"{limit} cannot be kept: the agent {agent} reports neither its cost nor its tokens"
             return _Unkept(limit=limit, why=why, model=None)
         if model is not None and price_of(model, policy.prices) is None:
             why = (
-                f"{limit} cannot be kept: {agent} tells only its tokens, and "
-                f"nobody knows what those of the model {model} cost"
+                f"{limit} cannot be kept: {agent} reports only its tokens, and "
+                f"the price of the model {model} is unknown"
             )
             return _Unkept(limit=limit, why=why, model=model)
     return None

@@ -19,7 +19,7 @@ from loopwright.services.homes.context import (
 
 
 def named(text: str) -> Path:
-    """Return the path that somebody typed; an empty one, such as of a variable that is not set, means nothing."""
+    """Return the path that the user typed; refuse an empty one, such as a variable that is not set."""
     if not text.strip():
         raise UserError(
             "the name of the plan is empty",

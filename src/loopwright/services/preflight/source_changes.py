@@ -35,7 +35,7 @@ async def refuse_older_checks(store: Store, task: Task) -> None:
 
 
 def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
-    """Say of a source that changed which tasks have failed and take the change in only when they are tried again."""
+    """Return which failed tasks of a changed source take the change in only when they are tried again."""
     if plan.source_sha256 == asked.work.sha256:
         return ()
     failed = tx.find(Task, plan_id=plan.id, status=TaskState.ERROR, order_by=("position",))
@@ -54,7 +54,7 @@ def told_of_change(tx: Tx, asked: Submission, plan: Plan) -> tuple[str, ...]:
         else:
             told.append(
                 f"{asked.source_path} changed; {task.key} has failed, and `{to_type('retry', task.key)}` "
-                "tries it by what stands there now"
+                "tries it as it is written now"
             )
     return tuple(told)
 

@@ -15,7 +15,7 @@ from loopwright.services.homes.context import Place
 async def with_specs(
     repository: GitRepository, sha: str, place: Place, plan: Path, work: PlannedWork, copied: Sequence[str]
 ) -> tuple[PlannedWork, tuple[str, ...]]:
-    """Return work whose agents are told where its specifications are, and what to note about them.
+    """Return work whose prompts name the folder of its specifications, and notes about it.
 
     A workspace has what the base commit has, and what `copied` names; agents are never told of anything else.
     """
@@ -24,7 +24,7 @@ async def with_specs(
     folder = specs_folder(work.specs, plan, place.root)
     if folder is None:
         text = f"{work.specs.named_in}: specs_dir: there is no folder {work.specs.folder}"
-        return work, (f"{text}, so agents are told of no specifications",)
+        return work, (f"{text}, so agents get no specifications",)
     project = place.root / place.subfolder
     name = folder.relative_to(place.root).as_posix()
     if not await _is_committed(repository, sha, place.root, name) and not any(

@@ -34,7 +34,7 @@ async def ended_plans(at: Session, plan: str | None = None) -> tuple[Plan, ...]:
 
 
 async def leftovers(at: Session, plan: str | None = None, *, unproven: bool = False) -> tuple[Leftovers, ...]:
-    """Return what ended plans left; `unproven` offers to delete work of one plan that no branch of yours has."""
+    """Return what ended plans left; `unproven` offers to delete work of one plan that none of your branches has."""
     if unproven and plan is None:
         raise NotFound(
             "--unproven deletes work that is nowhere else",

@@ -5,22 +5,34 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.app import Home, make_world, open_home
 from loopwright.config.resolve import Settings
-from loopwright.core.rows.model import Plan, Project
+from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Held
 from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
+from loopwright.engine.rows.projects import project_ids
 from loopwright.ports import Tx
 from loopwright.services.driving.recorded_environments import record_environment
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import called_as, look_settings
 from loopwright.services.homes.opening import opened
-from loopwright.services.homes.read_only_home import glancing
+from loopwright.services.homes.read_only_home import glancing, project_here
 from loopwright.services.homes.repository_glance import glance_at, needed_place
 from loopwright.services.runs.unknown_work import note_move
+
+__all__ = [
+    "LoopPlans",
+    "ProjectPlans",
+    "Rebuilt",
+    "import_here",
+    "import_plans",
+    "list_loops",
+    "list_projects",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +40,14 @@ class ProjectPlans:
     """A repository of the home, and how many plans it has."""
 
     project: Project
+    plans: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopPlans:
+    """What drives one work source of a project, and how many plans it had."""
+
+    loop: Loop
     plans: int
 
 
@@ -59,6 +79,19 @@ async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
             lambda tx: tx.find(Project, path=str(place.root), subfolder=place.subfolder, limit=1)
         )
     return found[0].environment if found else None
+
+
+def list_loops(*, everywhere: bool = False) -> tuple[LoopPlans, ...]:
+    """Return the loops of this repository, the oldest first; `everywhere` or outside of one, of the whole home."""
+
+    def load(tx: Tx) -> tuple[LoopPlans, ...]:
+        project = None if everywhere else project_here()
+        where: dict[str, Any] = {} if project is None else {"project_id": project_ids(tx, project)}
+        loops = tx.find(Loop, order_by=("created_at",), **where)
+        return tuple(LoopPlans(loop=one, plans=tx.count(Plan, loop_id=one.id)) for one in loops)
+
+    with glancing() as look:
+        return look.store.read_sync(load)
 
 
 async def import_here() -> Rebuilt:

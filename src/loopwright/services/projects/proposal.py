@@ -9,8 +9,6 @@ from typing import Final
 from loopwright.adapters import registry
 from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
 from loopwright.adapters.git.plumbing.environment import user_env
-from loopwright.adapters.sources.folders import sources_in
-from loopwright.adapters.sources.plan_md.plan_md import PLAN
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings
@@ -26,8 +24,9 @@ from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import Place, settings_for
 from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.homes.repository_glance import glance_at, needed_folder
+from loopwright.services.projects.found_work import find_work
 
-__all__ = ["SAMPLE", "Proposal", "ProposedGate", "found_work", "propose", "write"]
+__all__ = ["SAMPLE", "Proposal", "ProposedGate", "propose", "write"]
 
 SAMPLE: Final = "plan.yaml"
 _SAMPLE_TEXT: Final = """\
@@ -208,17 +207,8 @@ def _text(detected: Detected, tried: Tried, agent: str | None) -> str:
 def write(proposal: Proposal) -> bool:
     """Write the proposed file, and a sample plan if the project has no work yet; return whether it wrote the sample."""
     folder = proposal.file.parent
-    sample = not found_work(folder)
+    sample = not find_work(folder)
     write_whole(proposal.file, proposal.text, hint=_WRITABLE)
     if sample:
         write_whole(folder / SAMPLE, _SAMPLE_TEXT, hint=_WRITABLE)
     return sample
-
-
-def found_work(folder: Path) -> tuple[tuple[str, Path], ...]:
-    """Return the work that a folder has, as the name of its format and its path."""
-    return tuple(
-        # The file says more than its folder.
-        (kind, path / PLAN if (path / PLAN).is_file() else path)
-        for kind, path in sources_in(folder, registry.sources())
-    )

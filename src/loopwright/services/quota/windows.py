@@ -17,7 +17,7 @@ _KINDS = {
 
 
 def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
-    """Say what is known of one part of a quota; that it refused somebody only while its account is closed."""
+    """Return what is known of one part of a quota; that it refused a run only while its account is closed."""
     used = "" if window.used is None else f"  {window.used:.0%} used"
     left = f"  {window.left}" if window.left else ""
     of = f"  of {window.model}" if window.model and window.model != window.name else ""

@@ -1,16 +1,15 @@
-"""Looking again at everything that a receipt tells of: git, recordings, the chain of events, rows, the script."""
+"""Check again everything that a receipt mentions: git, recordings, the chain of events, rows, the script."""
 
-import json
 import sys
 import tempfile
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.receipts import gather_facts, plan_events
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipts import EventFacts, Facts, render
+from loopwright.core.receipts.model import Receipt
+from loopwright.core.receipts.script import check_script
+from loopwright.core.receipts.verify import EventFacts, Facts
 from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import look_settings, open_existing
@@ -18,8 +17,9 @@ from loopwright.services.homes.read_only_home import find_plan, looking, whereab
 from loopwright.services.receipts.files import EVIDENCE, frozen_beside, script_beside
 
 
-async def present_receipt(plan: str | None) -> dict[str, Any]:
+async def present_receipt(plan: str | None) -> Receipt:
     """Return the receipt of a plan as the rows give it now."""
+    # To verify a receipt needs no worker.
     from loopwright.app import make_world
     from loopwright.engine.branch.receipt import plan_receipt
 
@@ -33,7 +33,7 @@ async def present_receipt(plan: str | None) -> dict[str, Any]:
         await home.store.close()
 
 
-async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
+async def look_again(receipt: Receipt, where: Path, file: Path) -> Facts:
     """Return what can be found again of a receipt in a file, in a repository and in the home at hand."""
     evidence = _run_files(receipt) or (beside if (beside := file.with_name(EVIDENCE)).is_dir() else None)
     # The repository's reader keeps notes in a home: a passing one, so that nothing is left behind.
@@ -41,7 +41,7 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
         repository = GitRepository(where, project_id="verify", home=Path(scratch))
         try:
             facts = await gather_facts(
-                repository, receipt, evidence, _events(receipt), frozen_beside(receipt, file)
+                repository, receipt, evidence, _events(receipt.plan.id), frozen_beside(receipt, file)
             )
         except NotARepository as outside:
             hint = "say where the result is: --repository PATH"
@@ -52,37 +52,28 @@ async def look_again(receipt: Any, where: Path, file: Path) -> Facts:
         facts = replace(facts, script=script, expected_script=expected)
     if facts.events is None:
         return facts
-    if receipt["events"]["head"] not in facts.events.current:
+    if receipt.events.head not in facts.events.current:
         return replace(
-            facts, unchecked=(*facts.unchecked, "the home's rows: the plan has gone on since the receipt")
+            facts, unchecked=(*facts.unchecked, "the home's rows: the plan continued after the receipt")
         )
-    rows = await present_receipt(receipt["plan"]["id"])
-    # As it would be written down: JSON knows no tuples.
-    return replace(facts, rows=json.loads(render(rows)))
+    return replace(facts, rows=await present_receipt(receipt.plan.id))
 
 
-def _events(receipt: Any) -> EventFacts | None:
-    """Look at the chain of events, when the home at hand is the one where the plan ran."""
-    plan = receipt.get("plan") if isinstance(receipt, dict) else None
-    plan_id = plan.get("id") if isinstance(plan, dict) else None
-    if not isinstance(plan_id, str):
-        return None
+def _events(plan_id: str) -> EventFacts | None:
+    """Check the chain of events, if the plan ran in the home at hand."""
     try:
         with looking() as look:
             return look.store.read_sync(lambda tx: plan_events(tx, plan_id))
     except DamagedRow:
         raise
     except LoopwrightError:
-        return None  # then it is named among what was not checked
+        return None  # `unchecked` names it
 
 
-def _run_files(receipt: Any) -> Path | None:
-    """Return the folder with the run files, when this is the machine where the plan ran."""
+def _run_files(receipt: Receipt) -> Path | None:
+    """Return the folder with the run files, if the plan ran on this machine."""
     try:
         folder = whereabouts(environment(), sys.platform)[0] / "runs"
     except LoopwrightError:
         return None
-    runs = receipt.get("runs") if isinstance(receipt, dict) else None
-    named = [one.get("id") for one in runs if isinstance(one, dict)] if isinstance(runs, list) else []
-    known = any(isinstance(one, str) and "/" not in one and (folder / one).is_dir() for one in named)
-    return folder if known else None
+    return folder if any((folder / run.id).is_dir() for run in receipt.runs) else None

@@ -3,15 +3,15 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.home.receipts import read_evidence
-from loopwright.core.receipts.receipt_script import check_script
-from loopwright.core.receipts.receipt_shape import shape_problems
-from loopwright.core.receipts.receipts import recorded, render
+from loopwright.core.receipts.evidence import recorded
+from loopwright.core.receipts.model import Receipt, read_receipt, render
+from loopwright.core.receipts.script import check_script
 from loopwright.core.values.errors import Refused, UserError
-from loopwright.core.values.ids import Kind, is_id
+from loopwright.core.values.shapes import Misshapen
 from loopwright.services.homes.file_writing import write_whole
 
 EVIDENCE: Final = "evidence"
@@ -19,8 +19,8 @@ _ELSEWHERE: Final = "give another folder"
 _LARGEST: Final = 256 * 1024 * 1024
 
 
-def read_receipt(path: Path) -> Any:
-    """Return the JSON in a file that somebody gave us."""
+def load_receipt(path: Path) -> Receipt:
+    """Return the receipt in a file; nothing of the file reaches git, a path or a shell before its shape is checked."""
     hint = "give the JSON file that loopwright wrote, such as .loopwright/receipts/plan_….json"
     try:
         with path.open("rb") as file:
@@ -32,24 +32,26 @@ def read_receipt(path: Path) -> Any:
     if len(data) > _LARGEST:
         raise UserError(f"{path} is too large for a receipt", code="receipt_too_large", hint=hint)
     try:
-        return json.loads(data)
+        value = json.loads(data)
     except (ValueError, RecursionError) as error:
         raise UserError(f"{path} is not JSON: {error}", code="not_a_receipt", hint=hint) from error
-
-
-def written_receipt(project: str, plan_id: str) -> Mapping[str, Any]:
-    """Return the receipt that Loopwright wrote for a plan; empty if it is not written yet, or is not one."""
     try:
-        receipt: Mapping[str, Any] = read_receipt(
-            Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json"
-        )
+        return read_receipt(value)
+    except Misshapen as error:
+        problem = f"{path} is not a receipt: {error.problems[0]}"
+        raise UserError(problem, code="not_a_receipt", hint=hint) from error
+
+
+def written_receipt(project: str, plan_id: str) -> Receipt | None:
+    """Return the receipt that Loopwright wrote for a plan; None if there is none, or it is of another version."""
+    try:
+        return load_receipt(Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json")
     except UserError:
-        return {}
-    return {} if shape_problems(receipt) else receipt
+        return None
 
 
-def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
-    """Write a receipt with its script and the outputs of its gates into a new folder; say what could not be had.
+def export(receipt: Receipt, folder: Path, runs: Path, ends: Mapping[str, str]) -> list[str]:
+    """Write a receipt with its script and the outputs of its gates into a new folder; return what is missing.
 
     `ends` are the receipts that the commits of the plan's ends name, by their ids.
     """
@@ -68,7 +70,7 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str,
     missing = []
     for one in recorded(receipt):
         if not one.of_gate:
-            continue  # what agents were told and said stays at home
+            continue  # prompts and words of agents stay at home
         directory, _, part = one.key.rpartition("/")
         kept = read_evidence(runs, one)
         if isinstance(kept, str):
@@ -85,21 +87,17 @@ def export(receipt: dict[str, Any], folder: Path, runs: Path, ends: Mapping[str,
     return missing
 
 
-def frozen_beside(receipt: Any, path: Path) -> dict[str, str]:
-    """Return the receipts beside this one that the commits of the plan's ends name, by their ids."""
-    found = {}
-    for one in receipt.get("finishes", ()) if isinstance(receipt, dict) else ():
-        name = one.get("id") if isinstance(one, dict) else None
-        if (
-            isinstance(name, str)
-            and is_id(name, Kind.FINISH)
-            and (kept := path.with_name(f"{name}.json")).is_file()
-        ):
-            found[name] = kept.read_text(encoding="utf-8", errors="replace")
-    return found
+def frozen_beside(receipt: Receipt, path: Path) -> dict[str, str]:
+    """Return the receipts beside this one that the commits of the plan's finishes name, by their ids."""
+    beside = {one.id: path.with_name(f"{one.id}.json") for one in receipt.finishes}
+    return {
+        name: kept.read_text(encoding="utf-8", errors="replace")
+        for name, kept in beside.items()
+        if kept.is_file()
+    }
 
 
 def script_beside(path: Path) -> str | None:
-    """Return the script that lies beside a receipt; None when there is none."""
+    """Return the script beside a receipt; None if there is none."""
     script = path.with_suffix(".sh")
     return script.read_text(encoding="utf-8", errors="replace") if script.is_file() else None

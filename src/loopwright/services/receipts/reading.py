@@ -1,8 +1,16 @@
-"""Read what a receipt says: its text, its overrides, its sandboxes, and its verdicts on single trees."""
+"""The types of a receipt, and what they say: its text, its decisions, and its verdicts on single trees."""
 
-from loopwright.core.receipts.receipt_facts import unseen_asked, verdict_on
-from loopwright.core.receipts.receipt_overrides import decided
-from loopwright.core.receipts.receipt_sandboxes import sandboxes
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.events import decided
+from loopwright.core.receipts.gaps import Gap
+from loopwright.core.receipts.model import FinishEntry, Receipt, render
+from loopwright.core.receipts.verdicts import held_out_tasks, is_passed
 
-__all__ = ["decided", "render", "sandboxes", "unseen_asked", "verdict_on"]
+__all__ = [
+    "FinishEntry",
+    "Gap",
+    "Receipt",
+    "decided",
+    "held_out_tasks",
+    "is_passed",
+    "render",
+]

@@ -1,16 +1,15 @@
 """Trees that were judged and landed nowhere, built again from what a receipt says and its repository has.
 
-The hash of each stands in the receipt, so nothing has to be believed: what is built again is that tree, or it is not.
+The receipt has the hash of each, so a tree that is built again is proven to be the same, or not.
 """
 
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from loopwright.adapters.git import GitRepository
-from loopwright.core.receipts.receipt_facts import gate_files_of, read_commands, setup_of
+from loopwright.core.receipts.model import Receipt, TaskFacts
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.engine.branch.changed_gate_files import changes_by
 from loopwright.engine.integrity.gate_scripts import Judges, inside
@@ -27,10 +26,10 @@ class Laid:
     build: Callable[[Repository], Awaitable[Candidate | None]]
 
 
-def pinned(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | None:
+def pinned(receipt: Receipt, task: TaskFacts) -> Laid | None:
     """Return the tree with the gate's files as they were before a task; None when it needed no such tree."""
-    facts = gate_files_of(task)
-    tree = facts["pinned_tree"]
+    facts = task.gate_files
+    tree = facts.pinned_tree
 
     async def build(repository: Repository) -> Candidate | None:
         made = await _landed(repository, task)
@@ -40,10 +39,10 @@ def pinned(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | None:
     return Laid(tree=tree, build=build) if tree else None
 
 
-def without_work(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | None:
+def without_work(receipt: Receipt, task: TaskFacts) -> Laid | None:
     """Return the tree from before a task with the tests that it brought; None when it brought none."""
-    facts, subfolder = gate_files_of(task), receipt["project"]["subfolder"]
-    brought = frozenset(facts["red_tests"])
+    facts, subfolder = task.gate_files, receipt.project.subfolder
+    brought = frozenset(facts.red_tests)
 
     async def build(repository: Repository) -> Candidate | None:
         made = await _landed(repository, task)
@@ -51,17 +50,17 @@ def without_work(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Laid | 
         rest = [change for change in made.changes if named[change.path] not in brought]
         return await repository.laid_over(made, restore=rest, texts={})
 
-    return Laid(tree=facts["red_tree"], build=build) if facts["red_tree"] and brought else None
+    return Laid(tree=facts.red_tree, build=build) if facts.red_tree and brought else None
 
 
 async def built(laid: Laid, repository: Repository) -> str | None:
-    """Build a tree again; return the commit that has it, None when another one came of it."""
+    """Build a tree again; return the commit that has it, None if the result differs."""
     made = await laid.build(repository)
     return made.sha if made is not None and made.tree == laid.tree else None
 
 
 async def why_not(laid: Laid, where: Path) -> str:
-    """Say what keeps a tree from being built again in this repository; empty when nothing does."""
+    """Return what keeps a tree from being built again in this repository; empty when nothing does."""
     with tempfile.TemporaryDirectory(prefix="loopwright-replay-") as scratch:
         repository = GitRepository(where, project_id="replay", home=Path(scratch))
         try:
@@ -75,19 +74,19 @@ async def why_not(laid: Laid, where: Path) -> str:
     )
 
 
-async def _landed(repository: Repository, task: Mapping[str, Any]) -> Candidate:
-    parent, sha = task["parent_sha"], task["landed_sha"]
+async def _landed(repository: Repository, task: TaskFacts) -> Candidate:
+    parent, sha, tree = task.parent_sha or "", task.landed_sha or "", task.tree or ""
     changes = await changes_by(repository, sha, parent=parent)
-    return Candidate(parent=parent, sha=sha, tree=task["tree"], empty=False, changes=changes)
+    return Candidate(parent=parent, sha=sha, tree=tree, empty=False, changes=changes)
 
 
-def _judges(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> Judges:
-    plan = receipt["plan"]
+def _judges(receipt: Receipt, task: TaskFacts) -> Judges:
+    plan = receipt.plan
     return Judges(
-        subfolder=receipt["project"]["subfolder"],
-        gates=read_commands(plan["gates"]),
-        acceptance=read_commands(task["acceptance"]),
-        setup=setup_of(plan),
-        patterns=tuple(plan["policy"]["gate_files"]),
-        may_change=(*plan["policy"]["may_change"], *task["approved"]),
+        subfolder=receipt.project.subfolder,
+        gates=plan.gates,
+        acceptance=task.acceptance,
+        setup=plan.setup,
+        patterns=plan.policy.gate_files,
+        may_change=(*plan.policy.may_change, *task.approved),
     )

@@ -4,16 +4,16 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from loopwright.adapters.home.receipts import check_shape
 from loopwright.config.resolve import Settings
-from loopwright.core.receipts.receipts import Facts, verify_receipt
+from loopwright.core.receipts.model import PlanEntry, Receipt
+from loopwright.core.receipts.verify import Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.states import ENDED_PLAN, PlanState
+from loopwright.core.values.states import ENDED_PLAN
 from loopwright.core.values.wording import counted
 from loopwright.engine.rows.plan_states_text import word_of
 from loopwright.engine.views.checkout_changes import StrayView, stray_views
@@ -22,7 +22,7 @@ from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
 from loopwright.services.receipts.check import look_again, present_receipt
-from loopwright.services.receipts.files import export, read_receipt
+from loopwright.services.receipts.files import export, load_receipt
 
 if TYPE_CHECKING:  # to show or verify a receipt needs nothing that runs gates
     from loopwright.services.receipts.replay import Judged
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # to show or verify a receipt needs nothing that runs gates
 class Shown:
     """The receipt of a plan as the rows give it now."""
 
-    receipt: Mapping[str, Any]
+    receipt: Receipt
     state: str
     """The state of the plan, in the word that every other command has for it."""
     strays: tuple[StrayView, ...]
@@ -53,7 +53,7 @@ class Exported:
 class Verified:
     """What a receipt says, held against a repository."""
 
-    receipt: Mapping[str, Any]
+    receipt: Receipt
     file: Path
     repository: Path
     facts: Facts
@@ -86,7 +86,7 @@ class Verified:
 class Replay:
     """The gates of a receipt, ready to run again."""
 
-    receipt: Mapping[str, Any]
+    receipt: Receipt
     repository: Path
     settings: Settings
     judged: "tuple[Judged, ...]"
@@ -113,7 +113,7 @@ async def show(plan: str | None = None) -> Shown:
     receipt = await present_receipt(plan)
     with glancing() as look:
         state, strays = look.store.read_sync(
-            lambda tx: (_state(tx, receipt["plan"]), tuple(stray_views(tx, receipt["plan"]["id"])))
+            lambda tx: (_state(tx, receipt.plan), tuple(stray_views(tx, receipt.plan.id)))
         )
     return Shown(receipt=receipt, state=state, strays=strays)
 
@@ -122,16 +122,16 @@ async def export_to(folder: Path, plan: str | None = None) -> Exported:
     """Write a receipt into a new folder, with the script that checks it and the outputs of the gates."""
     receipt = await present_receipt(plan)
     with looking() as look:
-        ends = look.store.read_sync(lambda tx: tx.find(Finish, plan_id=receipt["plan"]["id"]))
+        ends = look.store.read_sync(lambda tx: tx.find(Finish, plan_id=receipt.plan.id))
     runs = whereabouts(environment(), sys.platform)[0] / "runs"
     missing = export(receipt, folder, runs, {one.id: one.receipt for one in ends if one.receipt})
-    return Exported(folder=folder, sha256=receipt["sha256"], missing=tuple(missing))
+    return Exported(folder=folder, sha256=receipt.sha256, missing=tuple(missing))
 
 
 async def verify(receipt: str | None = None, *, repository: Path | None = None) -> Verified:
     """Compute again what a receipt says, from a file or of a plan, and name every difference."""
     file, where = _located(receipt, repository)
-    found = read_receipt(file)
+    found = load_receipt(file)
     facts = await look_again(found, where, file)
     return Verified(
         receipt=found,
@@ -146,11 +146,11 @@ def prepare_replay(
     receipt: str | None = None, *, tasks: Sequence[str] = (), repository: Path | None = None
 ) -> Replay:
     """Read which gates of a receipt can run again: those of the result, or those of the named tasks."""
+    # To show or verify a receipt runs no gates.
     from loopwright.services.receipts.replay import judged_trees, not_run
 
     file, where = _located(receipt, repository)
-    found = read_receipt(file)
-    check_shape(found)
+    found = load_receipt(file)
     judged = judged_trees(found, tasks)
     settings = look_settings()
     gone = not_run(found, tasks, judged, home=settings.home, repository=where)
@@ -165,24 +165,25 @@ def prepare_replay(
 
 def run_replay(prepared: Replay) -> Iterator[Replayed]:
     """Run the gates again in a clean workspace, and yield each verdict beside the recorded one."""
+    # To show or verify a receipt runs no gates.
     from loopwright.services.receipts.replay import differences, replay
 
     for one, verdict, denial in replay(
         list(prepared.judged),
         repository=prepared.repository,
-        subfolder=prepared.receipt["project"]["subfolder"],
+        subfolder=prepared.receipt.project.subfolder,
         settings=prepared.settings,
-        plan=_known_plan(prepared.receipt["plan"]["id"]),
+        plan=_known_plan(prepared.receipt.plan.id),
     ):
         differing = (*differences(one.recorded, verdict), *([denial] if denial else []))
         yield Replayed(judged=one, verdict=verdict, differences=differing)
 
 
-def _state(tx: Tx, plan: Mapping[str, Any]) -> str:
-    if PlanState(plan["status"]) in ENDED_PLAN:
-        return str(plan["status"])  # what it ended as is its outcome
-    found = tx.find(Loop, plan_id=plan["id"], limit=1)
-    return word_of(plan["status"], None, found[0].state.value if found else "").replace("_", " ")
+def _state(tx: Tx, plan: PlanEntry) -> str:
+    if plan.status in ENDED_PLAN:
+        return str(plan.status)  # what it ended as is its outcome
+    found = tx.find(Loop, plan_id=plan.id, limit=1)
+    return word_of(plan.status, None, found[0].state.value if found else "").replace("_", " ")
 
 
 def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
@@ -196,7 +197,7 @@ def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
         raise NotFound(
             f"{project.path} has no receipt of {short_id(plan.id)} yet",
             code="no_receipt",
-            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it stands now",
+            hint=f"`loopwright receipt show {short_id(plan.id)} --output FILE` writes one as it is now",
         )
     return file, (repository or Path(project.path)).absolute()
 

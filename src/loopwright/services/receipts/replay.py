@@ -1,15 +1,15 @@
 """`receipt replay`: the recorded gates once more, on the recorded trees, in a clean workspace.
 
-They are judged as they were then: test runners are watched from inside, what was there before the work is no fault of
-its, and what may have failed by chance is run again.
+They are judged as they were then: test runners are watched from inside, failures from before the work do not count, and
+what may have failed by chance is run again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.contradictions import id_prefixes
@@ -18,22 +18,22 @@ from loopwright.core.gates.gates import Commands
 from loopwright.core.gates.held_out import veiled
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.gates.witnesses import baseline, is_compared
-from loopwright.core.receipts.receipt_facts import (
-    acceptance_of,
-    gate_files_of,
-    gates_asked,
-    held_asked,
-    pinned_asked,
-    plan_asked,
-    setup_of,
-    task_asked,
-    unseen_asked,
+from loopwright.core.receipts.model import Receipt, TaskFacts, VerdictEntry
+from loopwright.core.receipts.verdicts import (
+    Verdicts,
+    acceptance_commands,
+    gate_commands,
+    held_out_commands,
+    held_out_tasks,
+    latest_verdicts,
+    pinned_commands,
+    red_verdict,
+    result_commands,
+    task_commands,
 )
-from loopwright.core.receipts.receipt_verdicts import latest as verdicts_of
-from loopwright.core.receipts.receipt_verdicts import red_verdict
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import UserError
-from loopwright.core.values.findings import Baseline, Verdict, VerdictStatus
+from loopwright.core.values.findings import Baseline, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile
 from loopwright.engine.processes.held_files import lay, missing
 from loopwright.engine.rows.world import HomePaths
@@ -51,7 +51,7 @@ class Judged:
     sha: str
     """The commit; for a tree that is in none, the tree's own hash."""
     commands: Commands
-    recorded: Mapping[str, Any]
+    recorded: VerdictEntry
     """The verdict in the receipt."""
     before: str | None
     """The commit that the work started from; None where the work changed nothing."""
@@ -70,13 +70,13 @@ class Judged:
     """Whether it says how something was without the work: then it was held against nothing, and nothing excused it."""
 
 
-def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list[Judged]:
+def judged_trees(receipt: Receipt, wanted: Sequence[str] = ()) -> list[Judged]:
     """Return the tree of the result, or those on which the named tasks were judged; each with its recorded verdict."""
-    plan = receipt["plan"]
-    latest = verdicts_of(receipt)
+    plan = receipt.plan
+    latest = latest_verdicts(receipt)
     if not wanted:
-        found = latest.get((plan["result_tree"], gate_key(plan_asked(receipt))))
-        if plan["result_sha"] is None or found is None:
+        found = latest.get((plan.result_tree, gate_key(result_commands(receipt))))
+        if plan.result_sha is None or found is None:
             raise UserError(
                 "this receipt has no verdict on a result: there is nothing to run again",
                 code="receipt_without_verdict",
@@ -86,16 +86,16 @@ def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list
             _judged(
                 receipt,
                 "the result",
-                plan["result_sha"],
-                plan_asked(receipt),
+                plan.result_sha,
+                result_commands(receipt),
                 found,
-                before=plan["base_sha"],
-                tasks=receipt["tasks"],
+                before=plan.base_sha,
+                tasks=receipt.tasks,
             ),
             *(
                 one
-                for task, _ in unseen_asked(receipt)
-                for one in _unseen(receipt, task, plan["result_sha"], plan["result_tree"], latest)
+                for task, _ in held_out_tasks(receipt)
+                for one in _unseen(receipt, task, plan.result_sha, plan.result_tree, latest)
             ),
         ]
     judged: list[Judged] = []
@@ -104,23 +104,23 @@ def judged_trees(receipt: Mapping[str, Any], wanted: Sequence[str] = ()) -> list
         judged += [landed, *_pinned(receipt, task, landed, latest), *_red(receipt, task)]
         laid = pinned(receipt, task)
         # With the gate's files as they were, where the work changed them: so it was when it landed.
-        sha, tree = (laid.tree, laid.tree) if laid else (landed.sha, task["tree"])
+        sha, tree = (laid.tree, laid.tree) if laid else (landed.sha, task.tree)
         judged += [replace(one, laid=laid) for one in _unseen(receipt, task, sha, tree, latest)]
     return judged
 
 
 def _unseen(
-    receipt: Mapping[str, Any],
-    task: Mapping[str, Any],
+    receipt: Receipt,
+    task: TaskFacts,
     sha: str,
-    tree: str,
-    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+    tree: str | None,
+    latest: Verdicts,
 ) -> list[Judged]:
     """Return what was held out from a task, with the verdict on exactly this tree."""
-    plan = receipt["plan"]
-    commands = held_asked(plan, task)
+    plan = receipt.plan
+    commands = held_out_commands(plan, task)
     recorded = latest.get((tree, gate_key(commands)))
-    if not task["held_out"] or recorded is None:
+    if not task.held_out or recorded is None:
         return []  # `not_run` says so
     return [
         Judged(
@@ -129,23 +129,23 @@ def _unseen(
             commands=commands,
             recorded=recorded,
             before=None,
-            gates=gates_asked(plan),
-            setup=setup_of(plan),
+            gates=gate_commands(plan),
+            setup=plan.setup,
             unseen=True,
-            files=tuple(HeldFile(**file) for one in task["held_out"] for file in one["files"]),
+            files=tuple(file for one in task.held_out for file in one.files),
         )
     ]
 
 
 def _pinned(
-    receipt: Mapping[str, Any],
-    task: Mapping[str, Any],
+    receipt: Receipt,
+    task: TaskFacts,
     landed: Judged,
-    latest: Mapping[tuple[str, str], Mapping[str, Any]],
+    latest: Verdicts,
 ) -> list[Judged]:
     """Return the same with the gate's files as they were before, where the work changed them."""
     laid = pinned(receipt, task)
-    commands = pinned_asked(receipt["plan"], task)
+    commands = pinned_commands(receipt.plan, task)
     recorded = latest.get((laid.tree, gate_key(commands))) if laid else None
     if laid is None or recorded is None:
         return []  # verifying says so
@@ -154,10 +154,10 @@ def _pinned(
     ]
 
 
-def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
+def _red(receipt: Receipt, task: TaskFacts) -> list[Judged]:
     """Return what had to fail without the work of a task, on the tree without it."""
-    tree, plan = gate_files_of(task)["red_tree"], receipt["plan"]
-    commands = acceptance_of(plan, task) or gates_asked(plan)
+    tree, plan = task.gate_files.red_tree, receipt.plan
+    commands = acceptance_commands(plan, task) or gate_commands(plan)
     recorded = red_verdict(receipt, tree, gate_key(commands)) if tree else None
     if recorded is None:
         return []  # `not_run` says so
@@ -165,12 +165,12 @@ def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
     return [
         Judged(
             what=_bare(task),
-            sha=laid.tree if laid else task["parent_sha"],
+            sha=laid.tree if laid else task.parent_sha or "",
             commands=commands,
             recorded=recorded,
             before=None,
-            gates=gates_asked(plan),
-            setup=setup_of(plan),
+            gates=gate_commands(plan),
+            setup=plan.setup,
             laid=laid,
             bare=True,
         )
@@ -178,14 +178,14 @@ def _red(receipt: Mapping[str, Any], task: Mapping[str, Any]) -> list[Judged]:
 
 
 def not_run(
-    receipt: Mapping[str, Any],
+    receipt: Receipt,
     wanted: Sequence[str],
     judged: Sequence[Judged],
     *,
     home: Path,
     repository: Path,
 ) -> dict[str, str]:
-    """Say what was judged and cannot be run again, and why.
+    """Return what was judged and cannot be run again, and why.
 
     Files of held-out checks stay in the home where the plan ran. A tree that landed nowhere is built again, which may
     fail where the rules of another version made it.
@@ -193,15 +193,15 @@ def not_run(
     named = [_task(receipt, key) for key in wanted]
     known = {one.what for one in judged}
     told = {}
-    for task in named or [task for task, _ in unseen_asked(receipt)]:
-        if task["held_out"] and _held(task) not in known:
+    for task in named or [task for task, _ in held_out_tasks(receipt)]:
+        if task.held_out and _held(task) not in known:
             told[_held(task)] = _NO_VERDICT
     for task in named:
-        facts = gate_files_of(task)
-        steered = facts["pinned_tree"] and pinned_asked(receipt["plan"], task)
+        facts = task.gate_files
+        steered = facts.pinned_tree and pinned_commands(receipt.plan, task)
         if steered and _steered(task) not in known:
             told[_steered(task)] = _NO_VERDICT
-        if facts["red_tree"] and _bare(task) not in known:
+        if facts.red_tree and _bare(task) not in known:
             told[_bare(task)] = _NO_VERDICT
     for one in judged:
         if paths := missing(HomePaths(root=home), one.files):
@@ -214,25 +214,23 @@ def not_run(
 _NO_VERDICT: Final = "the receipt has no verdict on exactly this tree"
 
 
-def _held(task: Mapping[str, Any]) -> str:
-    return f"held out from task {task['key']}"
+def _held(task: TaskFacts) -> str:
+    return f"held out from task {task.key}"
 
 
-def _steered(task: Mapping[str, Any]) -> str:
-    return f"task {task['key']} with the gate's files as they were before its work"
+def _steered(task: TaskFacts) -> str:
+    return f"task {task.key} with the gate's files as they were before its work"
 
 
-def _bare(task: Mapping[str, Any]) -> str:
-    return f"what checks task {task['key']}, without its work"
+def _bare(task: TaskFacts) -> str:
+    return f"what checks task {task.key}, without its work"
 
 
-def _landed(
-    receipt: Mapping[str, Any], key: str, latest: Mapping[tuple[str, str], Mapping[str, Any]]
-) -> Judged:
+def _landed(receipt: Receipt, key: str, latest: Verdicts) -> Judged:
     task = _task(receipt, key)
-    commands = task_asked(receipt["plan"], task)
-    found = latest.get((task["tree"], gate_key(commands)))
-    if task["landed_sha"] is None or found is None:
+    commands = task_commands(receipt.plan, task)
+    found = latest.get((task.tree, gate_key(commands)))
+    if task.landed_sha is None or found is None:
         raise UserError(
             f"task {key!r} has no verdict on a tree that landed",
             code="receipt_without_verdict",
@@ -241,18 +239,18 @@ def _landed(
     return _judged(
         receipt,
         f"task {key}",
-        task["landed_sha"],
+        task.landed_sha,
         commands,
         found,
-        before=task["parent_sha"],
+        before=task.parent_sha,
         tasks=[task],
     )
 
 
-def _task(receipt: Mapping[str, Any], key: str) -> Mapping[str, Any]:
-    task: Mapping[str, Any] | None = next((one for one in receipt["tasks"] if one["key"] == key), None)
+def _task(receipt: Receipt, key: str) -> TaskFacts:
+    task = next((one for one in receipt.tasks if one.key == key), None)
     if task is None:
-        known = ", ".join(one["key"] for one in receipt["tasks"])
+        known = ", ".join(one.key for one in receipt.tasks)
         raise UserError(
             f"the receipt has no task {key!r}", code="task_not_in_receipt", hint=f"it has: {known}"
         )
@@ -260,27 +258,27 @@ def _task(receipt: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def _judged(
-    receipt: Mapping[str, Any],
+    receipt: Receipt,
     what: str,
     sha: str,
     commands: Commands,
-    recorded: Mapping[str, Any],
+    recorded: VerdictEntry,
     *,
     before: str | None,
-    tasks: Sequence[Mapping[str, Any]],
+    tasks: Sequence[TaskFacts],
 ) -> Judged:
-    changed = [gate_files_of(task) for task in tasks]
-    exempt = tuple(path for facts in changed for path in facts["exempt"])
+    changed = [task.gate_files for task in tasks]
+    exempt = tuple(path for facts in changed for path in facts.exempt)
     return Judged(
         what=what,
         sha=sha,
         commands=commands,
         recorded=recorded,
         before=before if before != sha else None,
-        gates=gates_asked(receipt["plan"]),
-        setup=setup_of(receipt["plan"]),
+        gates=gate_commands(receipt.plan),
+        setup=receipt.plan.setup,
         exempt=exempt,
-        rewritten=(*exempt, *(path for facts in changed for path in facts["pinned"])),
+        rewritten=(*exempt, *(path for facts in changed for path in facts.pinned)),
     )
 
 
@@ -382,38 +380,35 @@ async def _before(one: Judged, tried: Trial, place: _Place) -> tuple[Baseline | 
     return baseline(found.verdict.commands, found.seen, exempt=id_prefixes(one.exempt)), found.denial
 
 
-def _green_then(recorded: Mapping[str, Any]) -> frozenset[str]:
-    """Return the commands that passed on this very tree, as the receipt has it."""
-    commands = recorded["commands"] if recorded["status"] == VerdictStatus.PASSED.value else ()
-    return frozenset(one["command"] for one in commands if not one["flaky"])
+def _green_then(recorded: VerdictEntry) -> frozenset[str]:
+    """Return the commands that passed on this exact tree, as the receipt has it."""
+    commands = recorded.commands if recorded.status is VerdictStatus.PASSED else ()
+    return frozenset(one.command for one in commands if not one.flaky)
 
 
-def differences(recorded: Mapping[str, Any], found: Verdict) -> list[str]:
+def differences(recorded: VerdictEntry, found: Verdict) -> list[str]:
     """Say where a verdict differs from the recorded one in what it says.
 
     Outputs and times may differ, and so may what is flaky: that is what the word means.
     """
     said: list[str] = []
-    if found.status.value != recorded["status"]:
-        said.append(f"it was {recorded['status']} and is {found.status.value} now: {found.reason}")
-    for then, now in zip(recorded["commands"], found.commands, strict=False):
-        if then["flaky"] or now.flaky:
+    if found.status is not recorded.status:
+        said.append(f"it was {recorded.status} and is {found.status.value} now: {found.reason}")
+    for then, now in zip(recorded.commands, found.commands, strict=False):
+        if then.flaky or now.flaky:
             continue
-        if (then["exit_code"], then["timed_out"]) != (now.exit_code, now.timed_out):
-            said.append(f"{then['command']}: exit code {then['exit_code']} then, {now.exit_code} now")
-        if then["known_failures"] != now.known_failures:
-            known = f"{then['known_failures']} tests had failed before the work, {now.known_failures} now"
-            said.append(f"{then['command']}: {known}")
-        if then["tests"] != now.tests:
-            said.append(
-                f"{then['command']}: {_tests(then['tests'])} seen to run then, {_tests(now.tests)} now"
-            )
-    counts = {
-        status: sum(check.status.value == status for check in found.checks) for status in recorded["checks"]
-    }
-    for status, then_count in recorded["checks"].items():
-        if counts[status] != then_count:
-            said.append(f"{then_count} checks {status} then, {counts[status]} now")
+        if (then.exit_code, then.timed_out) != (now.exit_code, now.timed_out):
+            said.append(f"{then.command}: exit code {then.exit_code} then, {now.exit_code} now")
+        if then.known_failures != now.known_failures:
+            known = f"{then.known_failures} tests had failed before the work, {now.known_failures} now"
+            said.append(f"{then.command}: {known}")
+        if then.tests != now.tests:
+            said.append(f"{then.command}: {_tests(then.tests)} seen to run then, {_tests(now.tests)} now")
+    for status in CheckStatus:
+        then_count = getattr(recorded.checks, status.value)
+        count = sum(check.status is status for check in found.checks)
+        if count != then_count:
+            said.append(f"{then_count} checks {status} then, {count} now")
     return said
 
 

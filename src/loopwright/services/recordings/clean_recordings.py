@@ -14,7 +14,7 @@ from loopwright.services.homes.session import Session
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Recordings:
-    """What the agents of one ended plan said, as far as it lies in this home."""
+    """The recordings of the agents of one ended plan in this home."""
 
     plan: Plan
     sizes: dict[str, int]
@@ -27,7 +27,7 @@ class Recordings:
 
 
 async def recordings_of(at: Session, plans: Sequence[Plan]) -> list[Recordings]:
-    """Return what these plans still have; what gates printed is evidence of its own, and stays."""
+    """Return what these plans still have; the output of gates is evidence, and stays."""
     disk, found = HomeDisk(at.home.root), []
     for plan in plans:
         runs = await at.home.store.read(lambda tx, plan=plan: _runs(tx, plan))  # type: ignore[misc]

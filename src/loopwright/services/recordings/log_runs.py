@@ -48,7 +48,7 @@ class Chosen:
     reused: dict[str, str]
     """By run id, of a gate that ran for an earlier attempt and whose verdict was used again: where it ran."""
     became: str = ""
-    """What became of the task that was asked for."""
+    """How the named task ended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,7 +97,7 @@ def choose(tx: Tx, wish: Wish, since: frozenset[str] = frozenset()) -> Chosen:
 
 
 def _became(task: Task, attempts: list[Attempt]) -> str:
-    """Say how a task stands; of an attempt that is not its last, what became of that."""
+    """Return the state of a task, or how an earlier attempt ended."""
     last = attempts[-1] if attempts else None
     if last is not None and last.id != task.attempt_id:
         why = f" ({last.failure.value.replace('_', ' ')})" if last.failure else ""
@@ -130,7 +130,7 @@ def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Att
     started = {run.attempt_id for run in runs if run.started_at is not None}
     begun = [one for one in every if one.id in started]
     if not since and wish.role not in (None, "gate"):
-        # The newest attempt may not have got that far: then an earlier one tells. (A gate may have been used again.)
+        # The newest attempt may have no such run yet: then use an earlier one. (A gate may have been used again.)
         of_role = {run.attempt_id for run in runs if run.started_at and NAMES[run.role] == wish.role}
         return [one for one in begun if one.id in of_role][-1:] or begun[-1:]
     if not since:
@@ -143,7 +143,7 @@ def _attempts(tx: Tx, task: Task, wish: Wish, since: frozenset[str]) -> list[Att
 def _more(
     tx: Tx, row: Plan | Task | Run, plan_id: str, attempts: list[Attempt], runs: list[Run], wish: Wish
 ) -> bool:
-    """Say whether output may come that is not there yet."""
+    """Return whether output may come that is not there yet."""
     if any(run.state not in PROCESS_OVER and run.started_at is not None for run in runs):
         return True
     if isinstance(row, Run):
@@ -160,7 +160,7 @@ def _more(
 
 
 def nothing(tx: Tx, wish: Wish) -> NotFound:
-    """Say why there is nothing to print, and what to ask for instead."""
+    """Return the error that says why there is no output, and what to ask for instead."""
     row = find_target(tx, wish.target)
     what = f" {wish.role}" if wish.role else ""
     if isinstance(row, Run):

@@ -46,7 +46,7 @@ class RunEnds:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskEnds:
-    """What became of the task, after the output of its runs."""
+    """How the task ended, after the output of its runs."""
 
     became: str
 
@@ -89,6 +89,7 @@ async def followed(
     tell: Callable[[str], None] = unheard,
 ) -> AsyncIterator[Output]:
     """Yield what is printed, run after run as they come, until the target is finished."""
+    # Only following waits for processes.
     from loopwright.adapters.processes.keepers import ProcessKeepers
 
     with looking() as look:

@@ -85,7 +85,7 @@ def refuse_idle(idle: Sequence[Idle], plan: Plan) -> tuple[str, ...]:
 def for_finished(
     flags: Mapping[str, Any], *, base: str | None, cancelled: bool = False, left: int | None = None
 ) -> str:
-    """Say of a plan that is over how to run it once more, with the flags that were given.
+    """Return how to run a plan that ended once more, with the given flags.
 
     `left` is how many items the source has open where others are done or skipped: those are not done again.
     """
@@ -99,5 +99,5 @@ def for_finished(
     verb = "changes" if len(given) == 1 else "change"
     told = f"This plan {was}, so {listed(given)} {verb} nothing; {over}{'' if left == 0 else ' with that'}."
     if flags.get("finish") and not cancelled:
-        told += f" `{to_type('accept', finish=flags['finish'])}` takes its work over."
+        told += f" `{to_type('accept', finish=flags['finish'])}` accepts its work."
     return told

@@ -21,7 +21,7 @@ from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
 
 _TOLD: Final = 200
-"""So much of a reason is told where it is only mentioned."""
+"""How much of a reason a message repeats."""
 
 
 async def refuse_left_behind(store: Store, repository: GitRepository, asked: Submission) -> None:
@@ -36,12 +36,12 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
         accept = f"loopwright accept {short_id(plan.id)} --finish fast-forward"
         ways[0] = f"`git merge {plan.branch}` or `{accept}` brings it in"
     if not asked.books:
-        # What is done stands in the file itself, not on the branch.
+        # The status of finished items is in the file itself, not on the branch.
         ways.append(f"--base {plan.branch} starts from it")
-    ways.append("--new starts without it (say so as well if you took it over with changes of your own)")
+    ways.append("--new starts without it (say so as well if you took it over with your own changes)")
     failed = ""
     if plan.status is PlanState.FAILED:
-        # Whoever builds on it has to know that it did not pass.
+        # A user who builds on it has to know that it did not pass.
         failed = f"FAILED its verification ({on_one_line(plan.reason)[:_TOLD]}) and "
         ways.reverse()
     raise Refused(
@@ -53,7 +53,7 @@ async def refuse_left_behind(store: Store, repository: GitRepository, asked: Sub
 
 
 def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
-    """Return what the source was not told of its last plan, be it that it was away; None where it was told all."""
+    """Return the status of its last plan that could not be written to the source; None if all was written."""
     plan = last_plan(tx, asked)
     if plan is None:
         return None
@@ -61,12 +61,12 @@ def source_debt(tx: Tx, asked: Submission) -> DebtView | None:
         debt = debt_view(tx, plan.id, gone=True)
         if debt is not None and is_asked(tx, plan.id):
             reason = (
-                f"{debt.reason}; who works in this home was asked to tell it now, and has not done so yet"
+                f"{debt.reason}; the worker of this home was asked to write it now, and has not done so yet"
             )
             return replace(debt, reason=reason)
         return debt
-    # Whoever worked on it was killed before it could be told, or is about to tell it.
-    reason, since = "nobody has done so yet", plan.completed_at or plan.updated_at
+    # The worker was killed before it wrote the status back, or is about to.
+    reason, since = "no worker has done so yet", plan.completed_at or plan.updated_at
     return DebtView(plan_id=plan.id, source=asked.source_path, items=(), reason=reason, since=since)
 
 
@@ -75,12 +75,12 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
     if debt is None or asked.new:
         return
     about = f"of {listed(debt.items)} " if debt.items else ""
-    hint = "mend that, or write the status there yourself, and run it again; --new starts over all the same"
+    hint = "fix that, or write the status there yourself, and run it again; --new starts over anyway"
     if debt.over:
         marks = f"mark {listed(debt.items)} as done" if debt.items else "set the marks of what is done"
-        hint = f"{marks} in {debt.source}, and run it again; --new starts over all the same"
+        hint = f"{marks} in {debt.source}, and run it again; --new starts over anyway"
     raise Refused(
-        f"the last plan of {debt.source} is over, and its source could not be told {about}how it ended "
+        f"the last plan of {debt.source} has ended, and its status could not be written back {about}"
         f"({debt.reason}): a new plan would do again what is done",
         code="status_not_written_back",
         hint=hint,
@@ -90,23 +90,23 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
 async def opened_again(
     store: Store, repository: GitRepository, source: Source, asked: Submission
 ) -> tuple[str, ...]:
-    """Return what the last plan told the source is done, and a person has set open since."""
+    """Return the items that the last plan marked as done and that a user has reopened since."""
     plan, loop = await store.read(lambda tx: _over(tx, asked))
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
     if await store.read(lambda tx: source_debt(tx, asked)) is not None:
-        return ()  # what it could not be told is open there as well, and nobody can tell the two apart
+        return ()  # an item without its status is open there as well, and looks the same
     if not plan.books:
         marks = await store.read(lambda tx: marks_of(tx, plan.id))
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
-        # One that is marked in progress is an older copy, which is told again how the plan ended.
+        # One that is marked in progress is an older copy, which gets the status of the plan again.
         again = [task for task in to_do(asked.work) if task.mark is not Mark.RUNNING]
         return tuple(task.key for task in again if task.key in done)
     if plan.result_sha is None or not to_do(asked.work):
         return ()
     _, landed = await store.read(lambda tx: _landed(tx, asked))
     if landed and await is_ahead(repository, asked.root, plan.branch, asked.base.sha):
-        return ()  # it is told on the branch, which the checkout has not got
+        return ()  # the status is on the branch, which is not checked out
     files = await repository.files_at(plan.result_sha, plan.books)
     try:
         told = source.parse(inside(files, folder_of(plan, loop)), asked.source_path)
@@ -124,7 +124,7 @@ def _over(tx: Tx, asked: Submission) -> tuple[Plan | None, Loop | None]:
 
 
 async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str) -> bool:
-    """Say whether a branch has work that a commit has not, not even as a squash; one that is gone has none."""
+    """Return whether a branch has work that a commit lacks, also as a squash; a deleted branch has none."""
     said = await repository.git.run(
         "for-each-ref",
         f"--no-merged={sha}",
@@ -137,12 +137,12 @@ async def is_ahead(repository: GitRepository, root: Path, branch: str, sha: str)
 
 
 def _landed(tx: Tx, asked: Submission) -> tuple[Plan | None, int]:
-    """Return the last plan of a source, and how many tasks it landed that nobody took over as a squash or otherwise."""
+    """Return the last plan of a source, and how many tasks it landed that are not merged, as a squash or otherwise."""
     plan = last_plan(tx, asked)
     if plan is None or plan.status not in ENDED_PLAN:
         return None, 0  # one that is under way is refused as such
     tasks = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE)
-    # A pull request is no merge yet.
+    # A pull request is not a merge yet.
     ends = [
         one for one in tx.find(Finish, plan_id=plan.id, state=FinishState.FINISHED) if one.how != PULL_REQUEST
     ]

@@ -13,6 +13,7 @@ from loopwright.adapters import registry
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.evaluating import Weight
 from loopwright.core.values.states import ENDED_PLAN
+from loopwright.core.values.wording import grouped
 from loopwright.engine.intake.evaluation import Evaluation, evaluate, to_do
 from loopwright.engine.intake.submit import Submission, is_known, last_plan
 from loopwright.engine.processes.held_files import keep
@@ -51,6 +52,7 @@ from loopwright.services.preflight.checks import (
     who_works,
 )
 from loopwright.services.preflight.cost_check import check_costs
+from loopwright.services.preflight.plan_documents import with_documents
 from loopwright.services.preflight.round_check import check_rounds
 from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan, tracked_files
 from loopwright.services.preflight.spec_loader import with_specs
@@ -60,7 +62,7 @@ from loopwright.services.runs.unknown_work import UnknownWork, note_move, unknow
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunRequest:
-    """A plan that somebody wants to run."""
+    """A plan to run."""
 
     plan: Path
     """The file or folder that has the work."""
@@ -142,7 +144,7 @@ class _Checked:
 
 
 def _unheard(_: Importance, __: str) -> None:
-    """Tell nobody."""
+    """Ignore what is told."""
 
 
 async def prepare(
@@ -243,7 +245,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         await check_folder(repository, start, place)
         found = await project_settings(repository, start.sha, place, request.settings_file)
         settings = settings_for(
-            # Whether the base is checked is no part of a plan, so it is never compared with one that continues.
+            # The check of the base does not belong to a plan, so it is never compared with one that continues.
             flags={**request.flags, "check_base": request.check_base},
             plan=work,
             plan_name=path.name,
@@ -257,6 +259,9 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         await check_held_out(repository, start, place, path, work, settings.policy().copy_files)
         other = await other_base(repository, start, place.root, work)
         work, about_specs = await with_specs(
+            repository, start.sha, place, path, work, settings.policy().copy_files
+        )
+        work, about_documents = await with_documents(
             repository, start.sha, place, path, work, settings.policy().copy_files
         )
     check_plan(settings, work)
@@ -278,7 +283,8 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         *unused_loops(found, place.root),
         *other,
         *about_specs,
-        *work.notes,
+        *about_documents,
+        *grouped(work.notes),
         *(one.text for one in evaluation.findings),
     )
     for note in notes:

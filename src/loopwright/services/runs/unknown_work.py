@@ -57,7 +57,7 @@ async def note_move(home: Home, repository: GitRepository, root: Path) -> str:
         if any(ref.startswith(name) for ref in refs for name in names)
     }
     if len(found) != 1:
-        return ""  # none, or nobody can tell which
+        return ""  # none, or more than one
     [(was, projects)] = found.items()
 
     def move(tx: Tx) -> None:
@@ -90,7 +90,7 @@ async def unknown_work(home: Home, repository: GitRepository, asked: Submission)
     for document in _exported(asked.root, asked.source_path, last):
         found = await home.store.read(lambda tx, plan_id=document["id"]: _owner(tx, plan_id))  # type: ignore[misc]
         if last is not None:
-            # A restored backup is brought up to date by whoever works first.
+            # The next worker brings a restored backup up to date.
             if document["event"] > await home.store.read(_last_event):
                 what = f"the database is older than what {FOLDER}/ has of plan {short_id(last.id)}"
                 return Unknown(what=what, ways=(f"`{IMPORT}` brings it up to date",))
@@ -166,7 +166,7 @@ class UnknownWork(Refused):
     """The repository has work of this source that the home does not know; a new plan would do it again."""
 
     def __init__(self, found: Unknown, asked: Submission) -> None:
-        anew = f"`{to_type('run', _typed(asked), new=True)}` starts a new plan all the same"
+        anew = f"`{to_type('run', _typed(asked), new=True)}` starts a new plan anyway"
         super().__init__(
             f"{found.what}; a new plan would do that work again",
             code="work_unknown",

@@ -4,7 +4,7 @@ from typing import Any
 
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.publish import configuration_schema
-from loopwright.core.receipts.document_schemas import document_schemas
+from loopwright.core.receipts.schemas import document_schemas
 
 
 def published_schema(name: str) -> Any:

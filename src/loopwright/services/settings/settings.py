@@ -4,10 +4,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.config.resolve import ShownSetting
+from loopwright.core.values.policy import GateCommand
 from loopwright.services.homes.context import changed_settings, look_settings, settings_here
 from loopwright.services.homes.loop_sources import unused_here
 
-__all__ = ["CheckedSettings", "ShownSetting", "ShownSettings", "check_settings", "show_settings"]
+__all__ = [
+    "CheckedSettings",
+    "GateCommand",
+    "ShownSetting",
+    "ShownSettings",
+    "check_settings",
+    "show_settings",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

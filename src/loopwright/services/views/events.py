@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.ports import Tx
-from loopwright.services.homes.read_only_home import Look, find_plan, looking
+from loopwright.services.homes.read_only_home import Look, find_plan, glancing, looking
 from loopwright.services.views.plans import Seen, look_at
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class Followed:
                 await self.changed()
 
     def _page(self, tx: Tx, after: int) -> "_Page":
-        # Together, in one transaction: a plan that rests without further events has told everything.
+        # Together, in one transaction: a plan that rests without further events has no more to come.
         found, seen = tx.events(after=after, limit=_PAGE), look_at(tx, self._look, self.plan_id)
         mine = [one for one in found if _belongs(one, self.plan_id, seen.view.loop_id)]
         return _Page(events=mine, last=found[-1].n if found else after, seen=seen)
@@ -77,7 +77,7 @@ def followed(plan: str | None = None) -> Iterator[Followed]:
 
 def events_after(plan: str | None = None, *, after: int = 0, limit: int = _PAGE) -> tuple[RecordedEvent, ...]:
     """Return the events of a plan that have a higher number than `after`, the oldest first."""
-    with looking() as look:
+    with glancing() as look:
 
         def load(tx: Tx) -> tuple[RecordedEvent, ...]:
             row, found, at = find_plan(tx, plan), list[RecordedEvent](), after

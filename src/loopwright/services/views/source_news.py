@@ -2,17 +2,20 @@
 
 import asyncio
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from loopwright.adapters import registry
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.sources.later_edits import Ended, ended_plan, source_news
 from loopwright.engine.views.views import PlanView, plan_view
-from loopwright.services.homes.session import Session
+
+if TYPE_CHECKING:  # `status` shows the news of an ended plan without opening a home for work
+    from loopwright.services.homes.session import Session
 
 __all__ = ["ended_plan", "view_with_news", "with_news"]
 
 
-async def view_with_news(at: Session, plan_id: str) -> PlanView:
+async def view_with_news(at: "Session", plan_id: str) -> PlanView:
     """Return a plan, and, once it ended, what is new in its source."""
     paths = HomePaths(root=at.home.root)
     view, ended = await at.home.store.read(

@@ -23,11 +23,11 @@ def main(arguments: Sequence[str]) -> int:
     try:
         subject = getattr(import_module(module), name or "SUBJECT")
     except (ImportError, AttributeError) as problem:
-        parser.error(f"there is no subject at {given.subject}: {problem}")
+        parser.error(f"no subject at {given.subject}: {problem}")
     if not isinstance(subject, Subject):
-        parser.error(f"{given.subject} is no Subject")
+        parser.error(f"{given.subject} is not a Subject")
     if unknown := sorted(set(given.behaviour) - set(BEHAVIOURS)):
-        parser.error(f"there is no behaviour {', '.join(unknown)}; known are: {', '.join(BEHAVIOURS)}")
+        parser.error(f"unknown behaviour {', '.join(unknown)}; known are: {', '.join(BEHAVIOURS)}")
     failed = [one for one in given.behaviour or BEHAVIOURS if not _passes(subject, one)]
     sys.stdout.write(
         f"{subject.name}: {len(failed)} failed\n" if failed else f"{subject.name}: all is well\n"

@@ -21,7 +21,7 @@ NOVELTY: Final = "novelty"
 """Words that are in what a stand-in prints for the behaviours `garbage` and `unknown_events`, and in nothing else."""
 
 ASKED_FOR: Final = "command:make dist"
-"""The key of what the behaviour `permission` asks leave for."""
+"""The key of the permission that the behaviour `permission` asks for."""
 
 LIMITS: Final = Limits(hard=75.0, idle=60.0, done_grace=40.0, term_grace=10.0)
 """Of a behaviour that should come to its end long before them, even on a machine that does much else. Who needs one of
@@ -58,7 +58,7 @@ class Expected:
     wordless: bool = False
     """Nothing was said to it to have it stop."""
     at_most_s: float = 60.0
-    """Far above what it takes, so that a busy machine is no failure."""
+    """Far above what it takes, so that a busy machine does not fail it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,11 +75,11 @@ class Behaviour:
     limits: Limits = LIMITS
     stop: Stop = "never"
     twice: bool = False
-    """A second run goes on with the conversation of the first."""
+    """A second run continues the conversation of the first."""
     copied: bool = False
-    """A second run goes on with a copy of the conversation of the first, and a third with that conversation itself."""
+    """A second run continues a copy of the conversation of the first, and a third the original."""
     adopted: bool = False
-    """Whoever drives it is gone after the first event, and another one takes over."""
+    """The driver dies after the first event, and another one takes over."""
 
 
 def _fails(
@@ -101,13 +101,13 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=_DONE,
         ),
         "resume": Behaviour(
-            says="A conversation goes on: its second run is charged with what it added, and nothing twice.",
+            says="A conversation continues: its second run is charged with what it added, and nothing twice.",
             needs="resume",
             twice=True,
             expected=_DONE,
         ),
         "fork": Behaviour(
-            says="A copy of a conversation is another one, charged with its own, and the first goes on as it was.",
+            says="A copy of a conversation is another one, charged with its own, and the first continues as it was.",
             plays="resume",
             needs="fork",
             copied=True,
@@ -118,7 +118,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=replace(_DONE, keeps=GARBAGE),
         ),
         "unknown_events": Behaviour(
-            says="Events that nobody knows yet are kept, and disturb nothing.",
+            says="Unknown events are kept, and disturb nothing.",
             expected=replace(_DONE, keeps=NOVELTY),
         ),
         "huge_output": Behaviour(
@@ -128,7 +128,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=replace(_DONE, at_most_s=120.0, prints=20_000_000),
         ),
         "overload_then_done": Behaviour(
-            says="An overload that it gets over by itself is no failure.", expected=_DONE
+            says="An overload that the agent survives by itself does not count as a failure.", expected=_DONE
         ),
         "children": Behaviour(
             says="What it leaves running in the background is ended with it.",
@@ -159,7 +159,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=Expected(claimed=True, makes=("dist.txt",)),
         ),
         "permission_refused": Behaviour(
-            says="What a person said no to is refused at once, and nobody is asked again.",
+            says="What a person denied is refused at once, without asking again.",
             plays="permission",
             needs="permissions",
             permissions=Permissions(refused=(ASKED_FOR,)),
@@ -180,7 +180,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
             expected=Expected(failures=(Failure.CANCELLED,), ended_by=("asked",), code=-SIGKILL),
         ),
         "stopped_after_done": Behaviour(
-            says="It is stopped when its turn is over already: no word is sent to one that no longer listens.",
+            says="It is stopped after its turn ended: nothing is sent to an agent that no longer listens.",
             plays="done_then_hang",
             stop="when done",
             limits=replace(LIMITS, term_grace=0.3),
@@ -190,7 +190,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         ),
         "zero_on_sigterm": _fails(
             Failure.CRASH,
-            "Somebody else ends it and it exits with 0: without a result that is no success.",
+            "Another process ends it and it exits with 0: without a result it did not succeed.",
             stop="by a signal from elsewhere",
             code=0,
         ),
@@ -230,7 +230,7 @@ BEHAVIOURS: Final[Mapping[str, Behaviour]] = MappingProxyType(
         "turns": _fails(Failure.TURNS, "It has used up its turns.", needs="turns"),
         "budget": _fails(Failure.BUDGET, "It has used up its budget.", needs="budget"),
         "error_result": _fails(
-            Failure.AGENT_ERROR, "It reports an error and exits with 0: that is no success.", code=0
+            Failure.AGENT_ERROR, "It reports an error and exits with 0: it did not succeed.", code=0
         ),
     }
 )

@@ -77,7 +77,7 @@ def _of_account(can: frozenset[str], result: AgentResult) -> Iterator[str]:
     if "usage" in can and (result.usage is None or result.usage.output_tokens is None):
         yield "it can tell its tokens, and does not"
     if "resume" in can and not result.session_ref:
-        yield "its conversation has no name, so nobody could go on with it"
+        yield "its conversation has no name, so no run could continue it"
 
 
 def _of_run(expected: Expected, run: Played) -> Iterator[str]:
@@ -98,7 +98,7 @@ def _of_run(expected: Expected, run: Played) -> Iterator[str]:
 
 
 def _of_stand_in(expected: Expected, run: Played) -> Iterator[str]:
-    """Say where the stand-in has not done what it was to play: then nothing is known of the adapter."""
+    """Return where the stand-in has not done what it was to play: then nothing is known of the adapter."""
     how = run.ended.exit
     if expected.code is not None and how.code != expected.code:
         yield f"the process exited with {how.code}, and to play this it has to exit with {expected.code}"
@@ -107,7 +107,7 @@ def _of_stand_in(expected: Expected, run: Played) -> Iterator[str]:
 
 
 def _of_keeping(word: str, run: Played) -> Iterator[str]:
-    """Compare lines with events: an adapter has raw events of its own, and one of those proves nothing."""
+    """Compare lines with events: an adapter has its own raw events, and one of those proves nothing."""
     printed = sum(word in line.text for line in run.lines)
     kept = sum(word in f"{event.text} {event.data}" for event in run.events if event.kind == "Raw")
     if not printed:
@@ -124,7 +124,7 @@ def _of_stopping(behaviour: Behaviour, run: Played) -> Iterator[str]:
     if behaviour.expected.orderly and in_words and run.ended.exit.ended_by != "itself":
         yield "it was told in its own words to stop, and had to be ended all the same"
     if behaviour.expected.wordless and in_words:
-        yield "it was told to stop in words, which nobody listens to any more"
+        yield "it was told to stop in words, to which it no longer listens"
 
 
 def _of_conversation(subject: Subject, one: Played, other: Played) -> Iterator[str]:
@@ -132,7 +132,7 @@ def _of_conversation(subject: Subject, one: Played, other: Played) -> Iterator[s
     assert first is not None
     assert second is not None
     if first.session_ref != second.session_ref:
-        yield f"the conversation {first.session_ref} went on as {second.session_ref}"
+        yield f"the conversation {first.session_ref} continued as {second.session_ref}"
     yield from _of_charges(subject, first, second)
 
 

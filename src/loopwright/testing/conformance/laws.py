@@ -29,9 +29,9 @@ _MOST_READ: Final = 2000
 
 
 def broken(agent: Agent, run: Played) -> Iterator[str]:
-    """Say which laws do not hold for a run."""
+    """Return which laws do not hold for a run."""
     if unknown := agent.capabilities - CAPABILITIES:
-        yield f"there is no capability {', '.join(sorted(unknown))}"
+        yield f"unknown capability {', '.join(sorted(unknown))}"
     if agent.invocation(run.request) != agent.invocation(run.request):
         yield "the same request gives another invocation the second time"
     yield from _of_folding_again(agent, run)
@@ -77,7 +77,7 @@ def _of_writes(run: Played, folded: list[tuple[str, bool]]) -> Iterator[str]:
 
 
 def _of_reading(agent: Agent, run: Played) -> Iterator[str]:
-    """Whoever only shows the output has no request."""
+    """A reader that only shows the output has no request."""
     state = agent.initial()
     for line in run.lines[:_MOST_READ]:
         try:
@@ -92,7 +92,7 @@ def _of_reading(agent: Agent, run: Played) -> Iterator[str]:
 
 def _of_event(event: AgentEvent) -> Iterator[str]:
     if event.kind not in get_args(AgentEventKind):
-        yield f"there is no kind of event {event.kind!r}"
+        yield f"unknown kind of event {event.kind!r}"
     try:
         stored = json.dumps([event.text, dict(event.data)]).encode()
         event.text.encode()

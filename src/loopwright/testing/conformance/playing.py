@@ -24,7 +24,7 @@ from loopwright.ports import Agent, AgentEvent, AgentRequest, OutputLine, RunSpe
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN, Behaviour
 
 PROGRAM: Final = "{program}"
-"""Stands in a subject's options for the path of the program to start."""
+"""In a subject's options, means the path of the program to start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,12 +44,10 @@ class Subject:
         """Refuse a name that would leave nothing out."""
         unknown = sorted(set(self.cannot) - set(BEHAVIOURS))
         if unknown:
-            raise ValueError(
-                f"there is no behaviour {', '.join(unknown)}; known are: {', '.join(BEHAVIOURS)}"
-            )
+            raise ValueError(f"unknown behaviour {', '.join(unknown)}; known are: {', '.join(BEHAVIOURS)}")
 
     def excuse(self, behaviour: str) -> str:
-        """Say why this subject is not asked for a behaviour; empty when it is."""
+        """Return why this subject is not asked for a behaviour; empty when it is."""
         needs = BEHAVIOURS[behaviour].needs
         if behaviour not in self.cannot and needs and needs not in self.can:
             return f"it does not have the capability `{needs}`"
@@ -79,7 +77,7 @@ def filled(value: Any, program: str) -> Any:
 
 
 PROMPT = "Task: conformance\nAttempt: 1\n\nPlay your part.\n"
-"""With the lines that a prompt of ours always has."""
+"""With the lines that each prompt of Loopwright has."""
 KEEPERS = ProcessKeepers()
 """For all plays of this process: what it has loaded to start a keeper from need not be loaded for each."""
 
@@ -105,7 +103,7 @@ class Played:
 
 
 async def play(subject: Subject, name: str, place: Path) -> tuple[Played, ...]:
-    """Let the subject's stand-in play a behaviour in a folder of its own: one run, or several of one conversation."""
+    """Let the subject's stand-in play a behaviour in its own folder: one run, or several of one conversation."""
     behaviour = BEHAVIOURS[name]
     for folder in ("workspace", "home"):
         (place / folder).mkdir(parents=True)

@@ -55,7 +55,7 @@ TROUBLES: Final[Mapping[TroubleKind, Rejection]] = MappingProxyType(
 
 
 def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
-    """Say what a request asks for."""
+    """Return what a request asks for."""
     messages = body.get("messages", [])
     prompt, answered = "", 0
     for message in messages:
@@ -77,7 +77,7 @@ def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
 
 
 def reply(turn: Reply, frame: Frame) -> dict[str, Any]:
-    """Say a turn as a message."""
+    """Return a turn as a message."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": turn.text}] if turn.text else []
     blocks += [_tool_use(call, f"toolu_{frame.id}{n}") for n, call in enumerate(turn.tools)]
     return {
@@ -118,7 +118,7 @@ def stream(reply: Json) -> Iterator[Event]:
 
 
 def rejection(trouble: Trouble, frame: Frame) -> Rejection:
-    """Say how Anthropic refuses; a subscription learns of its limit from headers."""
+    """Return how Anthropic refuses; a subscription learns of its limit from headers."""
     found = TROUBLES[trouble.kind]
     if trouble.kind == "usage_limit":
         return replace(
@@ -147,13 +147,13 @@ def window_headers(claim: str, reset: int, *, status: str, used: float = 1.0) ->
 
 
 def error(rejection: Rejection) -> dict[str, Any]:
-    """Say a refusal as the body of an answer."""
+    """Return a refusal as the body of an answer."""
     about = {"type": rejection.kind, "message": rejection.message, **rejection.more}
     return {"type": "error", "error": about, "request_id": REQUEST_ID}
 
 
 def broken(rejection: Rejection, frame: Frame) -> Iterator[Event]:
-    """Say a refusal in a stream that has begun."""
+    """Return a refusal in a stream that has begun."""
     yield next(stream(reply(Reply(), frame)))
     yield Event(data=error(rejection), name="error")
 

@@ -15,12 +15,12 @@ _DONE: Final = Event(data="[DONE]")
 
 
 def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
-    """Say what a request asks for."""
+    """Return what a request asks for."""
     messages = body.get("messages", [])
     prompt, answered, in_results = "", 0, False
     for message in messages:
         if message.get("role") == "tool":
-            # Each result is a message of its own; those of one turn stand side by side.
+            # Each result is its own message; those of one turn are side by side.
             answered += not in_results
             in_results = True
             continue
@@ -41,7 +41,7 @@ def _text(content: Any) -> str:
 
 
 def reply(turn: Reply, frame: Frame) -> dict[str, Any]:
-    """Say a turn as a completion."""
+    """Return a turn as a completion."""
     message: dict[str, Any] = {"role": "assistant", "content": turn.text or None, "refusal": None}
     if turn.stop_reason == "refusal":
         message |= {"content": None, "refusal": turn.text}
@@ -98,7 +98,7 @@ def stream(reply: Json) -> Iterator[Event]:
 
 
 def broken(rejection: Rejection, frame: Frame) -> Iterator[Event]:
-    """Say a refusal in a stream that has begun."""
+    """Return a refusal in a stream that has begun."""
     yield next(stream(reply(Reply(), frame)))
     yield Event(data=error(rejection))
     yield _DONE

@@ -76,7 +76,7 @@ TROUBLES: Final[Mapping[TroubleKind, Rejection]] = MappingProxyType(
 
 
 def read(path: str, body: Json) -> Request:
-    """Say what a request asks for: the model and whether to stream stand in the path."""
+    """Return what a request asks for: the model and whether to stream stand in the path."""
     found = re.search(r"/models/([^/:]+):(\w+)", path)
     model, method = found.groups() if found else ("", "")
     contents = body.get("contents", [])
@@ -99,7 +99,7 @@ def read(path: str, body: Json) -> Request:
 
 
 def reply(turn: Reply, frame: Frame) -> dict[str, Any]:
-    """Say a turn as a candidate."""
+    """Return a turn as a candidate."""
     parts: list[dict[str, Any]] = [{"text": turn.text}] if turn.text else []
     parts += [_call(call, f"call_{frame.id}{n}") for n, call in enumerate(turn.tools)]
     usage, cached = turn.usage, turn.usage.cache_read_tokens or 0
@@ -140,17 +140,17 @@ def stream(reply: Json) -> Iterator[Event]:
 
 
 def rejection(trouble: Trouble, frame: Frame) -> Rejection:
-    """Say how Gemini refuses."""
+    """Return how Gemini refuses."""
     found = TROUBLES[trouble.kind]
     return replace(found, message=found.message.format(model=frame.model))
 
 
 def error(rejection: Rejection) -> dict[str, Any]:
-    """Say a refusal as the body of an answer."""
+    """Return a refusal as the body of an answer."""
     about = {"code": rejection.status, "message": rejection.message, "status": rejection.kind}
     return {"error": {**about, **rejection.more}}
 
 
 def broken(rejection: Rejection, frame: Frame) -> Iterator[Event]:  # noqa: ARG001 - an error has no frame here
-    """Say a refusal in a stream that has begun."""
+    """Return a refusal in a stream that has begun."""
     yield Event(data=error(rejection))

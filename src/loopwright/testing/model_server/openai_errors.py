@@ -61,7 +61,7 @@ TROUBLES: Final[Mapping[TroubleKind, Rejection]] = MappingProxyType(
 
 
 def rejection(trouble: Trouble, frame: Frame) -> Rejection:
-    """Say how OpenAI refuses; a subscription learns from the body when its limit ends."""
+    """Return how OpenAI refuses; a subscription learns from the body when its limit ends."""
     found = TROUBLES[trouble.kind]
     if trouble.kind == "usage_limit":
         reset = resets_at(trouble, frame)
@@ -81,6 +81,6 @@ def window_headers(reset: int, *, used_percent: float = 100.0) -> dict[str, str]
 
 
 def error(rejection: Rejection) -> dict[str, Any]:
-    """Say a refusal as the body of an answer."""
+    """Return a refusal as the body of an answer."""
     about = {"message": rejection.message, "type": rejection.kind, "param": None, "code": rejection.code}
     return {"error": {**about, **rejection.more}}

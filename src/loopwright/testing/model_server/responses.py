@@ -17,7 +17,7 @@ _RESULTS: Final = frozenset({"function_call_output", "custom_tool_call_output", 
 
 
 def read(path: str, body: Json) -> Request:  # noqa: ARG001 - all is in the body
-    """Say what a request asks for."""
+    """Return what a request asks for."""
     given = body.get("input", [])
     items = [{"role": "user", "content": given}] if isinstance(given, str) else given
     prompt, answered, in_results = "", 0, False
@@ -44,7 +44,7 @@ def _text(content: Any) -> str:
 
 
 def reply(turn: Reply, frame: Frame) -> dict[str, Any]:
-    """Say a turn as a finished response."""
+    """Return a turn as a finished response."""
     items: list[dict[str, Any]] = []
     if turn.text:
         refused = turn.stop_reason == "refusal"
@@ -148,13 +148,13 @@ def _empty(item: Json) -> dict[str, Any]:
 
 
 def rejection(trouble: Trouble, frame: Frame) -> Rejection:
-    """Say how OpenAI refuses; here it is only while answering that the input turns out to be too long."""
+    """Return how OpenAI refuses; here it is only while answering that the input turns out to be too long."""
     found = openai_errors.rejection(trouble, frame)
     return replace(found, in_stream=trouble.kind == "context")
 
 
 def broken(rejection: Rejection, frame: Frame) -> Iterator[Event]:
-    """Say a refusal in a stream that has begun."""
+    """Return a refusal in a stream that has begun."""
     opened = _opened(frame)
     about = {"code": rejection.code or rejection.kind, "message": rejection.message, **rejection.more}
     for n, (kind, response) in enumerate(

@@ -83,7 +83,7 @@ class Trouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Flaky:
-    """A turn that fails some times and then succeeds, for whoever asks.
+    """A turn that fails some times and then succeeds.
 
     This alone needs a memory: requests are counted over all conversations, those without tools apart. To have each of
     several tasks refused, give each its own turns with `by_prompt`.
@@ -176,7 +176,7 @@ def _refusal(given: Mapping[str, Any], where: str) -> Rejection | Trouble | None
         if kind not in get_args(TroubleKind):
             known = ", ".join(get_args(TroubleKind))
             raise BadConfig(
-                f"{where}: there is no trouble {kind!r}", code="bad_scenario", hint=f"known are: {known}"
+                f"{where}: unknown trouble {kind!r}", code="bad_scenario", hint=f"known are: {known}"
             )
         return _made(Trouble, {**_without(given, "trouble"), "kind": kind}, where)
     return _made(Rejection, given, where) if "status" in given else None

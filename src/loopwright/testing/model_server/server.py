@@ -53,7 +53,7 @@ class Asked:
     headers: Mapping[str, str]
     """With names in lower case."""
     body: Json
-    """All that was sent, for whoever wants to see which tools were offered, or which instructions given."""
+    """The whole request: which tools were offered, and which instructions given."""
 
 
 class ModelServer:
@@ -85,7 +85,7 @@ class ModelServer:
             return tuple(self._asked)
 
     def note(self, asked: Asked) -> None:
-        """Remember a request for whoever tests with it."""
+        """Remember a request for the test."""
         with self._lock:
             self._asked.append(asked)
         if self._heard is not None:
@@ -140,11 +140,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Print nothing."""
 
     def do_HEAD(self) -> None:
-        """Answer a look whether anybody is there."""
+        """Answer a health check."""
         self._head(200, {"content-length": "0"})
 
     def do_GET(self) -> None:
-        """Name a model to whoever lists them; any name is served."""
+        """List a model; any name is served."""
         path = urlsplit(self.path).path
         if path.endswith("/models"):
             model = {"id": "scripted", "object": "model", "type": "model", "display_name": "Scripted"}

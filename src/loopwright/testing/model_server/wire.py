@@ -48,22 +48,22 @@ class Wire(Protocol):
     """A module that speaks one protocol."""
 
     def read(self, path: str, body: Json) -> Request:
-        """Say what a request asks for."""
+        """Return what a request asks for."""
 
     def reply(self, turn: Reply, frame: Frame) -> Json:
-        """Say a turn as the body of one answer."""
+        """Return a turn as the body of one answer."""
 
     def stream(self, reply: Json) -> Iterator[Event]:
         """Take that body apart into the events of a stream."""
 
     def rejection(self, trouble: Trouble, frame: Frame) -> Rejection:
-        """Say how the service of this protocol refuses."""
+        """Return how the service of this protocol refuses."""
 
     def error(self, rejection: Rejection) -> Json:
-        """Say a refusal as the body of an answer."""
+        """Return a refusal as the body of an answer."""
 
     def broken(self, rejection: Rejection, frame: Frame) -> Iterator[Event]:
-        """Say a refusal in a stream that has begun."""
+        """Return a refusal in a stream that has begun."""
 
 
 class CannotSay(Exception):

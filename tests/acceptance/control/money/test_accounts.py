@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.rows.waiting_rows import Envelope, Question
-from loopwright.testing import stand_ins
 
 PREFIX = "LOOPWRIGHT_AGENTS__CLAUDE__ACCOUNTS__"
 

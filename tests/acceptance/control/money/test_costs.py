@@ -67,7 +67,7 @@ def test_an_agent_is_stopped_at_a_cap_its_work_is_kept_and_a_higher_one_finishes
     plan_id = short_id(shop.row(Plan).id)
     raising = f"loopwright resume {plan_id} {flag} 2.20"
     assert reason in going.out
-    assert f"`{raising}` raises it and goes on" in " ".join(going.out.split())
+    assert f"`{raising}` raises it and continues" in " ".join(going.out.split())
     (run,) = agents(shop)
     assert (run.state, run.failure, run.cost_micros) == ("ERROR", "budget", 1_200_000)
     (attempt,) = shop.attempts("dear")
@@ -102,7 +102,7 @@ def test_a_used_up_budget_is_a_question_and_its_answer_goes_on(shop: Workshop) -
         {"setting": "max_cost", "limit_micros": 1_000_000, "spent_micros": 1_200_000, "warning": ""},
     ]
     assert [one["kind"] for one in document["questions"]] == ["budget"]
-    refused(shop("answer", question.id, "yes"), 2, "is no answer to this question", "raise it to $2.20")
+    refused(shop("answer", question.id, "yes"), 2, "is not an answer to this question", "raise it to $2.20")
     shop.start("worker").until("working in")
     said = shop("answer", question.id, "raise it to $2.20")
     assert said.code == 0, said.out + said.err
@@ -280,7 +280,7 @@ def test_a_cap_is_refused_when_nobody_knows_what_a_run_has_cost(shop: Workshop) 
     path = shop.chain("a", "b", steps=steps, settings={"max_cost_per_day": 1, "model": "nobody-knows"})
     said = shop.run(path, "--no-wait")
     assert said.code == 3, said.out + said.err
-    assert "nobody knows what a run has cost" in said.out
+    assert "the cost of a run is unknown" in said.out
     (run,) = [run for run in agents(shop) if run.started_at]
     assert (run.cost_micros, run.cost_estimated) == (None, False), "unknown is not nothing"
     assert shop("resume", "--max-cost-per-day", "off", timeout=90).code == 0

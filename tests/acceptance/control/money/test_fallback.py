@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 
 from loopwright.core.rows.model import Role, Run
-from loopwright.testing import stand_ins
 
 
 @pytest.fixture
@@ -53,7 +53,7 @@ def test_the_next_of_the_chain_does_what_the_first_could_not(
     assert last.stands_in.startswith("claude big handed it on: ")
     (told,) = shop.events("task_handed_on")
     assert (told.payload["was"], told.payload["agent"]) == ("claude:big", "scripted")
-    assert f"scripted small stands in: {last.stands_in}" in shop("show", "a").out
+    assert f"scripted small replaces it: {last.stands_in}" in shop("show", "a").out
 
 
 def test_a_kill_at_the_moment_of_handing_on_loses_nothing(shop: Workshop, behaves: Path) -> None:

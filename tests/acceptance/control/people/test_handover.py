@@ -28,7 +28,7 @@ def test_a_person_s_work_goes_through_the_same_checks_as_an_agent_s(shop: Worksh
     assert run.end() == 1, run.out
     shop.until_quiet()
     shown = shop("status", "--json").document["plan"]
-    assert shown["reason"] == "half is with a person: `loopwright take-over half --done` goes on"
+    assert shown["reason"] == "half is with a person: `loopwright take-over half --done` continues"
     assert shown["tasks"][0]["doing"].endswith(f"in {mine}")
     assert "taken over" in shop("status").out
     refused(shop("take-over", "half", str(shop.place / "other")), 2, "has it already")
@@ -98,7 +98,7 @@ def test_results_that_nobody_looked_at_hold_up_new_work(shop: Workshop) -> None:
     [waiting] = [one for one in shop("status", "--json").document["plan"]["tasks"] if one["key"] == "c"]
     assert waiting["doing"].startswith("waits for you to look at what landed")
     command = f"loopwright reviewed {short_id(shop.row(Plan).id)}"
-    assert run.until(command).count("nothing new starts until you have looked at what landed") == 1
+    assert run.until(command).count("nothing new starts until you have reviewed what landed") == 1
     narrow = shop.on_terminal("status", columns=40)
     assert command in narrow, "not cut on a narrow terminal"
     assert shop("reviewed", "a").out == "reviewed: a\n"

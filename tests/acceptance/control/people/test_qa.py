@@ -48,7 +48,7 @@ def test_what_a_look_finds_is_mended_and_looked_at_again_through_a_kill(shop: Wo
             "qa-1": [
                 [{"write": "mess", "text": "x\n"}, {"qa": [issue("No change"), issue("Ugly", "low")]}],
                 [
-                    {"expect_prompt": "An earlier look at the whole found", "otherwise": [{"exit": 3}]},
+                    {"expect_prompt": "An earlier QA review found", "otherwise": [{"exit": 3}]},
                     {"qa": []},
                 ],
             ],

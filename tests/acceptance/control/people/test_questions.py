@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 from tests.acceptance.control.workshop import Workshop
 from tests.acceptance.sandbox import task
+from tests.fakes import stand_ins
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, QuestionState, RunState, TaskState
-from loopwright.testing import stand_ins
 
 
 def asks(question: dict[str, object], key: str) -> list[object]:
@@ -61,7 +61,7 @@ def test_four_of_many_ask_while_the_others_finish_and_the_answers_let_the_plan_v
     assert packet["clarifications"] == [{"question": "Which port?", "answer": ""}]
     assert packet["open_questions"] == ["Which port?"]
     for one in listed[:3]:
-        assert shop("answer", one["id"], "2").out.startswith("answered; 1 task goes on\n")
+        assert shop("answer", one["id"], "2").out.startswith("answered; 1 task continues\n")
     short = listed[3]["id"][:12]
     assert shop("answer", short, "443").code == 2, "it is none of the options"
     assert shop("answer", short, "443", "--other").code == 0
@@ -127,7 +127,7 @@ def test_the_same_command_wanted_by_many_agents_is_one_question(shop: Workshop, 
     assert (question.kind, question.key, len(question.asked_by)) == ("permission", "command:make dist", count)
     assert len(shop.events("question_asked")) == 1
     said = shop("answer", question.id, "yes", "--for", "loop")
-    assert said.out.startswith(f"answered; {count} tasks go on\n")
+    assert said.out.startswith(f"answered; {count} tasks continue\n")
     assert going.end(90) == 0, going.out
     assert shop.row(Question).holds_for == "loop"
     runs = shop.rows(Run, role=Role.IMPLEMENTER)
@@ -200,7 +200,7 @@ def test_a_conversation_that_is_gone_is_gone_on_without_in_the_same_workspace_an
     assert question.text in prompt
     assert "The answer:\n\n    yes" in prompt
     told = [event.payload.get("because", "") for event in shop.events("attempt_waiting")]
-    assert told[1] == "its conversation is gone: it goes on in a new one"
+    assert told[1] == "its conversation is gone: it continues in a new one"
 
 
 @pytest.mark.timeout(300)
@@ -281,4 +281,4 @@ def test_a_task_that_was_answered_while_its_plan_is_paused_asks_nobody_any_more(
     assert shop("answer", shop.row(Question).id, "Ada").code == 0
     shown = shop("status").out
     assert "asks you" not in shown
-    assert "it has its answer, and goes on when the plan does" in shown
+    assert "it has its answer, and continues when the plan does" in shown

@@ -122,9 +122,9 @@ def test_an_answer_that_nobody_can_read_is_asked_for_once_more_and_is_never_a_pa
     assert (review.state, review.tries) == (ReviewState.UNCLEAR, 2)
     first, second = shop.rows(Run, role=Role.REVIEWER)
     assert second.session_ref == first.session_ref
-    assert "could not be read: there is no block ```loopwright-review" in prompt(shop, second)
+    assert "could not be read: your last message has no block ```loopwright-review" in prompt(shop, second)
     (gap,) = [gap for gap in receipt(shop)["not_checked"] if "came to no result" in gap]
-    assert gap.startswith("the review of task 'double' came to no result: there is no block")
+    assert gap.startswith("the review of task 'double' came to no result: has no block")
     assert "came to no result" in shop("show", "double").out
     assert "review without result" in shop("status").out
 
@@ -161,7 +161,7 @@ def test_a_reviewer_waits_for_its_account_and_what_nobody_mends_is_rejected(shop
     assert len(shop.events("attempt_waiting")) == 1
     first, second = shop.attempts("double")
     assert (first.state, first.failure, first.fix_turns) == (AttemptState.REJECTED, "review", 1)
-    assert first.detail == "a reviewer still objects after 1 turn to mend it: double.py:2"
+    assert first.detail == "a reviewer still objects after 1 turn to fix it: double.py:2"
     assert OBJECTION in second.evidence
     # One round, which met the limit, for both tries of the first attempt; one for the work of the second.
     assert [one.state for one in shop.rows(Review)] == [ReviewState.BLOCKING, ReviewState.CLEAR]

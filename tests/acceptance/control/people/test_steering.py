@@ -153,7 +153,7 @@ def test_another_try_gets_no_agent_that_run_would_have_refused(shop: Workshop) -
     path = shop.plan("job", [task("job", "grep -q right job")])
     assert shop.run(path, "--max-attempts", "1", "--max-cost", "1").code == 1
     plan = short_id(shop.row(Plan).id)
-    why = "max_cost cannot be kept: the agent command tells neither what it costs nor its tokens"
+    why = "max_cost cannot be kept: the agent command reports neither its cost nor its tokens"
     refused(shop("retry", "job", "--agent", "command"), 2, why, f"resume {plan} --max-cost off")
     assert len(shop.attempts("job")) == 1, "nothing was queued"
     assert shop("resume", plan, "--max-cost", "off", timeout=90).code == 1

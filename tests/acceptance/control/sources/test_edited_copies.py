@@ -159,7 +159,7 @@ def test_a_plan_that_was_mended_without_a_commit_is_told_on_the_branch_as_it_was
     begun_malformed(shop)
     said = shop("run", "plan.md", timeout=100)
     assert said.code == 0, said.out + said.err
-    assert "not told" not in said.out
+    assert "not written back" not in said.out
     assert not shop.events("source_not_told")
     assert on_branch(shop).count("- [x] Task") == 2
     shop.git("checkout", "-q", "plan.md")
@@ -183,12 +183,12 @@ def test_a_branch_whose_copy_cannot_be_read_is_owed_its_status_and_nothing_is_do
     words = " ".join(said.out.split())
     assert said.code == 6, said.out + said.err
     assert "VERIFIED" in words
-    assert "not told: plan.md could not be told how 1, 2 stand: plan.md:12:" in words
-    assert "set those marks in plan.md yourself" in words
+    assert "not written back: plan.md lacks the status of 1, 2: plan.md:12:" in words
+    assert "set the status in plan.md yourself" in words
     assert "is on that branch too" not in words
     seen = shop("status", "--json", "--exit-code")
     assert (seen.code, seen.document["plan"]["untold"]["items"]) == (6, ["1", "2"])
-    assert "not told: plan.md" in " ".join(shop("status").out.split())
+    assert "not written back: plan.md" in " ".join(shop("status").out.split())
 
     (shop.repository / "plan.md").write_text(PLAN)
     shop.git("commit", "-qam", "mended")

@@ -14,11 +14,11 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill
+from tests.fakes import fake_bd
 from tests.waiting import eventually
 
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.core.rows.model import Plan
-from loopwright.testing import fake_bd
 
 SAMPLES = Path(__file__).parents[1] / "samples"
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from tests.acceptance.control.sources.test_sources import feature, makes, passes, written
 from tests.acceptance.control.workshop import Workshop, kill
+from tests.fakes import fake_bd
 from tests.waiting import eventually
 
 from loopwright.core.rows.model import Plan, SourceDebt
-from loopwright.testing import fake_bd
 
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 
@@ -55,14 +55,14 @@ def test_a_tracker_that_refuses_to_close_an_issue_is_named_and_told_later_and_no
     assert said.code == 6, "verified, and its source does not say so"
     assert "VERIFIED" in said.out
     words = " ".join(said.out.split())
-    assert "not told: .beads could not be told how bd-a1 stands" in words
-    assert "invalid status: closed" in words.rpartition("not told:")[2]
+    assert "not written back: .beads lacks the status of bd-a1" in words
+    assert "invalid status: closed" in words.rpartition("not written back:")[2]
     seen = shop("status", "--json", "--exit-code")
     owed = seen.document["plan"]["untold"]
     assert (owed["source"], owed["items"], seen.code) == (".beads", ["bd-a1"], 6)
     assert "invalid status: closed" in owed["reason"]
     assert seen.document["untold"] == [owed]
-    assert "not told: .beads" in " ".join(shop("status").out.split())
+    assert "not written back: .beads" in " ".join(shop("status").out.split())
 
     # The work is merged, so that nothing else keeps it from being done again.
     shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
@@ -115,7 +115,7 @@ def broken_at_the_end(shop: Workshop) -> tuple[Path, bytes]:
     path.write_text('{"features": [')
     gate.let_go()
     assert run.end() == 6, run.out
-    assert "../feature_list.json could not be told how one stands" in " ".join(run.out.split())
+    assert "../feature_list.json lacks the status of one" in " ".join(run.out.split())
     return path, whole
 
 

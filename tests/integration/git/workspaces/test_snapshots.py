@@ -202,7 +202,7 @@ async def test_a_workspace_that_is_gone_or_became_a_link_is_an_error(world: Worl
     with pytest.raises(GitFailed, match="is gone"):
         await world.snapshot()
     world.workspace.symlink_to(world.user)
-    with pytest.raises(GitFailed, match="no folder"):
+    with pytest.raises(GitFailed, match="no longer a folder"):
         await world.snapshot()
 
 

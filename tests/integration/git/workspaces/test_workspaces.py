@@ -91,7 +91,7 @@ async def test_a_workspace_whose_making_is_cut_short_is_not_taken_for_finished(w
     making.cancel()
     with pytest.raises(asyncio.CancelledError):
         await making
-    with pytest.raises(GitFailed, match="no finished workspace"):
+    with pytest.raises(GitFailed, match="not a finished workspace"):
         await world.snapshot()
     await world.make()
     assert world.agent("git status --porcelain") == ""
@@ -240,7 +240,7 @@ async def test_only_workspaces_and_gate_trees_can_be_deleted(world: World, tmp_p
 
 
 async def test_a_workspace_outside_the_home_is_refused(world: World, tmp_path: Path) -> None:
-    with pytest.raises(LoopwrightError, match="no workspace of this home"):
+    with pytest.raises(LoopwrightError, match="not a workspace of this home"):
         await world.repository.make_workspace(tmp_path / "elsewhere", world.base_sha)
 
 

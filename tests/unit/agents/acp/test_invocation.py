@@ -250,7 +250,7 @@ def test_any_program_can_be_given_as_a_line_or_as_words(command: Any, argv: tupl
     [
         ("acp", {}, "option command is missing"),
         ("acp", {"command": ""}, "option command is missing"),
-        ("acp", {"command": "a 'b"}, "no command"),
+        ("acp", {"command": "a 'b"}, "not a command"),
         ("acp", {"command": 7}, "must be a list of texts"),
         ("acp", {"command": "a", "binary": "b"}, "unknown option binary"),
         ("acp", {"command": "a", "mode": ""}, "option mode must be a text"),

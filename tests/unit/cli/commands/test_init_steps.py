@@ -14,5 +14,5 @@ def test_work_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyP
     (tmp_path / "plan.md").write_text("- [ ] one\n")
     (tmp_path / "PROMPT.md").write_text("go\n")
     steps = work_steps(tmp_path)
-    assert steps[0].endswith(": plan.md (plan_md), PROMPT.md (prompt_md)")
+    assert steps[0].endswith(": plan.md (plan_md, 1 of 1 open), PROMPT.md (prompt_md)")
     assert steps[2] == "run it: loopwright run plan.md"

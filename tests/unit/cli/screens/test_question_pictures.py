@@ -58,9 +58,9 @@ def test_what_cannot_be_answered_for_longer_does_not_offer_it(kind: str, state: 
 @each_case(
     ("changes", "said"),
     [
-        ({"options": ("80", "8080"), "default": "80"}, "taken when nobody answers: 80"),
-        ({"options": (), "default": "delete all"}, "taken when nobody answers: delete all"),
-        ({"default": "delete all"}, "taken when nobody answers: delete all (none of the options)"),
+        ({"options": ("80", "8080"), "default": "80"}, "taken if you do not answer: 80"),
+        ({"options": (), "default": "delete all"}, "taken if you do not answer: delete all"),
+        ({"default": "delete all"}, "taken if you do not answer: delete all (none of the options)"),
         (
             {"default": "80", "options": (), "deadline": None},
             "the agent would take: 80; it waits for your answer",

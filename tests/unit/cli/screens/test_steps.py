@@ -9,6 +9,7 @@ from loopwright.cli.screens.next_steps import typed
 from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import task_screen
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.gates.verdicts import first_line
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
@@ -18,7 +19,6 @@ from loopwright.core.values.findings import Check, CheckStatus, CommandResult
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import AttemptState
-from loopwright.engine.attempt.land import first_line
 from loopwright.engine.people.commands import held_up
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE, change_attempt
@@ -90,10 +90,10 @@ async def test_what_waits_for_a_cancelled_task_is_named_with_the_way_on() -> Non
     ways = ["loopwright cancel c", "loopwright cancel d", f"loopwright cancel {short_id(home.plan().id)}"]
     assert _plan_commands(home) == ["loopwright retry b", *ways]
     text, commands = _task_commands(home, Names(handle="b", stuck=("c", "d")))
-    assert "c and 1 more wait for it in vain: retry it; or cancel them too, then reverify" in text
+    assert "c and 1 more wait for it and cannot start: retry it; or cancel them too, then reverify" in text
     assert commands[:4] == ["loopwright retry b --note '…'", *ways]
     assert (
-        "c waits for it in vain: retry it; or cancel c too, then reverify"
+        "c waits for it and cannot start: retry it; or cancel c too, then reverify"
         in _task_commands(home, Names(handle="b", stuck=("c",)))[0]
     )
 

@@ -54,7 +54,7 @@ def test_a_schema_is_named_only_for_a_form_that_has_one(capsys: pytest.CaptureFi
         bad.kind = kind
         assert (
             _told(capsys, bad, "run", "w")[-1]
-            == "to do: mend what is named; `loopwright plan check FILE` looks again"
+            == "to do: fix what is named; `loopwright plan check FILE` checks it again"
         )
 
 
@@ -74,7 +74,7 @@ def test_the_schema_is_that_of_the_file_with_the_problem(
     bad = BadPlan("w", (f"w/{file}:3: no", f"w/{file}:7: no"))
     bad.kind = kind
     last = _told(capsys, bad, "run", "w")[-1]
-    assert last.endswith(f", and `loopwright config schema {schema}` prints what may stand in it")
+    assert last.endswith(f", and `loopwright config schema {schema}` prints what it may contain")
     bad = BadPlan("w", ("w/roadmap.md:3: no", "w/roadmap.md:7: no"))
     bad.kind = "orchestrator"
     assert "config schema" not in _told(capsys, bad, "run", "w")[-1]

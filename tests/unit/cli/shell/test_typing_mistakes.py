@@ -9,7 +9,7 @@ from loopwright.cli.main import call
     ("typed", "told"),
     [
         (["reject"], ["`reject` needs a TASK", "`loopwright status` names the tasks"]),
-        (["run"], ["`run` needs a PLAN", "a file with tasks"]),
+        (["plan", "check"], ["`plan check` needs a FILE", "a file with tasks"]),
         (["answer", "q", "--nope"], ["Unknown option: --nope", "`loopwright answer --help`"]),
         (["reject", "t", "--at", "x"], ["`reject --at` needs a FILE:LINE and a text"]),
         (["show", "a", "b"], ["`show` has no use for 'b'"]),

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import shape_problems, verify_receipt
 from tests.unit.core.receipts.test_receipts import (
     FACTS,
     FIRST,
@@ -29,8 +30,8 @@ from loopwright.core.gates.held_out import (
     veiled,
 )
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.receipts.receipt_facts import unseen_asked
-from loopwright.core.receipts.receipts import shape_problems, verify_receipt
+from loopwright.core.receipts.model import read_receipt
+from loopwright.core.receipts.verdicts import held_out_tasks
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile, HeldOut
 from loopwright.core.values.states import TaskState
@@ -127,8 +128,8 @@ def test_a_receipt_says_verified_only_with_the_verdicts_of_what_was_held_out():
     forged["outcome"] = "verified"
     assert verify_receipt(forged, FACTS)
     cancelled = [replace(tasks[0], status=TaskState.CANCELLED), tasks[1]]
-    asked = [one["key"] for one, _ in unseen_asked(build(tasks=cancelled, verdicts=landed))]
-    assert (asked, [one["key"] for one, _ in unseen_asked(forged)]) == ([], ["t1"])
+    asked = [one.key for one, _ in held_out_tasks(read_receipt(build(tasks=cancelled, verdicts=landed)))]
+    assert (asked, [one.key for one, _ in held_out_tasks(read_receipt(forged))]) == ([], ["t1"])
 
 
 def test_where_the_work_changed_the_gates_files_these_checks_were_judged_with_them_as_they_were():

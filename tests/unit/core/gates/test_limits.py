@@ -1,17 +1,25 @@
 """What gates cannot exclude is named for the commands that ran."""
 
-from typing import Any
-
 from loopwright.core.gates.gate_limits import LIMITS, limits_of
+from loopwright.core.values.findings import CommandFacts
 
 
 def command(
     name: str = "tests", text: str = "pytest", tests: int | None = 3, *, reported: bool = False
-) -> dict[str, Any]:
-    return {"name": name, "command": text, "tests": tests, "reported": reported}
+) -> CommandFacts:
+    return CommandFacts(
+        name=name,
+        command=text,
+        exit_code=0,
+        duration_s=1.0,
+        output_sha256="",
+        output_bytes=0,
+        tests=tests,
+        reported=reported,
+    )
 
 
-def names(*commands: dict[str, Any]) -> list[str]:
+def names(*commands: CommandFacts) -> list[str]:
     """Return which limits apply, by their names."""
     said = limits_of(commands)
     found = [limit.name for limit in LIMITS if any(one.startswith(limit.words[:30]) for one in said)]

@@ -45,8 +45,8 @@ def test_a_claim_is_as_good_as_its_evidence(
 
 def test_what_is_wrong_with_a_commit_is_said() -> None:
     assert THERE.problem == ""
-    assert GONE.problem == "there is no commit abc1234"
+    assert GONE.problem == "commit abc1234 does not exist"
     assert ELSEWHERE.problem == "the commit abc1234 is not part of what is checked out"
     assert UNMERGED.problem == "the commit abc1234 is on work, which is not merged"
-    assert NO_ID.problem == "'see above' is no commit id"
+    assert NO_ID.problem == "'see above' is not a commit id"
     assert proof_of(THERE, 0, None)[1] == "it has no check of its own; its commit abc1234 is there"

@@ -17,6 +17,8 @@ class Item:
     acceptance: tuple[GateCommand, ...] = ()
     criteria: tuple[str, ...] = ()
     scope: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+    manual: bool = False
 
 
 def item(key: str, *, run: str = "", after: tuple[str, ...] = (), **more: tuple[str, ...]) -> Item:
@@ -57,7 +59,7 @@ def test_tasks_without_acceptance_of_their_own_are_named_unless_they_are_done() 
     tasks = (item("a"), item("b", run="x"), item("c"))
     assert found(*tasks) == [("acceptance", Weight.TOLD)]
     [told] = findings(tasks, settled=("a",))
-    assert told.text == "these have no acceptance of their own: c"
+    assert told.text == "these have no acceptance: c"
     assert findings(tasks, settled=("a", "c")) == ()
 
 
@@ -98,3 +100,20 @@ def test_twins_and_tasks_that_are_too_large_are_named() -> None:
 def test_a_task_that_is_added_later_is_judged_by_itself() -> None:
     assert alone(item("a", run="test -s a")) == ()
     assert [one.weight for one in alone(item("a", run="true"))] == [Weight.POINTLESS]
+
+
+def test_an_order_that_does_not_fit_is_named_and_never_refused() -> None:
+    first = replace(item("a", run="x", after=("b",)), after=("ghost",))
+    second = replace(item("b", run="x"), after=("a",))
+    texts = [one.text for one in findings([first, second])]
+    assert texts == [
+        "the order names tasks that are not in the plan, so it is ignored: a after ghost",
+        "the order contradicts the dependencies, so it is ignored: b after a",
+    ]
+    assert impossible([first, second]) == ()
+
+
+def test_a_manual_step_needs_no_acceptance_and_order_keeps_scopes_apart() -> None:
+    step = replace(item("look"), manual=True)
+    one = replace(item("a", run="x"), scope=("src",))
+    assert found(step, one, replace(item("b", run="x"), scope=("src",), after=("a",))) == []

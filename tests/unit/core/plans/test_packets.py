@@ -26,7 +26,7 @@ from loopwright.core.plans.inspection_packets import (
     layout,
     moment_in,
 )
-from loopwright.core.receipts.document_schemas import PACKET
+from loopwright.core.receipts.schemas import PACKET
 from loopwright.core.values.documents import document
 
 BARE: dict[str, Any] = {

@@ -31,8 +31,8 @@ def cannot(command: str, where: Surroundings, *tasks: PlannedTask) -> list[Findi
 @each_case(
     ("command", "what"),
     [
-        ("nosuch --all", "there is no program nosuch on PATH"),
-        ("CI=1 pytest && nosuch", "there is no program nosuch on PATH"),
+        ("nosuch --all", "nosuch is not on PATH"),
+        ("CI=1 pytest && nosuch", "nosuch is not on PATH"),
         ("make tset", "the Makefile has no target tset"),
         ("sh check.sh", "check.sh is not in the commit that the plan starts from"),
         ("./check", "check is not in the commit that the plan starts from"),
@@ -85,7 +85,7 @@ def test_acceptance_needs_its_program_but_not_its_files() -> None:
     tasks = [task("a", "x", "nosuch a"), task("b", "x", "nosuch b"), task("c", "x", "pytest new_test.py")]
     (found,) = look_around(tasks, (), around())
     assert found.weight is Weight.POINTLESS
-    assert "the acceptance of a, b cannot run: there is no program nosuch on PATH" in found.text
+    assert "the acceptance of a, b cannot run: nosuch is not on PATH" in found.text
 
 
 @each_case(

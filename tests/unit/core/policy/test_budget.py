@@ -64,8 +64,8 @@ def test_only_caps_that_are_set_are_caps() -> None:
             "max_cost_per_run",
             10,
             (
-                "a run has cost what one may: $0.00001 of $0.00001; `loopwright resume plan_1` goes on with another "
-                "run; `loopwright resume plan_1 --max-cost-per-run 0.00002` raises it and goes on"
+                "a run has cost what one may: $0.00001 of $0.00001; `loopwright resume plan_1` continues with another "
+                "run; `loopwright resume plan_1 --max-cost-per-run 0.00002` raises it and continues"
             ),
         ),
         (
@@ -73,7 +73,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
             21,
             (
                 "the budget of a task is used up: $0.000021 of $0.00002; "
-                "`loopwright resume plan_1 --max-cost-per-task 0.000041` raises it and goes on"
+                "`loopwright resume plan_1 --max-cost-per-task 0.000041` raises it and continues"
             ),
         ),
         (
@@ -81,7 +81,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
             30,
             (
                 "the budget is used up: $0.00003 of $0.00003; "
-                "`loopwright resume plan_1 --max-cost 0.00006` raises it and goes on"
+                "`loopwright resume plan_1 --max-cost 0.00006` raises it and continues"
             ),
         ),
         (
@@ -89,7 +89,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
             33,
             (
                 "the budget of the loop is used up: $0.000033 of $0.000033; "
-                "`loopwright resume plan_1 --max-cost-per-loop 0.000066` raises it and goes on"
+                "`loopwright resume plan_1 --max-cost-per-loop 0.000066` raises it and continues"
             ),
         ),
         (
@@ -97,15 +97,15 @@ def test_only_caps_that_are_set_are_caps() -> None:
             36,
             (
                 "the budget of the project is used up: $0.000036 of $0.000036; "
-                "`loopwright resume plan_1 --max-cost-per-project 0.000072` raises it and goes on"
+                "`loopwright resume plan_1 --max-cost-per-project 0.000072` raises it and continues"
             ),
         ),
         (
             "max_cost_per_day",
             40,
             (
-                "the budget of the day is used up: $0.00004 of $0.00004; it goes on by itself at 2026-03-02 00:00 UTC; "
-                "`loopwright resume plan_1 --max-cost-per-day 0.00008` raises it and goes on"
+                "the budget of the day is used up: $0.00004 of $0.00004; it continues by itself at 2026-03-02 00:00 "
+                "UTC; `loopwright resume plan_1 --max-cost-per-day 0.00008` raises it and continues"
             ),
         ),
     ],
@@ -165,7 +165,7 @@ def test_a_plan_is_over_its_budget_when_that_is_spent_or_cannot_be_counted() -> 
     assert "$0.00003 of $0.00003" in over.why
     unknown = over_budget(plan(Policy(max_cost_per_task=1), unknown_costs=1))
     assert unknown is not None
-    assert "nobody knows what a run has cost" in unknown.why
+    assert "the cost of a run is unknown" in unknown.why
     assert "`loopwright resume plan_1 --max-cost-per-task AMOUNT`" in unknown.reason("plan_1")
     assert over_budget(plan(Policy(), spent_micros=10**9, unknown_costs=3)) is None
 

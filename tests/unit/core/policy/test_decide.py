@@ -9,6 +9,7 @@ from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.policy.decide import (
+    AskByHand,
     BeginVerify,
     Decided,
     Dispatch,
@@ -279,8 +280,8 @@ def test_a_plan_whose_policy_says_so_fails_with_its_task() -> None:
 @each_case(
     ("keys", "reason"),
     [
-        (["a"], "a is with a person: `loopwright take-over a --done` goes on"),
-        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright take-over a --done` goes on"),
+        (["a"], "a is with a person: `loopwright take-over a --done` continues"),
+        (list("abcdefg"), "a, b, c, d, e are with a person: `loopwright take-over a --done` continues"),
     ],
 )
 def test_a_plan_of_which_only_what_people_took_over_is_left_waits_for_them(
@@ -337,7 +338,7 @@ def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so() -> None:
     scene = front(ready=(task(),), policy=Policy(max_cost=MICROS), unknown_costs=1)
     made = decided(scene).decisions[0]
     assert isinstance(made, PauseLoop)
-    assert "nobody knows what a run has cost" in made.reason
+    assert "the cost of a run is unknown" in made.reason
 
 
 def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None:
@@ -345,6 +346,18 @@ def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None
     assert decided(front(working=(task(),), policy=policy, spent_micros=MICROS), busy=1).decisions == ()
     done = front(open_tasks=0, policy=policy, spent_micros=MICROS)
     assert decided(done).decisions == (BeginVerify(plan_id=done.plan.id),)
+
+
+def test_a_used_up_budget_does_not_hold_back_work_that_a_person_accepted() -> None:
+    policy = Policy(max_cost=MICROS)
+    accepted, other = parked(wake_at=NOW), parked(wake_at=NOW)
+    scene = replace(
+        front(ready=(task(),), waiting=(other, accepted), policy=policy, spent_micros=MICROS),
+        decided=frozenset({accepted.id}),
+    )
+    assert decided(scene).decisions == (WakeAttempt(attempt_id=accepted.id),)
+    assert decided(scene, busy=4).decisions == ()
+    assert isinstance(decided(replace(scene, waiting=(other,))).decisions[0], PauseLoop)
 
 
 def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
@@ -355,3 +368,22 @@ def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
     turns = [turn_of(loop, plan, one) for one in (second, urgent, first)]
     assert [turn.rank[-2] for turn in sorted(turns, key=lambda one: one.rank)] == [3, 1, 2]
     assert (turns[0].plan_id, turns[0].parallel) == (plan.id, 2)
+
+
+def test_a_manual_step_is_asked_before_anything_starts_and_holds_the_plan_when_nothing_else_moves() -> None:
+    step = task(key="look", manual=True)
+    asking = replace(front(ready=(task(),)), manual=(step,))
+    assert decided(asking).decisions == (AskByHand(task_id=step.id),)
+    waiting = replace(front(open_tasks=1), by_hand=(step,))
+    [held] = decided(waiting).decisions
+    assert isinstance(held, HoldPlan)
+    assert held.reason == "1 manual step waits for you (look): `loopwright answer`"
+    both = replace(front(open_tasks=2, failed_tasks=1), by_hand=(step, step))
+    [held] = decided(both).decisions
+    assert isinstance(held, HoldPlan)
+    assert held.reason == "2 manual steps wait for you (look, look): `loopwright answer`; 1 task failed"
+    failing = replace(
+        front(open_tasks=1, failed_tasks=2, policy=Policy(on_task_error="fail")), by_hand=(step,)
+    )
+    [failed] = decided(failing).decisions
+    assert isinstance(failed, FailPlan)

@@ -91,6 +91,16 @@ def test_nobody_draws_from_a_closed_envelope_before_its_time() -> None:
     assert isinstance(admission(closed).choose("codex", None), Choice), "another account is another matter"
 
 
+def test_work_that_a_person_accepted_is_judged_while_its_account_is_closed() -> None:
+    accepted = parked(wake_at=NOW, envelope_id=None)
+    held = decided(plan(), envelope(agent=accepted.agent), waiting=(accepted,))
+    assert held.decisions == ()
+    made = decided(
+        plan(), envelope(agent=accepted.agent), waiting=(accepted,), decided=frozenset({accepted.id})
+    )
+    assert made.decisions == (WakeAttempt(attempt_id=accepted.id),)
+
+
 @pytest.mark.trap("breaker by hand")
 @each_case("until", [None, NOW, NOW - timedelta(seconds=1)])
 def test_when_the_time_is_over_one_finds_out_and_the_others_wait_for_it(until: Any) -> None:
@@ -267,7 +277,6 @@ def test_an_attempt_that_waits_for_its_reviewer_goes_on_when_the_reviewers_envel
     [
         ({"wait_for_limits": False}, "claude is closed until 2031-05-06"),
         ({"longest_wait": 3599.0}, "longer than `longest_wait`"),
-        ({"latest_resume": "07:30"}, "later than `latest_resume`"),
     ],
 )
 def test_a_plan_that_does_not_wait_pauses_and_says_why(policy: dict[str, Any], words: str) -> None:
@@ -287,19 +296,6 @@ def test_a_plan_waits_as_long_as_it_was_told() -> None:
     since = envelope(until=None, closed_at=NOW - timedelta(days=8))
     assert unwilling(Policy(), since, NOW), "for a week, and nobody came"
     assert unwilling(Policy(), envelope(until=None, closed_at=None), NOW) == ""
-
-
-def test_a_plan_waits_until_the_hour_that_it_was_told() -> None:
-    night = Policy(latest_resume="07:00")
-    evening = NOW.replace(hour=23)
-    at_three, at_eight = (NOW.replace(hour=hour) + timedelta(days=1) for hour in (3, 8))
-    assert unwilling(night, envelope(until=at_three, closed_at=evening), evening) == ""
-    assert unwilling(night, envelope(until=at_eight, closed_at=evening), evening)
-    assert unwilling(night, envelope(until=None, closed_at=evening), at_three) == ""
-    assert unwilling(night, envelope(until=None, closed_at=evening), at_eight), "nobody mended it until then"
-    assert unwilling(night, envelope(until=at_three, closed_at=NOW), NOW) == "", (
-        "that hour was over when it closed"
-    )
 
 
 def test_how_an_envelope_stands_is_said_in_plain_words() -> None:

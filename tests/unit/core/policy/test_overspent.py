@@ -13,8 +13,8 @@ UNKNOWN: Over = nobody_knows("max_cost")
 
 def test_each_has_its_ways_on() -> None:
     assert PLAN.options == ("raise it to $2.20", "stop")
-    assert RUN.options == ("go on with another run", "raise it to $2.20", "stop")
-    assert UNKNOWN.options == ("go on all the same", "stop")
+    assert RUN.options == ("continue with another run", "raise it to $2.20", "stop")
+    assert UNKNOWN.options == ("continue all the same", "stop")
 
 
 @each_case(
@@ -27,7 +27,7 @@ def test_each_has_its_ways_on() -> None:
         (PLAN, "stop", ("stop", ())),
         (RUN, "1", ("resume", ())),
         (RUN, "raise it to 0.5", ("resume", (500_000,))),
-        (UNKNOWN, "go on all the same", ("resume", (7,))),
+        (UNKNOWN, "continue all the same", ("resume", (7,))),
     ],
 )
 def test_an_answer_is_a_command(over: Over, answer: str, meant: object) -> None:
@@ -36,7 +36,7 @@ def test_an_answer_is_a_command(over: Over, answer: str, meant: object) -> None:
 
 @each_case(
     "answer",
-    ["", "yes", "3", "20", "raise it to 0", "raise it to -1", "raise it to much", "go on all the same"],
+    ["", "yes", "3", "20", "raise it to 0", "raise it to -1", "raise it to much", "continue all the same"],
 )
 def test_what_is_no_answer_is_none(answer: str) -> None:
     assert meaning(answer, PLAN.options, limit=7) is None
@@ -45,7 +45,7 @@ def test_what_is_no_answer_is_none(answer: str) -> None:
 def test_a_limit_that_nobody_can_keep_says_how_to_go_on() -> None:
     until = datetime(2026, 3, 2, tzinfo=UTC)
     assert nobody_knows("max_cost_per_day", until).reason("plan_1") == (
-        "a cost limit is set, but nobody knows what a run has cost; the setting `prices` can tell what its model "
-        "costs; it goes on by itself at 2026-03-02 00:00 UTC; `loopwright resume plan_1 --max-cost-per-day AMOUNT` "
+        "a cost limit is set, but the cost of a run is unknown; the setting `prices` can tell what its model "
+        "costs; it continues by itself at 2026-03-02 00:00 UTC; `loopwright resume plan_1 --max-cost-per-day AMOUNT` "
         "names a limit all the same, or `off`"
     )

@@ -13,7 +13,7 @@ def test_a_place_is_a_file_and_a_line_and_a_file_may_have_colons() -> None:
 
 @each_case("place", ["app.py", "app.py:", ":3", "app.py:0", "app.py:x", "app.py:-1"])
 def test_a_place_without_a_line_is_refused_with_an_example(place: str) -> None:
-    with pytest.raises(Refused, match="is no FILE:LINE") as refused:
+    with pytest.raises(Refused, match="is not FILE:LINE") as refused:
         parse_comment(place, "no")
     assert "--at app.py:12" in (refused.value.hint or "")
 

@@ -179,7 +179,7 @@ def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
     assert words(Stop.SETTLED, whole) == "There was nothing more to change."
     assert words(Stop.SETTLED, whole, green=True).startswith("The gate is green, and")
     assert "the last 2 of them not green" in words(Stop.ROUNDS, whole, used=2)
-    assert words(Stop.TIME, whole) == "Its time is over (rounds.stop_after is 90 s)."
+    assert words(Stop.TIME, whole) == "Its time has ended (rounds.stop_after is 90 s)."
 
 
 def test_an_agent_is_told_that_it_is_one_of_many_rounds_and_what_it_finds_in_its_workspace() -> None:

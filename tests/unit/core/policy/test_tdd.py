@@ -35,7 +35,7 @@ def asked(red_proof: str = Policy().red_proof, **about: Any) -> tuple[Plan, Task
         ({"type": "regression", "title": "Prices"}, True),
         ({"type": "feature", "title": "Fix the prices at the time of the order"}, False),
         ({"title": "Fix: prices are rounded down"}, False),
-        ({"title": "Mend what the complete gate found", "origin": "fix"}, True),
+        ({"title": "Fix what the complete gate found", "origin": "fix"}, True),
         ({"title": "Calculate prices"}, False),
     ],
 )

@@ -35,6 +35,7 @@ TASK = rows.task(
     description="Refuse more than 100 requests per minute with status 429.\n\nUse `shop/clock.py` for the time.",
     criteria=("The limit is a setting.", "Other partners are not affected."),
     acceptance=(GateCommand(name="limits", command="pytest -q tests/test_limits.py"),),
+    section="## Phase 2: Limits (FR-004)\n\nPartners share one process, so each has its own budget.",
     scope=("shop/limits.py", "tests/test_limits.py"),
     approved=("tests/test_api.py",),
     prove=True,
@@ -46,6 +47,11 @@ SECOND = rows.attempt(
     evidence="tests failed:\nE   assert 200 == 429",
     note="Keep the limiter in one module.",
 )
+DOCUMENTS = {
+    "specs/limits/spec.md": "# Limits\n\n## Requirements\n\n- FR-004: refuse more than 100 requests per minute "
+    "and partner with status 429.\n\nNothing else matters here.\n",
+    "specs/limits/design.md": "# Design\n\nColours are chosen by the brand team.\n",
+}
 ANSWERS = (("Per partner or per key?", "Per partner."),)
 FINDING = Finding(
     file="shop/limits.py", line=3, severity=Severity.BLOCKING, text="The 101st request passes.", in_diff=True
@@ -112,6 +118,7 @@ def _again() -> str:
         answers=ANSWERS,
         findings=[FINDING],
         contradicted=["tests/test_api.py::test_no_limit"],
+        documents=DOCUMENTS,
     )
 
 

@@ -7,6 +7,7 @@ before you keep it. Two hashes are left out: every new setting changes that of t
 import json
 from pathlib import Path
 
+from tests.unit.core.receipts.as_json import render
 from tests.unit.core.receipts.test_receipts import (
     BASE,
     GATE,
@@ -26,8 +27,7 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.receipts.document_schemas import document_schemas
-from loopwright.core.receipts.receipts import render
+from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Review, Role
 from loopwright.core.values.policy import HeldFile, HeldOut

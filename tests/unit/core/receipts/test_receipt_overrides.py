@@ -5,11 +5,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import shape_problems, verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, RESULT, build, sha, uid
 
-from loopwright.core.receipts.receipt_checkout import checkout_changes
-from loopwright.core.receipts.receipt_overrides import decided, in_words, overrides
-from loopwright.core.receipts.receipts import shape_problems, verify_receipt
+from loopwright.core.receipts.events import (
+    CheckoutChange,
+    Override,
+    checkout_changes,
+    decided,
+    in_words,
+    overrides,
+)
 from loopwright.core.rows.events import RecordedEvent
 
 AT = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -36,16 +42,16 @@ def test_only_what_a_person_decided_is_told() -> None:
         event("task_retried", payload={"note": "use the index"}),
     ]
     assert overrides(events, machine=MACHINE) == [
-        {
-            "type": "task_retried",
-            "actor": "user:eva",
-            "at": AT.isoformat(),
-            "task": uid("ptask", 1),
-            "commit": None,
-            "took_out": [],
-            "why": "",
-            "note": "use the index",
-        }
+        Override(
+            type="task_retried",
+            actor="user:eva",
+            at=AT.isoformat(),
+            task=uid("ptask", 1),
+            commit=None,
+            took_out=(),
+            why="",
+            note="use the index",
+        )
     ]
 
 
@@ -108,13 +114,13 @@ def test_a_change_of_the_checkout_is_told_without_where_its_patch_lies() -> None
     seen = event("checkout_changed", MACHINE, run=uid("run", 1), payload=payload)
     changes = checkout_changes([event("task_retried"), seen])
     assert changes == [
-        {
-            "at": AT.isoformat(),
-            "task": uid("ptask", 1),
-            "run": uid("run", 1),
-            "whose": "agent",
-            "changes": ["a.py", "b.py"],
-            "patch_sha256": "9" * 64,
-        }
+        CheckoutChange(
+            at=AT.isoformat(),
+            task=uid("ptask", 1),
+            run=uid("run", 1),
+            whose="agent",
+            changes=("a.py", "b.py"),
+            patch_sha256="9" * 64,
+        )
     ]
     assert not shape_problems(build(checkout_changes=changes))

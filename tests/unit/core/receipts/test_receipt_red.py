@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.unit.core.receipts.as_json import render, verify_receipt
 from tests.unit.core.receipts.test_receipts import (
     FACTS,
     FIRST,
@@ -18,8 +19,8 @@ from tests.unit.core.receipts.test_receipts import (
     verdict_record,
 )
 
-from loopwright.core.receipts.receipt_verdicts import red_verdict
-from loopwright.core.receipts.receipts import render, verify_receipt
+from loopwright.core.receipts.model import read_receipt
+from loopwright.core.receipts.verdicts import red_verdict
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.findings import VerdictStatus
 
@@ -51,12 +52,12 @@ def test_a_program_that_was_not_there_before_the_work_is_as_good_as_a_failure() 
 def test_the_latest_verdict_on_the_tree_without_the_work_says_how_it_was() -> None:
     made = proven(VerdictStatus.FAILED, red_proof=True)
     key = made["verdicts"][-1]["gate_key"]
-    assert red_verdict(made, sha("8"), key) is None, "whose word it is has to be known"
+    assert red_verdict(read_receipt(made), sha("8"), key) is None, "whose word it is has to be known"
     made["runs"].append({**made["runs"][0], "id": made["verdicts"][-1]["run_id"], "role": "baseline"})
-    found = red_verdict(made, sha("8"), key)
+    found = red_verdict(read_receipt(made), sha("8"), key)
     assert found is not None
-    assert found["status"] == "failed"
-    assert red_verdict(made, sha("7"), key) is None
+    assert found.status == "failed"
+    assert red_verdict(read_receipt(made), sha("7"), key) is None
 
 
 def fix(**about: Any) -> list[Any]:

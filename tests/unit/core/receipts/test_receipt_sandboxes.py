@@ -5,10 +5,10 @@ from dataclasses import replace
 from typing import Any
 
 from tests.cases import each_case
+from tests.unit.core.receipts.as_json import render, shape_problems, verify_receipt
 from tests.unit.core.receipts.test_receipts import FACTS, build, rows
 
-from loopwright.core.receipts.receipt_sandboxes import sandboxes
-from loopwright.core.receipts.receipts import render, shape_problems, verify_receipt
+from loopwright.core.receipts.model import read_receipt
 from loopwright.core.values.containment import MadeWith
 
 PODMAN = MadeWith(program="podman version 5.4", image="localhost/mine:1", image_id="ab" * 32)
@@ -35,7 +35,7 @@ def test_a_receipt_names_the_program_its_version_and_the_image(
 ) -> None:
     receipt = contained(level, made)
     assert verify_receipt(receipt, FACTS) == []
-    assert said in sandboxes(receipt)
+    assert said == read_receipt(receipt).runs[0].sandbox_words
 
 
 @each_case(

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.unit.core.gates.test_held_out import HELD
+from tests.unit.core.receipts.as_json import check_script, render
 from tests.unit.core.receipts.test_receipts import (
     BASE,
     GATE,
@@ -28,8 +29,10 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.gates.held_out import held_commands
-from loopwright.core.receipts.receipt_script import check_script, evidence
-from loopwright.core.receipts.receipts import GitFacts, render
+from loopwright.core.receipts.build import GitFacts
+from loopwright.core.receipts.events import Override, RemovedLanding
+from loopwright.core.receipts.evidence import gate_evidence
+from loopwright.core.receipts.model import read_receipt
 from loopwright.core.rows.model import Finish
 from loopwright.core.values.findings import Rerun
 from loopwright.core.values.states import FinishState, PlanState, TaskState
@@ -91,16 +94,16 @@ def test_a_plan_without_a_result_is_looked_at_as_far_as_it_got() -> None:
 
 
 def test_what_a_person_took_back_was_landed_once_and_is_told() -> None:
-    gone = {
-        "type": "plan_rolled_back",
-        "actor": "user:eva",
-        "at": NOW.isoformat(),
-        "task": None,
-        "commit": sha("bac"),
-        "took_out": [{"task": uid("ptask", 1), "sha": sha("60")}],
-        "why": "",
-        "note": "too slow",
-    }
+    gone = Override(
+        type="plan_rolled_back",
+        actor="user:eva",
+        at=NOW.isoformat(),
+        task=None,
+        commit=sha("bac"),
+        took_out=(RemovedLanding(task=uid("ptask", 1), sha=sha("60")),),
+        why="",
+        note="too slow",
+    )
     text = script(overrides=[gone])
     assert f"<<'END'\n{uid('ptask', 1)} {LAND1}\n{uid('ptask', 1)} {sha('60')}\n" in text
     assert f"<<'END'\n{sha('bac')} {sha('60')}\nEND\n" in text
@@ -128,7 +131,7 @@ def test_an_output_that_several_verdicts_name_is_looked_at_once() -> None:
     twice = replace(first, verdict=replace(first.verdict, reruns=(again,)))
     other = replace(first, id=uid("verdict", 9), gate_key="0" * 64)
     receipt = build(verdicts=[twice, other, JUDGED[1], verdict_record(6, TREE2, WHOLE)])
-    found = [one for one in evidence(receipt) if one[0].startswith(first.run_id)]
+    found = [one for one in gate_evidence(read_receipt(receipt)) if one[0].startswith(first.run_id)]
     assert [(directory.removeprefix(first.run_id), file) for directory, file, _ in found] == [
         ("", "1.out"),
         ("", "2.out"),
@@ -192,7 +195,7 @@ def test_reports_of_a_command_are_evidence_too() -> None:
     first = JUDGED[0]
     command = replace(first.verdict.commands[0], seen_sha256="7" * 64, kept_sha256="8" * 64)
     kept = replace(first, verdict=replace(first.verdict, commands=(command,)))
-    found = [one for one in evidence(build(verdicts=[kept])) if one[0] == first.run_id]
+    found = [one for one in gate_evidence(read_receipt(build(verdicts=[kept]))) if one[0] == first.run_id]
     assert found == [(first.run_id, "1.out", "8" * 64), (first.run_id, "1.seen", "7" * 64)]
 
 

@@ -4,6 +4,7 @@ import json
 from dataclasses import replace
 
 from tests.unit.core.gates.test_held_out import HELD
+from tests.unit.core.receipts.as_json import render, verify_receipt
 from tests.unit.core.receipts.test_receipts import (
     FACTS,
     LOOKED,
@@ -16,7 +17,6 @@ from tests.unit.core.receipts.test_receipts import (
 )
 
 from loopwright.core.gates.held_out import held_commands
-from loopwright.core.receipts.receipts import render, verify_receipt
 
 
 def held_out(**changes):

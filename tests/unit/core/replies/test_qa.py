@@ -61,7 +61,7 @@ def test_a_report_that_speaks_of_every_area_counts_in_either_form(mode: str) -> 
 @each_case(
     ("value", "problem"),
     [
-        (None, "there is no block"),
+        (None, "has no block"),
         ({"summary": "fine"}, "have to be lists"),
         (said(checked=said()["checked"][1:]), "nothing usable is said of load"),
         (
@@ -132,13 +132,13 @@ def test_a_report_is_told_in_words_and_by_its_hash() -> None:
         QaIssue(what="Typo", where="/a", expected="b", fix="fix-1"), QaIssue(what="Gate", by_gate=True)
     )
     assert told(one).splitlines()[:3] == [
-        "An earlier look at the whole found:",
-        "- Typo; Where: /a; Expected: b (mended by fix-1)",
+        "An earlier QA review found:",
+        "- Typo; Where: /a; Expected: b (fixed by fix-1)",
         "- Gate",
     ]
-    assert (told(report()), one.in_words) == ("", "a look at the whole (lite) found 2 issues")
+    assert (told(report()), one.in_words) == ("", "a QA review (lite) found 2 issues")
     assert (report().in_words, report(QaIssue(what="a")).in_words[-7:]) == (
-        "a look at the whole (lite) found nothing",
+        "a QA review (lite) found nothing",
         "1 issue",
     )
     assert one.sha256 == replace(one, issues=(replace(one.issues[0], fix=""),)).sha256, (

@@ -28,7 +28,9 @@ def test_a_fenced_block_with_plain_words_is_a_question() -> None:
 
 def test_a_broken_object_is_told_as_one() -> None:
     [asked] = asked_in('```loopwright-ask\n{"question": "x",\n```')
-    assert asked.text.endswith('cannot be read, since it is no valid JSON. It wrote: {"question": "x",')
+    assert asked.text.endswith(
+        'The agent asked something that is not valid JSON. It wrote: {"question": "x",'
+    )
 
 
 def test_other_blocks_and_empty_ones_ask_nothing() -> None:

@@ -184,7 +184,7 @@ def test_what_cannot_be_read_is_never_a_pass(value: dict[str, Any], problem: str
 def test_words_without_an_answer_in_them_are_no_answer(text: str) -> None:
     answer = read_answer(None, text, PATCH)
     assert isinstance(answer, Unreadable)
-    assert "there is no block ```loopwright-review" in answer.problem
+    assert "your last message has no block ```loopwright-review" in answer.problem
 
 
 @each_case(

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.values.wording import clean, counted, dollars, duration, listed, money, one_line
+from loopwright.core.values.wording import clean, counted, dollars, duration, grouped, listed, money, one_line
 
 
 @each_case(
@@ -33,3 +33,8 @@ def test_a_value_is_written_as_people_write_it(said: str, expected: str) -> None
 
 def test_an_unknown_sum_is_not_nothing() -> None:
     assert money(None) not in ("", "$0.00")
+
+
+def test_notes_that_say_the_same_about_several_places_are_one() -> None:
+    notes = ["a.md:3: unknown label", "a.md:9: unknown label", "b.md: unknown label", "old form", "old form"]
+    assert grouped(notes) == ("a.md:3: unknown label (2 more like this)", "old form")

@@ -15,7 +15,7 @@ from loopwright.core.values.patches import Patch
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.policy import Answering, Policy
 from loopwright.core.values.states import RunState
-from loopwright.engine.attempt.agent_brief import Facts, Mending, brief
+from loopwright.engine.attempt.agent_brief import Facts, ReviewFixes, brief
 from loopwright.ports import AgentRequest, ToolServer
 from loopwright.prompts import packaged
 
@@ -111,10 +111,10 @@ def test_the_newest_of_the_earlier_runs_is_continued() -> None:
 
 
 def test_new_findings_and_contradicted_checks_are_told_as_a_new_job() -> None:
-    new = briefed(earlier=(BEFORE,), mending=Mending(findings=(FOUND,), is_new=True))
+    new = briefed(earlier=(BEFORE,), review_fixes=ReviewFixes(findings=(FOUND,), is_new=True))
     assert "it leaks" in new.prompt
     assert CONTINUES not in new.prompt
-    told = briefed(earlier=(BEFORE,), mending=Mending(findings=(FOUND,)))
+    told = briefed(earlier=(BEFORE,), review_fixes=ReviewFixes(findings=(FOUND,)))
     assert "it leaks" in told.prompt
     assert CONTINUES in told.prompt
     contradicts = {"attempt": {"gate_files": GateFiles(contradicted=("test_sum",))}}

@@ -5,14 +5,18 @@ from typing import Any
 
 from tests.cases import each_case
 from tests.doubles import planned
-from tests.unit.engine.attempt.test_reviewing import CANDIDATE, PATCH, Home, Reviewed
+from tests.unit.engine.attempt.test_reviewing import PATCH, Home, Reviewed
 
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.landing import Land
+from loopwright.core.policy.red_first import RedFound
 from loopwright.core.policy.retry import Failed
 from loopwright.core.prompts.prompts import implementer
-from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Review, Role, Run
+from loopwright.core.rows.model import Attempt, CommandState, Leg, Outcome, Plan, Review, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import (
     AttemptState,
@@ -22,8 +26,6 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.attempt.contradictions import settle
-from loopwright.engine.attempt.landing_line import Landing
 from loopwright.engine.people.handover import HUMAN
 from loopwright.ports import Tx
 from loopwright.prompts import packaged
@@ -45,18 +47,19 @@ class Contradicting(Reviewed):
     """Another task of the plan, at work."""
 
     async def settle(self, *checks: str, removed: tuple[str, ...] = ()) -> GateFiles | None:
-        home = self.home
-        landing = Landing(
-            world=home.world,
-            repository=home.repository,  # type: ignore[arg-type]
-            project=home.project(),
-            plan=home.plan(),
-            task=home.task("a"),
-            attempt=self.attempt,
-            fence=self.leg.fence,
+        verdict = Verdict(status=VerdictStatus.PASSED)
+        old = Verdict(status=VerdictStatus.FAILED, broken=checks or (A,), lost=removed)
+        found = replace(
+            self.built.found(),
+            files=FACTS,
+            is_restored=True,
+            verdict=verdict,
+            verdict_id=VERDICT,
+            old_checks=old,
+            red=RedFound(),
         )
-        judged = {"verdict_id": VERDICT}
-        return await settle(landing, CANDIDATE, FACTS, checks or (A,), removed, judged)
+        decision = await self.judge(found)
+        return decision.files if isinstance(decision, Land) else None
 
     async def after_turn(self, summary: str = "") -> None:
         """Let the agent have its turn and leave the work as it is."""
@@ -246,6 +249,10 @@ async def test_work_by_hand_gets_no_turn_of_an_agent() -> None:
     assert await scene.settle() is None
     assert scene.attempt.state is AttemptState.WAITING
     assert "The agent gave no reason." in scene.question.text
+    task, question = scene.home.task("a").id, scene.question.id
+    scene.home.store.transact_sync("taken", lambda tx: tx.update(Task, task, taken_by="me"))
+    refused = await scene.home.command("hand_back", task, base_sha="2" * 40, tip_sha="5" * 40)
+    assert f"a waits for your answer to {short_id(question)}" in refused.result
 
 
 async def test_a_reviewer_who_finds_nothing_wrong_allows_exactly_these_checks() -> None:
@@ -312,3 +319,13 @@ async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_ans
     [scene.leg] = await scene.home.turn()
     assert scene.attempt.state is AttemptState.CHECKING
     assert (scene.home.plan().outcome, scene.home.plan().reason) == (None, "")
+
+
+async def test_accepted_work_is_judged_although_the_budget_is_used_up() -> None:
+    scene = await contradicting(max_cost=1_000_000)
+    await scene.after_turn()
+    await scene.settle()
+    plan = scene.home.plan().id
+    scene.home.store.transact_sync("spent", lambda tx: tx.update(Plan, plan, spent_micros=1_000_000))
+    await scene.decide("accept")
+    assert scene.attempt.state is AttemptState.CHECKING

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from tests.fakes.virtual_loop import VirtualLoop
 from tests.simulation.agents import Act
 from tests.simulation.machines import Kept, Machine
 from tests.simulation.scenario import Scenario
@@ -14,7 +15,6 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, PlanState, RunState
 from loopwright.engine.intake.submit import Submission
 from loopwright.ports import RunSpec
-from loopwright.testing.virtual_loop import VirtualLoop
 
 TASKS = 12
 RED = "p0t5"

@@ -11,20 +11,25 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.integrity.gate_files import GateFiles
+from loopwright.core.policy.landing import AskPerson, AskReviewer, Decision, Found, Land
+from loopwright.core.policy.red_first import RedFound
 from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.model import Attempt, Leg, Review, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import FenceLost
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.patches import ChangedFile, Patch
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.policy import Policy, ReviewPolicy
 from loopwright.core.values.states import AttemptState, EnvelopeState, ReviewState, RunState, TaskState
-from loopwright.engine.attempt.agent_brief import mending
+from loopwright.engine.attempt.agent_brief import review_fixes
+from loopwright.engine.attempt.candidates import Built
 from loopwright.engine.attempt.cleanup import tidy_attempt
+from loopwright.engine.attempt.land import apply
 from loopwright.engine.attempt.landing_line import Landing
-from loopwright.engine.attempt.reviewing import Covered, author_of, covered, give_up, take_in
+from loopwright.engine.attempt.reviewing import author_of, give_up, take_in
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money.quotas import account_of
 from loopwright.engine.money.spending import allowance, review_cap
@@ -63,10 +68,15 @@ class Reviewed:
     def run(self) -> Run:
         return self.home.get(Run, self.attempt.run_id)
 
-    async def look(
-        self, facts: GateFiles | None = None, contradicted: tuple[str, ...] = ()
-    ) -> Covered | None:
-        """Let the landing ask whether the candidate may land."""
+    async def judge(self, found: Found) -> Decision:
+        """Decide about the candidate, and do whatever else than landing was decided."""
+        found, decision = await self.built.decide(found, asyncio.Event())
+        if not isinstance(decision, Land):
+            await apply(self.built, found, decision)
+        return decision
+
+    @property
+    def built(self) -> Built:
         home = self.home
         landing = Landing(
             world=home.world,
@@ -77,7 +87,19 @@ class Reviewed:
             attempt=self.attempt,
             fence=self.leg.fence,
         )
-        return await covered(landing, CANDIDATE, facts or GateFiles(), {}, contradicted)
+        return Built(landing=landing, tip=CANDIDATE.parent, candidate=CANDIDATE)
+
+    async def look(self, facts: GateFiles | None = None, contradicted: tuple[str, ...] = ()) -> Decision:
+        """Let the landing decide about a candidate that passes its checks, after the agent had its turn."""
+        turned = GateFiles(contradicted=contradicted)
+        found = replace(
+            self.built.found(),
+            attempt=replace(self.attempt, gate_files=turned),
+            files=facts or GateFiles(),
+            verdict=Verdict(status=VerdictStatus.PASSED, lost=contradicted),
+            red=RedFound(),
+        )
+        return await self.judge(found)
 
     def begin(self) -> None:
         """Let the agent that is due start."""
@@ -115,6 +137,10 @@ class Reviewed:
         await take_in(home.world, rows, self.run, ended, failed, fence=self.leg.fence)
 
 
+def is_landed(decision: Decision, review_id: str | None) -> bool:
+    return isinstance(decision, Land) and decision.review_id == review_id
+
+
 async def checked(**review: Any) -> Reviewed:
     home = await Home().launch()
     policy = Policy(review=ReviewPolicy(**{"mode": "always", "agent": "other", "model": "big"} | review))
@@ -127,15 +153,17 @@ async def checked(**review: Any) -> Reviewed:
 async def test_nothing_is_asked_where_no_review_is_wanted() -> None:
     for policy in ({"mode": "off"}, {"mode": "risky"}):
         scene = await checked(**policy)
-        assert await scene.look() == Covered(review_id=None)
+        assert is_landed(await scene.look(), None)
         assert scene.home.all(Review) == []
-    assert await scene.look(GateFiles(contradicted=("t.py",))) is None, "a risky one is looked at"
+    assert isinstance(await scene.look(GateFiles(build_files=("t.py",))), AskReviewer), (
+        "a risky one is looked at"
+    )
 
 
 async def test_a_review_is_asked_of_another_agent_that_may_only_read() -> None:
     scene = await checked()
     author = scene.run
-    assert await scene.look() is None
+    assert not isinstance(await scene.look(), Land)
     [review] = scene.home.all(Review)
     assert (review.state, review.n, review.agent, review.model) == (ReviewState.ASKED, 1, "other", "big")
     assert (review.parent_sha, review.candidate_sha) == (CANDIDATE.parent, CANDIDATE.sha)
@@ -177,11 +205,9 @@ async def test_a_clear_review_lets_exactly_this_change_land() -> None:
     [review] = scene.home.all(Review)
     assert (review.state, review.model, len(review.findings)) == (ReviewState.CLEAR, "told", 1)
     assert (scene.attempt.state, scene.attempt.run_id) == (AttemptState.CHECKING, author)
-    assert await scene.look() == Covered(review_id=review.id), (
-        "also after the branch moved: the change is the same"
-    )
+    assert is_landed(await scene.look(), review.id), "also after the branch moved: the change is the same"
     scene.patch = replace(PATCH, sha256="b" * 64)
-    assert await scene.look() is None, "another change is looked at anew"
+    assert not isinstance(await scene.look(), Land), "another change is looked at anew"
     assert [one.n for one in scene.home.all(Review, order_by=("created_at",))] == [1, 2]
 
 
@@ -193,14 +219,14 @@ async def test_blocking_findings_go_back_to_the_author() -> None:
     scene.home.clock.advance(1)
     await scene.answer(BLOCKS)
     scene.home.clock.advance(1)
-    assert await scene.look() is None
+    assert not isinstance(await scene.look(), Land)
     [review] = scene.home.all(Review)
     attempt, run = scene.attempt, scene.run
     assert (attempt.state, attempt.fix_turns, attempt.review_id) == (AttemptState.WORKING, 1, review.id)
     assert (run.role, run.state, run.agent) == (Role.IMPLEMENTER, RunState.QUEUED, author.agent)
-    told = scene.home.store.read_sync(lambda tx: mending(tx, attempt, author))
+    told = scene.home.store.read_sync(lambda tx: review_fixes(tx, attempt, author))
     assert ([one.text for one in told.findings], told.is_new) == (["It breaks for 3."], True)
-    again = scene.home.store.read_sync(lambda tx: mending(tx, attempt, run))
+    again = scene.home.store.read_sync(lambda tx: review_fixes(tx, attempt, run))
     assert (again.findings, again.is_new) == (told.findings, False), "one that was interrupted hears it again"
 
 
@@ -210,10 +236,10 @@ async def test_after_its_turns_the_attempt_is_rejected_with_the_findings_as_evid
     await scene.answer(BLOCKS)
     await scene.look()
     scene.home.hand.until(scene.leg, AttemptState.CHECKING)
-    assert await scene.look() is None, "the author changed nothing, so the same review stands"
+    assert not isinstance(await scene.look(), Land), "the author changed nothing, so the same review stands"
     first, second = scene.home.all(Attempt, order_by=("n",))
     assert (first.state, first.failure) == (AttemptState.REJECTED, Failure.REVIEW)
-    assert first.detail == "a reviewer still objects after 1 turn to mend it: a.py:3"
+    assert first.detail == "a reviewer still objects after 1 turn to fix it: a.py:3"
     assert "- a.py:3: It breaks for 3." in second.evidence
     assert scene.home.task("a").attempts == 1
     assert len(scene.home.all(Review)) == 1, "the same change was not paid for twice"
@@ -238,7 +264,7 @@ async def test_what_a_person_did_is_looked_at_by_the_plans_agent_and_goes_back_t
     await scene.look()
     assert (scene.run.agent, scene.run.role) == ("claude", Role.REVIEWER)
     await scene.answer(BLOCKS)
-    assert await scene.look() is None
+    assert not isinstance(await scene.look(), Land)
     task = scene.home.task("a")
     assert (scene.attempt.state, scene.attempt.detail) == (
         AttemptState.REJECTED,
@@ -273,7 +299,7 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_then_is_
     [review] = scene.home.all(Review)
     assert (review.state, review.tries) == (ReviewState.UNCLEAR, 2)
     assert "no block" in review.problem
-    assert await scene.look() == Covered(review_id=review.id), "it lands, and is told and capped"
+    assert is_landed(await scene.look(), review.id), "it lands, and is told and capped"
     assert len(scene.home.all(Run, role=Role.REVIEWER)) == 2
 
 
@@ -324,7 +350,7 @@ async def test_a_reviewer_that_waits_for_its_account_goes_on_as_the_reviewer() -
     [review] = scene.home.all(Review)
     assert (scene.run.role, scene.run.label, review.run_id) == (Role.REVIEWER, review.id, scene.run.id)
     await scene.answer()
-    assert await scene.look() == Covered(review_id=review.id)
+    assert is_landed(await scene.look(), review.id)
 
 
 async def test_a_reviewer_does_not_stay_with_the_account_of_the_authors_conversation() -> None:
@@ -367,16 +393,17 @@ CHECK = "tests/test_a.py::test_old"
 
 async def test_contradicted_checks_are_reviewed_wherever_a_reviewer_is_named() -> None:
     scene = await checked(mode="off", agent=None)
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=None), "no reviewer is named"
+    assert isinstance(await scene.look(contradicted=(CHECK,)), AskPerson), "no reviewer is named"
     scene = await checked(mode="off")
-    assert await scene.look() == Covered(review_id=None)
-    assert await scene.look(contradicted=(CHECK,)) is None
+    assert is_landed(await scene.look(), None)
+    assert isinstance(await scene.look(contradicted=(CHECK,)), AskReviewer)
     [review] = scene.home.all(Review)
     assert review.contradicted == (CHECK,)
     await scene.answer(decision="approve")
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)
+    assert isinstance(await scene.look(contradicted=(CHECK,)), Land)
     assert scene.home.get(Review, review.id).state is ReviewState.CLEAR
-    assert await scene.look(contradicted=("another",)) is None, "nobody approved that one"
+    decision = await scene.look(contradicted=("another",))
+    assert isinstance(decision, AskReviewer), "the reviewer did not approve that one"
 
 
 @each_case(
@@ -436,4 +463,4 @@ async def test_a_reviewer_that_may_not_start_leaves_an_unclear_review() -> None:
     [review] = scene.home.all(Review)
     assert (review.state, review.problem) == (ReviewState.UNCLEAR, "the account is closed")
     assert (scene.attempt.state, scene.run.role) == (AttemptState.CHECKING, Role.IMPLEMENTER)
-    assert await scene.look(contradicted=(CHECK,)) == Covered(review_id=review.id)
+    assert isinstance(await scene.look(contradicted=(CHECK,)), AskPerson)

@@ -140,7 +140,7 @@ async def test_the_task_that_mends_it_hears_the_name_and_the_hint_and_has_the_sa
     assert SECRET not in fix.description
     assert UNSEEN.command not in fix.description
     [told] = home.events("plan_evaluated")
-    assert told.payload["reason"] == f"{TOLD}; fix-1 is to mend it"
+    assert told.payload["reason"] == f"{TOLD}; fix-1 is to fix it"
     [leg] = await home.turn()
     home.hand.land(leg)
     gate.red = set()

@@ -127,8 +127,8 @@ async def test_a_person_names_the_account_where_several_are_closed() -> None:
         refused.result
         == "claude has several closed accounts\nname one of claude/private, claude/work\naccount_ambiguous"
     )
-    assert (await home.command("open", "claude/work")).result == "open; 1 task goes on"
-    assert (await home.command("open", "claude")).result == "open; 1 task goes on"
+    assert (await home.command("open", "claude/work")).result == "open; 1 task continues"
+    assert (await home.command("open", "claude")).result == "open; 1 task continues"
     assert "log in. Then `loopwright stats quota open claude/private`" in home.attempt("a").wait_reason
 
 

@@ -217,7 +217,7 @@ async def test_one_that_names_a_later_time_is_believed() -> None:
 async def test_a_person_opens_it_and_everything_goes_on() -> None:
     home, _ = await limited("ab", Failure.AUTH, after=None, slots=1)
     done = await home.command("open", "claude")
-    assert (done.state, done.result) == (CommandState.APPLIED, "open; 1 task goes on")
+    assert (done.state, done.result) == (CommandState.APPLIED, "open; 1 task continues")
     assert (await home.command("open", "claude/default")).result == "already open"
     [leg, *_] = await home.turn()
     assert home.hand.land(leg).status is TaskState.COMPLETE

@@ -166,7 +166,7 @@ async def test_an_unknown_cost_of_the_day_holds_back_until_someone_names_a_limit
     end(home, runs["a"], None)
     assert home.project().unknown_costs == home.plan().unknown_costs == 1
     assert held_back(home, runs["b"])
-    assert "nobody knows what a run has cost" in home.loop().reason
+    assert "the cost of a run is unknown" in home.loop().reason
     await home.command("resume", home.plan().id, max_cost_per_day=60)
     assert home.project().unknown_costs == home.plan().unknown_costs == 0
     assert home.plan().policy.max_cost_per_day == 60

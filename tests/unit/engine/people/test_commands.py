@@ -762,7 +762,7 @@ async def test_a_person_may_have_a_plan_verified_without_what_was_cancelled() ->
     assert done.result == "gate:all will run on what landed, without b"
     assert (home.plan().status, home.plan().reason) == (PlanState.VERIFYING, "")
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result.startswith("its plan is being verified this very moment")
+    assert refused.result.startswith("its plan is being verified right now")
     [leg] = await home.reconcile()
     await home.verify(leg)
     plan = home.plan()

@@ -1,4 +1,4 @@
-"""Work that was come upon: written down once, and what follows from a person's decision about it."""
+"""Discovered work: written down once, and what follows from a person's decision about it."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_withou
     assert answer.result == "the task mend-the-clock was added to the plan"
     task = home.task("mend-the-clock")
     assert (task.title, task.origin, task.status) == (CLOCK.title, "discovered", TaskState.QUEUED)
-    assert task.description == "It is late.\n\nIt was come upon in the task a, and left to others."
+    assert task.description == "It is late.\n\nThe agent of task a found it and left it to others."
     assert home.plan().open_tasks == 3
     one = found(home, CLOCK.title)
     assert (one.state, one.became, one.decided_by) == (DiscoveryState.ACCEPTED, "mend-the-clock", "me")

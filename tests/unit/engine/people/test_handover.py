@@ -44,7 +44,7 @@ async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_h
     old = home.get(Attempt, legs["a"].subject)
     assert (old.interrupt, home.task("a").status, home.task("a").taken_by) == ("cancel", "RUNNING", "me")
     early = await home.command("hand_back", home.task("a").id, **HANDED)
-    assert "is being taken from its agent this very moment" in early.result
+    assert "is being taken from its agent right now" in early.result
     home.hand.go_on(legs["a"])
     await home.reconcile()
     assert home.task("a").status is TaskState.QUEUED
@@ -52,7 +52,7 @@ async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_h
     assert await home.turn() == []
     home.hand.land(legs["free"])
     await home.turn()
-    assert home.plan().reason == "a is with a person: `loopwright take-over a --done` goes on"
+    assert home.plan().reason == "a is with a person: `loopwright take-over a --done` continues"
     assert home.loop().state is LoopState.FAILED
     assert balanced(home)
 
@@ -72,7 +72,7 @@ async def test_what_is_handed_back_is_an_attempt_that_is_about_to_be_checked() -
     assert (run.agent, run.state, run.cost_micros) == (None, "COMPLETE", 0)
     assert (home.task("a").status, home.plan().unknown_costs) == (TaskState.RUNNING, unknown)
     again = await home.command("hand_back", home.task("a").id, **HANDED)
-    assert "is being checked this very moment" in again.result
+    assert "is being checked right now" in again.result
     await home.ended(legs["a"])
     [leg] = await home.reconcile()
     home.hand.land(leg)
@@ -98,7 +98,7 @@ async def test_work_that_does_not_pass_stays_with_the_person_and_uses_up_no_atte
     assert await home.turn() == []
     assert len(home.events("task_not_accepted")) == 4
     dropped = await home.command("hand_back", home.task("a").id, drop=True)
-    assert dropped.result.startswith("the machine goes on with a")
+    assert dropped.result.startswith("Loopwright continues a")
     assert list(await turn(home)) == ["a"]
     assert home.attempt("a").agent == "claude"
     assert balanced(home)
@@ -109,7 +109,7 @@ async def test_work_that_does_not_pass_stays_with_the_person_and_uses_up_no_atte
     [
         ("take_over", "b", "b waits for other tasks"),
         ("take_over", "free", "free has landed already"),
-        ("hand_back", "a", "nobody has taken a over"),
+        ("hand_back", "a", "a is not taken over"),
         ("reviewed", "a", "a has not landed"),
     ],
 )

@@ -8,7 +8,7 @@ from tests.doubles import Home, planned
 
 from loopwright.adapters.home.receipts import read_evidence
 from loopwright.adapters.machine.disk import HomeDisk, forgotten_since
-from loopwright.core.receipts.receipts import Recorded
+from loopwright.core.receipts.evidence import Recorded
 from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.states import RunState
 from loopwright.engine.memory.disk_limits import Room

@@ -207,7 +207,7 @@ async def test_a_source_that_is_gone_is_named_once_and_told_when_it_comes_back(
     for _ in range(2):
         await told_by(home, source).pay_debts()
     (said,) = home.events("source_given_up")
-    assert said.payload["reason"].startswith("plan.yaml is not there any more")
+    assert said.payload["reason"].startswith("plan.yaml is missing")
     assert [one.gone for one in home.all(SourceDebt)] == [True]
     assert home.store.read_sync(lambda tx: debt_view(tx, plan.id)) is None, (
         "nobody has to do anything about it"

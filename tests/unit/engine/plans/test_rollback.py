@@ -104,7 +104,7 @@ async def test_a_checkpoint_keeps_what_landed_until_then() -> None:
     assert done.result == "taken back: b; queued again with it: c"
     assert statuses(home) == {"a": "COMPLETE", "b": "QUEUED", "c": "QUEUED", "free": "COMPLETE"}
     assert "nothing landed after that" in (await home.command("rollback", plan.id, to="free")).result
-    assert "is no task and no commit" in (await home.command("rollback", plan.id, to="nothing")).result
+    assert "checkpoint_not_found" in (await home.command("rollback", plan.id, to="nothing")).result
     assert "b has landed nothing" in (await home.command("rollback", plan.id, to="b")).result
     base = await home.command("rollback", plan.id, to=plan.base_sha[:8])
     assert base.result == "taken back: a, free"
@@ -188,7 +188,7 @@ async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong() -> N
 
 @each_case(
     ("key", "words"),
-    [("b", "is being worked on this very moment"), ("c", "nobody has worked on c yet")],
+    [("b", "is being worked on right now"), ("c", "c has no work yet")],
 )
 async def test_what_has_nothing_to_reject_is_refused(key: str, words: str) -> None:
     home = await landed("a")
@@ -204,7 +204,7 @@ async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None
     [command] = home.all(Command)
     assert command.state is CommandState.PENDING
     assert await home.turn() == []
-    assert "taken back this very moment" in (await home.command("cancel", home.plan().id)).result
+    assert "taken back right now" in (await home.command("cancel", home.plan().id)).result
     home.repository.broken = None
     done = await carry_out(home.world, LandingLines(), command)
     assert done.state is CommandState.APPLIED

@@ -8,7 +8,7 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 from tests.unit.engine.money.test_spending import at_work, end, held_back
 
-from loopwright.core.receipts.receipt_overrides import in_words, overrides
+from loopwright.core.receipts.events import in_words, overrides
 from loopwright.core.rows.model import Attempt, CommandState, Plan, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.ids import short_id
@@ -91,8 +91,8 @@ async def test_an_unknown_cost_can_be_lived_with() -> None:
     home, runs = await at_work("ab", running="a", max_cost=50)
     end(home, runs["a"], None)
     assert held_back(home, runs["b"])
-    assert question(home).options == ("go on all the same", "stop")
-    await home.command("answer", question(home).id, answer="go on all the same")
+    assert question(home).options == ("continue all the same", "stop")
+    await home.command("answer", question(home).id, answer="continue all the same")
     assert (home.plan().unknown_costs, home.plan().policy.max_cost) == (0, 50)
     assert not held_back(home, runs["b"])
 
@@ -135,7 +135,7 @@ async def test_after_a_day_that_is_used_up_it_goes_on_by_itself() -> None:
     home, runs = await paused(max_cost_per_day=50)
     at = midnight(home)
     assert home.loop().resume_at == question(home).deadline == at
-    assert f"it goes on by itself at {at:%Y-%m-%d %H:%M} UTC" in home.loop().reason
+    assert f"it continues by itself at {at:%Y-%m-%d %H:%M} UTC" in home.loop().reason
     looked = await advance(home.world)
     assert (looked.legs, looked.look_again_s) == ((), (at - home.clock.now()).total_seconds())
     home.clock.advance((at - home.clock.now()).total_seconds() - 1)
@@ -166,7 +166,7 @@ async def test_what_was_parked_when_the_day_was_used_up_goes_on_with_the_next() 
     assert [leg.subject for leg in await home.turn()] == [home.attempt("b").id]
 
 
-@each_case("policy", [{"wait_for_limits": False}, {"longest_wait": 60.0}, {"latest_resume": "23:59"}])
+@each_case("policy", [{"wait_for_limits": False}, {"longest_wait": 60.0}])
 async def test_who_does_not_wait_for_limits_does_not_wait_for_the_next_day(policy: dict[str, Any]) -> None:
     home, _ = await paused(max_cost_per_day=50, **policy)
     assert home.loop().resume_at is None

@@ -74,7 +74,7 @@ async def test_a_task_that_asks_waits_without_a_slot_and_everyone_can_see_why() 
 async def test_an_answer_lets_the_task_go_on_in_the_same_workspace() -> None:
     home, [first] = await asking(PORT)
     done = await home.command("answer", question(home).id, answer="8080")
-    assert (done.state, done.result) == (CommandState.APPLIED, "answered; 1 task goes on")
+    assert (done.state, done.result) == (CommandState.APPLIED, "answered; 1 task continues")
     [leg] = await home.turn()
     assert (leg.subject, leg.n) == (first.subject, first.n + 1)
     assert home.task("a").status is TaskState.RUNNING
@@ -97,7 +97,7 @@ async def test_the_same_permission_asked_by_twenty_is_one_question() -> None:
     assert len(question(home).asked_by) == 20
     assert len(home.told("question_asked")) == 1
     done = await home.command("answer", question(home).id, answer="y", **{"for": "loop"})
-    assert done.result == "answered; 20 tasks go on"
+    assert done.result == "answered; 20 tasks continue"
     assert len(await home.turn()) == 20
     assert allowed(home, "a").granted == ("command:make dist",)
 
@@ -230,7 +230,7 @@ async def test_cancelling_a_task_takes_its_question_back_unless_others_wait_too(
 @each_case(
     ("asked", "arguments", "words"),
     [
-        (DIST, {"answer": "perhaps"}, "'perhaps' is no answer to this question\nanswer yes or no"),
+        (DIST, {"answer": "perhaps"}, "'perhaps' is not an answer to this question\nanswer yes or no"),
         (DIST, {"answer": " "}, "the answer is empty\none of yes, no"),
         (
             DIST,
@@ -268,7 +268,9 @@ async def test_a_question_is_answered_once() -> None:
     refused = await home.command("answer", question(home).id, answer="8080")
     said, _, to_do = refused.result.partition("\n")
     assert said == "the question is answered already: 80"
-    assert to_do.startswith("its agent goes on with that: to say something else, `loopwright cancel a`, then")
+    assert to_do.startswith(
+        "its agent continues with that: to say something else, `loopwright cancel a`, then"
+    )
 
 
 async def test_an_agent_may_run_the_checks_of_its_task_and_what_the_settings_list() -> None:

@@ -9,6 +9,7 @@ import pytest
 from tests.acceptance.control.sources.test_every_source import EVERY
 from tests.cases import each_case
 from tests.doubles import FAILED, PASSED, Home, planned
+from tests.fakes import fake_bd
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.beads.beads import BeadsSource
@@ -34,7 +35,6 @@ from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.status_writeback import tell
 from loopwright.engine.worker.advance import advance
 from loopwright.ports import Files, Mark, PlannedWork
-from loopwright.testing import fake_bd
 
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
 

@@ -27,7 +27,7 @@ def test_no_command_takes_away_what_a_person_had_changed_before() -> None:
     )
     assert undoing(before, after, checkout="/it", patch=Path("/kept/run.patch")) == (
         "git -C /it apply --reverse --exclude=mine.py /kept/run.patch",
-        "# by hand, because it had changes of yours before: mine.py (see /kept/run.patch)",
+        "# by hand, because it had your changes before: mine.py (see /kept/run.patch)",
     )
     alone = Tripwire(head="trunk", refs={}, status={"mine.py": "c", "same.py": "b"}, config={})
     (only,) = undoing(before, alone, checkout="/it", patch=Path("/kept/run.patch"))

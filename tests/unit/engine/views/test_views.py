@@ -64,7 +64,7 @@ async def test_a_paused_plan_does_not_say_that_it_goes_on() -> None:
     home.hand.go_on(leg)
     assert not home.store.read_sync(is_busy), "whoever stands by has nothing to do"
     home.store.transact_sync("resume", lambda tx: go_on(tx, home.plan(), home.loop(), "me"))
-    assert _view(home).tasks[0].doing == "goes on with the next free slot"
+    assert _view(home).tasks[0].doing == "continues with the next free slot"
 
 
 async def test_how_long_ago_means_since_the_last_change() -> None:

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from tests.doubles import Home, WatchfulStore, planned
+from tests.fakes.clock import START
+from tests.fakes.virtual_loop import VirtualClock, VirtualLoop
 
 from loopwright.core.rows.model import Task, Worker
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
-from loopwright.testing.clock import START
-from loopwright.testing.virtual_loop import VirtualClock, VirtualLoop
 
 T = TypeVar("T")
 

@@ -18,7 +18,7 @@ BARE = "tasks:\n  - {id: a, title: x}\n"
         (TASK, [], ""),
         (TASK, [GATES], ""),
         (GATED + TASK, [GATES], ""),
-        (GATED + TASK, [], "gates: the project has checks of its own"),
+        (GATED + TASK, [], "gates: the project has its own checks"),
         (GATED + BARE, [GATES], "no criterion can fail: no task has acceptance"),
         (BARE, [], "no criterion can fail: no task has acceptance"),
         (TASK + "  - {id: b, title: y}\n", [], ""),
@@ -39,7 +39,7 @@ BARE = "tasks:\n  - {id: a, title: x}\n"
         (TASK + "settings: {parallel: 9}\n", [], "settings: they are not part of what you plan"),
         (TASK.replace("title: x", "title: x, agent: codex"), [], "task a: agent: leave it out"),
         (TASK.replace("title: x", "title: x, may_change: tests/"), [], "task a: may_change: leave it out"),
-        ("I will not.\n", [], "what stands there instead of a plan: title: t I will not."),
+        ("I will not.\n", [], "instead of a plan the answer has: title: t I will not."),
     ],
 )
 @pytest.mark.capability("C019")
@@ -72,7 +72,7 @@ def test_all_that_is_wrong_is_named_and_no_plan_is_told_in_its_own_words(
     assert main(["p.yaml"]) == 1
     [only] = capsys.readouterr().out.splitlines()
     assert only.startswith("there is no block ```loopwright-plan")
-    assert only.endswith("instead of a plan: I would rather not.")
+    assert only.endswith("instead of a plan the answer has: I would rather not.")
 
 
 def test_an_answer_that_says_nothing_of_a_plan_is_none(

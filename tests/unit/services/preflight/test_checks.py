@@ -220,19 +220,19 @@ def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:
         (
             'agent = "codex"\nmodel = "new-model"\nmax_cost = 1\n',
             (None,),
-            "loopwright.toml:3: max_cost cannot be kept: codex tells only its tokens",
+            "loopwright.toml:3: max_cost cannot be kept: codex reports only its tokens",
             'set prices = ["new-model INPUT OUTPUT CACHE_READ"]',
         ),
         (
             'max_cost_per_day = 1\n[agents.command]\ncommand = "true"\n',
             (None, "command"),
-            "loopwright.toml:1: max_cost_per_day cannot be kept: the agent command tells neither",
+            "loopwright.toml:1: max_cost_per_day cannot be kept: the agent command reports neither",
             "switch max_cost_per_day off, or choose another agent",
         ),
         (
             'max_cost_per_loop = 1\nfallback = ["codex:new-model"]\n',
             (None,),
-            "nobody knows what those of the model new-model cost",
+            "the price of the model new-model is unknown",
             "or switch max_cost_per_loop off",
         ),
     ],
@@ -325,7 +325,7 @@ def test_a_limit_that_could_not_be_kept_because_of_the_reviewer_is_refused() -> 
     project = (
         'max_cost = 1\n[review]\nmode = "always"\nagent = "command"\n[agents.command]\ncommand = "true"\n'
     )
-    with pytest.raises(Refused, match="the agent command tells neither"):
+    with pytest.raises(Refused, match="the agent command reports neither"):
         check_costs(_settings(project), _work(None))
 
 
@@ -334,7 +334,7 @@ async def test_another_try_gets_no_model_whose_cost_nobody_could_know() -> None:
     home = await Home().launch()
     home.submit(planned("a"), policy=Policy(agent="codex", model="gpt-5.5", max_cost=1))
     check_another_try(home.plan(), None, None)
-    with pytest.raises(Refused, match=r"nobody knows what those of the model new-model cost$"):
+    with pytest.raises(Refused, match=r"the price of the model new-model is unknown$"):
         check_another_try(home.plan(), None, "new-model")
 
 
@@ -348,9 +348,9 @@ async def test_a_plan_under_way_is_given_no_limit_that_nobody_could_keep() -> No
 
     give()
     give(max_cost=None)
-    with pytest.raises(Refused, match=r"^max_cost cannot be kept: codex tells only its tokens") as refused:
+    with pytest.raises(Refused, match=r"^max_cost cannot be kept: codex reports only its tokens") as refused:
         give(max_cost=5, max_cost_per_day=None)
-    assert "go on without a limit" in (refused.value.hint or "")
+    assert "continue without a limit" in (refused.value.hint or "")
     policy = replace(home.plan().policy, prices=("new-* 1 2",))
     home.store.transact_sync("price", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
     give(max_cost=5)

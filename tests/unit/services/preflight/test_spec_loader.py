@@ -59,7 +59,7 @@ async def test_agents_are_not_told_of_what_their_workspace_does_not_have(tmp_pat
     context, [note] = await told(root, root / "config.json")
     assert (context, note) == (
         "",
-        "config.json: specs_dir: there is no folder specs, so agents are told of no specifications",
+        "config.json: specs_dir: there is no folder specs, so agents get no specifications",
     )
     (root / "specs").mkdir()
     (root / "specs" / "spec.md").touch()

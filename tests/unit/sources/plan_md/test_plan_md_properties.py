@@ -7,7 +7,7 @@ from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
-from loopwright.adapters.sources.plan_md.plan_md_outline import OURS
+from loopwright.adapters.sources.text.titles import OURS
 from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress

@@ -17,6 +17,7 @@ def test_a_plan_of_a_thousand_tasks_with_all_keys_fits() -> None:
         "held_out": {"name": "h", "run": "make c"}, "criteria": ["one", "two"], "scope": ["src", "tests"],
         "may_change": ["tests/a.py::test_a"], "priority": 1, "complexity": "low", "prove": True, "phase": "p",
         "type": "code", "max_attempts": 2, "agent": "claude", "model": "m", "status": "open",
+        "after": ["0"], "manual": False,
     }  # fmt: skip
     assert {"id", *task} == set(TASK_KEYS)
     tasks = [{"id": str(n), **(task if n else {"title": "First"})} for n in range(1000)]

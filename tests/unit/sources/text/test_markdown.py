@@ -64,6 +64,11 @@ def test_a_markdown_block_holds_fences_with_a_language() -> None:
     assert titles(found) == ["Outside"]
 
 
+def test_a_markdown_block_holds_fences_that_are_indented_deeper() -> None:
+    found = read("```markdown", "1. Run", "   ```", "   make", "   ```", "## Inside", "```", "## Outside")
+    assert titles(found) == ["Outside"]
+
+
 def test_fences_that_only_commonmark_can_close_are_read_by_its_rules() -> None:
     found = read("```markdown", "```sh", "```", "## Outside", "```", "x", "```", "- [ ] Task")
     assert titles(found) == ["Outside"]

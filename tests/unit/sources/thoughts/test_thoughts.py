@@ -155,7 +155,7 @@ def test_what_is_wrong_is_told_with_its_file(tmp_path: Path) -> None:
     assert problems(_01_a="x", _02_b=" \n") == (
         "plans/p-02-b.md:1: the phase is empty: say what is to be done",
     )
-    assert problems(_01_a="```\n", _02_b="x") == ("plans/p-01-a.md:1: this ``` block is never closed",)
+    assert problems(_01_a="```\n# A\n", _02_b="x") == ("plans/p-01-a.md:1: this ``` block is never closed",)
     assert problems(_01_a="x" * 200_001, _02_b="x")[0].endswith("at most 200000 characters")
     with pytest.raises(BadPlan, match="there is no overview here"):
         SOURCE.files(tmp_path)
@@ -278,7 +278,8 @@ def test_the_phases_of_one_file_are_tasks_with_their_own_text(tmp_path: Path) ->
         7,
         ["npm test -- form"],
     )
-    assert one.criteria == ("Tests pass: `npm test -- form`", "It looks right")
+    assert one.criteria == ("Tests pass: `npm test -- form`",), "a person checks how it looks"
+    assert work.notes == ("sign-up.md:7: 1 manual check is left to you, not given to the agent",)
     assert two.description == "Phase 2: The client\n-------------------\n\nCall it."
     assert (
         work.context == "# Sign-up\n\n## Overview\n\nPeople cannot sign up.\n\n## References\n\n- the ticket"

@@ -3,8 +3,8 @@
 import pytest
 from tests.cases import each_case
 
-from loopwright.adapters.sources.text.markdown_lines import read_markdown
-from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
+from loopwright.adapters.sources.text.markdown import read_markdown
+from loopwright.adapters.sources.thoughts.thoughts_criteria import Measured, measured_by
 
 REAL = """# Phase 1: Prompt generation
 
@@ -34,16 +34,21 @@ REAL = """# Phase 1: Prompt generation
 
 
 def run(text: str) -> list[str]:
-    return [gate.command for gate in measured_by(read_markdown(text.encode()).lines)[1]]
+    return [gate.command for gate in measured(text).acceptance]
+
+
+def measured(text: str) -> Measured:
+    markdown = read_markdown(text.encode())
+    return measured_by(markdown, -1, len(markdown.lines))
 
 
 @pytest.mark.capability("C015")
 def test_commands_below_automated_are_run_and_nothing_else_is() -> None:
     assert run(REAL) == ["pytest tests/x.py -v", "pytest tests/ -v", "mypy pkg/", "make lint"]
-    criteria, _ = measured_by(read_markdown(REAL.encode()).lines)
-    assert criteria[:1] == ("Test passes (Green): `pytest tests/x.py -v`",)
-    assert criteria[-2:] == ("Start it by hand: `python -m pkg`", "Look at `README.md`: `cat README.md`")
-    assert len(criteria) == 8
+    found = measured(REAL)
+    assert found.criteria[:1] == ("Test passes (Green): `pytest tests/x.py -v`",)
+    assert found.criteria[-1] == "Look at `README.md`: `cat README.md`"
+    assert (len(found.criteria), found.manual) == (7, ("Start it by hand: `python -m pkg`",))
 
 
 @each_case(

@@ -64,7 +64,7 @@ class AcpAgent:
             object.__setattr__(self, name, getattr(self.profile, name))
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; everything else is told on stdin when it is ready."""
+        """Return how to start it; everything else is told on stdin when it is ready."""
         starting.aim(self.profile, request)  # what is wrong with its options is to be told before it starts
         return starting.invocation(self.profile, request)
 
@@ -143,7 +143,7 @@ def _asked(state: AcpState) -> tuple[Asking, ...]:
 
 def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime | None]:
     ended, ending = endings.ended_by_us(exit), state.ending
-    # What it got over at the very moment at which it was stopped for it is nothing: then it has gone on since.
+    # An error that it recovered from at the moment it was stopped does not count: it has continued since.
     got_over = state.did_something and ending is not None and ending.stop_reason == "end_turn"
     stalled = None if got_over else state.stalled
     # It may not have listened when it was told to stop: what that was for is known all the same.
@@ -172,13 +172,13 @@ def _judge(state: AcpState, exit: Exit) -> tuple[Failure | None, str, datetime |
 def _of_stalling(stalled: Stalled, exit: Exit) -> tuple[Failure, str, datetime | None]:
     times = f"failed {stalled.attempt} times" if stalled.attempt > 1 else "failed"
     at = tries.again_at(stalled.failure, stalled.message, stalled.pause_s, exit.ended_at)
-    return stalled.failure, f"{stalled.message} ({times}; it would have gone on trying)", at
+    return stalled.failure, f"{stalled.message} ({times}; it would have kept trying)", at
 
 
 def _of_problem(ending: Ending, problem: Problem, exit: Exit) -> tuple[Failure, str, datetime | None]:
     failure, detail, at = _told(problem, exit)
     if failure is Failure.AGENT_ERROR and ending.step != rpc.PROMPT:
-        # A conversation that cannot be gone on with is not there any more: the engine lets it begin another.
+        # A conversation that cannot be continued is not there any more: the engine lets it begin another.
         failure = Failure.CRASH if ending.going_on else Failure.CANNOT_START
     return failure, detail, at
 

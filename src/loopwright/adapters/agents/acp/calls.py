@@ -64,7 +64,7 @@ def kind_of(call: Call, profile: Profile) -> str:
 
 
 def wishes(state: AcpState, call: Call, profile: Profile) -> tuple[Wish, ...]:
-    """Return what a call needs leave for; what cannot be told exactly is never taken for something harmless."""
+    """Return what a call needs permission for; what cannot be told exactly is never taken for something harmless."""
     kind = kind_of(call, profile)
     match _MEANING.get(kind, "tool"):
         case "read":
@@ -107,11 +107,11 @@ def _run(state: AcpState, line: str, cwd: str) -> Wish:
 
 
 def _tool(state: AcpState, call: Call, kind: str) -> str:
-    """Name a tool as `mcp__server__tool` where it is one of ours, whatever the agent calls it."""
+    """Name a tool as `mcp__server__tool` where it belongs to Loopwright, whatever the agent calls it."""
     if kind == "fetch" and call.url:
         return f"fetch {call.url}"
     if kind not in ("other", "") and kind in _MEANING:
-        # What would be changed or run is not told, so it is no leave for any other.
+        # What would be changed or run is not told, so it is not permission for any other.
         return f"{kind}: {call.title or call.id}"
     for server in state.aim.servers if state.aim else ():
         for name in (call.name, call.title):

@@ -41,10 +41,10 @@ def _is_ours(state: AcpState, params: Object) -> bool:
 
 
 def _step(state: AcpState, id: object) -> int | None:
-    """Return which request of ours is answered; None when that is not awaited now."""
+    """Return which of our requests is answered; None if none waits for this answer."""
     if isinstance(id, bool) or not isinstance(id, int) or id > rpc.PROMPT or state.ending is not None:
         return None
-    # Whoever only reads does not know which of the requests were made.
+    # A reader of the recording does not know which of the requests were made.
     return id if id == state.waiting or (state.aim is None and id > state.waiting) else None
 
 
@@ -76,7 +76,7 @@ def _is_own_log(state: AcpState, profile: Profile, text: str) -> bool:
 
 
 def _complained(state: AcpState, profile: Profile, raw: AgentEvent) -> Folded:
-    """Take in a line on stderr: it may tell that the service refuses, and that it goes on trying."""
+    """Take in a line on stderr: it may tell that the service refuses, and that it keeps trying."""
     # An empty line is not kept, and what came before it was looked at already.
     if not state.is_working or state.is_stopping or not raw.text.strip():
         return Folded(state=state, events=(raw,))
@@ -87,7 +87,7 @@ def _complained(state: AcpState, profile: Profile, raw: AgentEvent) -> Folded:
 
 
 def _requested(state: AcpState, profile: Profile, method: str, id: object, params: Object) -> Folded:
-    """Answer a request of the agent's. What was not announced as ours to do is none of ours."""
+    """Answer a request of the agent. Refuse what Loopwright did not announce that it can do."""
     raw = _raw({"request": readable(method, 100)})
     if method == "session/request_permission" and state.is_working:
         return leave.fold(state, profile, id, params)
@@ -216,7 +216,7 @@ def _begun(state: AcpState, profile: Profile, result: Object) -> Folded:
 
 
 def _known_session(state: AcpState, profile: Profile) -> str | None:
-    """Return the conversation to go on with, where the agent can do that; otherwise there is a new one."""
+    """Return the conversation to continue, where the agent can do that; otherwise there is a new one."""
     return state.aim.session_ref if state.aim and profile.goes_on_by and state.can_load else None
 
 

@@ -108,7 +108,7 @@ def _unwrapped(text: str) -> str:
 
 
 def failure(of: Problem) -> Failure:
-    """Say what kind of failure an error is."""
+    """Return what kind of failure an error is."""
     worded = by_words(of.message, _FIRST_WORDS)
     if worded is not None:
         return worded
@@ -125,7 +125,7 @@ def failure(of: Problem) -> Failure:
 def by_words(
     text: str, table: tuple[tuple[re.Pattern[str], Failure], ...] = (*_FIRST_WORDS, *_LAST_WORDS)
 ) -> Failure | None:
-    """Say what kind of failure a text is about, if it says so."""
+    """Return what kind of failure a text is about, if it says so."""
     return next((failure for pattern, failure in table if pattern.search(text)), None)
 
 

@@ -12,7 +12,7 @@ from loopwright.core.values.permissions import Settled, Wish, settle
 from loopwright.ports import AgentEvent, Folded
 
 _KINDS: Final = {
-    # Never "always": it would not ask again for what policy decides anew each time.
+    # Never "always": it would not ask again for what policy decides again each time.
     Settled.ALLOW: ("allow_once",),
     Settled.DENY: ("reject_once", "reject_always"),
 }
@@ -20,7 +20,7 @@ _CANCELLED: Final = {"outcome": {"outcome": "cancelled"}}
 
 
 def fold(state: AcpState, profile: Profile, id: object, params: Object) -> Folded:
-    """Answer a request for leave; the protocol has no words for why, so what a person has to say stops the turn."""
+    """Answer a permission request; the protocol has no words for why, so what a person has to say stops the turn."""
     told = object_in(params.get("toolCall"))
     known = state.call(readable(told.get("toolCallId"), 300))
     asked_for = calls.learnt(known, _named(told, params, profile))
@@ -44,7 +44,7 @@ def fold(state: AcpState, profile: Profile, id: object, params: Object) -> Folde
     data = {"class": "permission_denied", "tool": calls.shown_name(asked_for)}
     event = AgentEvent(kind="Error", text=f"{why}: {readable(what, 500)}", data=data)
     writes = (rpc.answer(id, answer or _CANCELLED),)
-    # Some end their turn at a refusal, as if they were done. Whatever they do or say next shows that they went on.
+    # Some end their turn at a refusal, as if they were done. Whatever they do or say next shows that they continued.
     state = replace(state.with_denied(what), complaint=("refused", readable(what, 500)))
     return Folded(state=state, events=(*events, event), writes=writes)
 

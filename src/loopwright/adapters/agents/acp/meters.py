@@ -44,7 +44,7 @@ def own_cost(state: AcpState) -> int | None:
     total = state.cost_micros
     if total is None:
         return None
-    # A total below what was known before was counted anew, so it belongs to this run alone.
+    # A total below what was known before was counted again, so it belongs to this run alone.
     return total - state.before_micros if total >= state.before_micros else total
 
 

@@ -88,7 +88,7 @@ class Profile:
     """Finds in its last lines on stderr that a call failed which it tries again by itself: the `message`, and where it
     tells that the `status`, which `attempt` that was, and how long it pauses now (`pause_ms`)."""
     own_log: re.Pattern[str] | None = None
-    """Finds the lines on stderr that tell nobody anything but its makers."""
+    """Finds the lines on stderr that only the agent's developers need."""
     lingers_with_tools: bool = False
     """With a tool server it does not leave when its stdin is closed, not even when its turn is long over."""
     most_messages_in_a_row: int | None = None
@@ -102,7 +102,7 @@ GEMINI: Final = Profile(
     name="gemini",
     program="gemini",
     arguments=("--acp",),
-    # Going on with a conversation is announced, and then fails: "No previous sessions found for this project."
+    # Continuing a conversation is announced, and then fails: "No previous sessions found for this project."
     capabilities=COMMON | {"usage", "reset_time"},
     tested=("0.61.0", "0.61.0"),
     install="npm install -g @google/gemini-cli",
@@ -307,7 +307,7 @@ QWEN: Final = Profile(
         ),
         SKILLS,
     ),
-    # From 0.24 on a refusal of ours ends its turn.
+    # From 0.24 on one of our refusals ends its turn.
     access_arguments={
         Access.READ_ONLY: tuple(f"--exclude-tools={tool}" for tool in ("edit", "write_file", "run_shell_command"))
     },
@@ -336,7 +336,7 @@ COPILOT: Final = Profile(
     ),
     workspace_settings=(
         ".github/copilot/", ".github/hooks/", ".github/mcp.json", ".mcp.json", ".copilot/", ".claude/",
-        # Programs that it starts: language servers, extensions, and the tool servers of agents of its own.
+        # Programs that it starts: language servers, extensions, and the tool servers of its sub-agents.
         ".github/lsp.json", ".github/extensions/", ".github/agents/",
     ),
     home=(
@@ -353,14 +353,14 @@ COPILOT: Final = Profile(
     ),
     env={"COPILOT_AUTO_UPDATE": "false"},
     access_arguments={
-        # A refusal of ours ends its turn, a rule of its own does not.
+        # Our refusal ends its turn, its own rule does not.
         Access.READ_ONLY: ("--deny-tool=write", "--deny-tool=shell"),
         Access.SANDBOXED_ALL: ("--allow-all-tools", "--allow-all-paths"),
     },
     model=Setting(argument="--model"),
     # Of the servers that it is told in the conversation it takes none that is started by it.
     tools_argument="--additional-mcp-config",
-    # In its free mode, "autopilot", it tells itself to go on five times after it was done.
+    # In its free mode, "autopilot", it tells itself to continue five times after it was done.
     asking_mode="https://agentclientprotocol.com/protocol/session-modes#agent",
     goes_on_by="session/load",
     tokens_in="result",

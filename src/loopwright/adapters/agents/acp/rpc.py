@@ -28,7 +28,7 @@ _CUT_REQUEST: Final = re.compile(
 
 
 def request(id: int, method: str, params: Mapping[str, Any]) -> str:
-    """Write a request of ours."""
+    """Write one of our requests."""
     return _line({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
 
 
@@ -58,5 +58,5 @@ def id_of_cut_request(text: str) -> int | str | None:
 
 def _line(message: Mapping[str, Any]) -> str:
     text = json.dumps(message, ensure_ascii=False, separators=(",", ":"))
-    # Half a character, which a prompt may carry, is no JSON for others.
+    # Half a character, which a prompt may carry, is not JSON for others.
     return text.encode("utf-8", "replace").decode("utf-8") + "\n"

@@ -24,7 +24,7 @@ _OWN_SERVER: Final = OWN_TOOL.split("__")[1]
 
 
 def invocation(profile: Profile, request: AgentRequest) -> Invocation:
-    """Say how to start it; what it is to do is told on stdin when it is ready."""
+    """Return how to start it; what it is to do is told on stdin when it is ready."""
     own = ("command", "mode") if not profile.program else ("binary", "extra_args")
     known = (*own, "auth", "instructions")
     trust = ("trust_workspace",) if profile.workspace_settings else ()
@@ -60,7 +60,7 @@ def _trusts(profile: Profile, request: AgentRequest) -> bool:
 
 
 def hello() -> str:
-    """Return what is written first. Nothing is offered: agents have files and terminals of their own."""
+    """Return what is written first. Loopwright offers nothing: agents have their own files and terminals."""
     offered = {"fs": {"readTextFile": False, "writeTextFile": False}, "terminal": False}
     client = {"name": "loopwright", "title": "Loopwright", "version": __version__}
     return rpc.request(
@@ -116,7 +116,7 @@ def _words(command: str) -> tuple[str, ...]:
     try:
         return tuple(shlex.split(command))
     except ValueError as problem:
-        message = f"agent acp: option command is no command: {problem}"
+        message = f"agent acp: option command is not a command: {problem}"
         raise BadConfig(
             message, code="agent_option_wrong", hint="close every quote", options=("command",)
         ) from problem

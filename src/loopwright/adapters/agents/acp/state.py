@@ -52,7 +52,7 @@ class Call:
     url: str = ""
     paths: tuple[str, ...] = ()
     told: bool = False
-    """Somebody was told that it began."""
+    """Whether the beginning was reported."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,9 +81,9 @@ class Ending:
     """How the conversation came to its end."""
 
     step: int
-    """The request of ours that was the last one."""
+    """Our last request."""
     going_on: bool = False
-    """A conversation of before was to be gone on with."""
+    """A conversation of before was to be continued."""
     stop_reason: str = ""
     problem: Problem | None = None
 
@@ -96,7 +96,7 @@ class AcpState:
     """None when the output is only read."""
     before_micros: int = 0
     waiting: int = rpc.INITIALIZE
-    """The request of ours that is not answered yet."""
+    """Our request that is not answered yet."""
     version: str | None = None
     can_load: bool = False
     auth_methods: tuple[str, ...] = ()
@@ -109,7 +109,7 @@ class AcpState:
     calls: tuple[Call, ...] = ()
     """The ones that have not ended."""
     saying: str = ""
-    """What was said since somebody was told the last time."""
+    """What the agent said since the last report."""
     thinking: bool = False
     """Whether that is a thought."""
     said: str = ""
@@ -120,7 +120,7 @@ class AcpState:
     did_something: bool = False
     """It said a word or used a tool, after what it was `stalled` by."""
     complaint: tuple[Literal["error", "turns", "refused"], str] | None = None
-    """What came last in place of the model's words: words of the program, or a refusal of ours."""
+    """What came last in place of the model's words: words of the program, or one of our refusals."""
     circling: bool = False
     """It was stopped because it went round in circles."""
     tries: int = 0
@@ -137,7 +137,7 @@ class AcpState:
     tail: tuple[str, ...] = field(default=())
     """The last lines that were not JSON: this is where the program complains before it can talk."""
     in_own_log: bool = False
-    """The last line on stderr was one that tells nobody anything; what is indented after it goes with it."""
+    """The last line on stderr was noise; indented lines after it belong to it."""
 
     @property
     def is_working(self) -> bool:

@@ -1,6 +1,6 @@
 """What an agent tries again by itself, and from when on we no longer let it: then the run ends as what it met.
 
-It would try on without a word, for minutes or for hours, and nobody would know that the account is used up.
+It would keep trying silently, for minutes or for hours, and Loopwright would not know that the account is used up.
 """
 
 import re
@@ -18,7 +18,7 @@ from loopwright.core.values.failures import RULES, Failure
 from loopwright.ports import AgentEvent
 
 LONGEST_PAUSE_S: Final = 90.0
-"""Who is told to come back later than that has used up something; a limit by the minute is over by then."""
+"""An agent that has to wait longer than that has used up its quota; a limit per minute has ended by then."""
 
 MOST_TRIES: Final[Mapping[Failure, int]] = MappingProxyType(
     {
@@ -64,7 +64,7 @@ def seen(state: AcpState, profile: Profile) -> tuple[AcpState, AgentEvent | None
 
 
 def limit(failure: Failure, ahead_s: float | None) -> Failure:
-    """Say what a failure is whose end is so far ahead: what it is called says less than how long it takes."""
+    """Return the kind of a failure by how long it lasts: its name says less."""
     far = ahead_s is not None and ahead_s > LONGEST_PAUSE_S
     return Failure.USAGE_LIMIT if failure is Failure.RATE_LIMIT and far else failure
 

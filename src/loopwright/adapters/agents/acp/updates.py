@@ -45,7 +45,7 @@ def fold(state: AcpState, profile: Profile, update: Object) -> Folded:
 
 
 def started(state: AcpState, call: Call) -> tuple[AcpState, tuple[AgentEvent, ...]]:
-    """Tell that a call began, once, and only when there is something to say about it."""
+    """Report that a call began, once, and only when there is something to say about it."""
     state, said = flushed(state)
     state = replace(state, messages_in_a_row=0, did_something=True)
     if call.told:
@@ -64,7 +64,7 @@ def started(state: AcpState, call: Call) -> tuple[AcpState, tuple[AgentEvent, ..
 
 
 def flushed(state: AcpState) -> tuple[AcpState, tuple[AgentEvent, ...]]:
-    """Tell the words that nobody was told yet."""
+    """Report the words that were not reported yet."""
     if not state.saying.strip():
         return replace(state, saying=""), ()
     data = {"thinking": True} if state.thinking else {}

@@ -26,7 +26,7 @@ from loopwright.ports import (
 
 _MISPLACED: Final = ("EnterPlanMode", "EnterWorktree", "CronCreate", "ScheduleWakeup", "Monitor")
 """Tools that have no place in a run: they wait for a person's yes to a plan, leave the workspace, or promise to wake
-a conversation that is over by then."""
+a conversation that has ended by then."""
 _EDITING: Final = ("Edit", "Write", "NotebookEdit")
 
 _MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
@@ -110,7 +110,7 @@ class ClaudeAgent:
     """The oldest and the newest version that it was tried with."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; the prompt is said to it once it listens."""
+        """Return how to start it; the prompt is said to it once it listens."""
         given = request.options
         options.only(self.name, given, ("binary", "max_turns", "instructions", "extra_args", "max_retries"))
         told = options.instructions(self.name, given)
@@ -120,7 +120,7 @@ class ClaudeAgent:
             *("-p", "--input-format", "stream-json", "--output-format", "stream-json", "--verbose"),
             *("--permission-prompt-tool", "stdio"),
             # What lies in the workspace may be the agent's own work: hooks, servers and rules that it put into
-            # settings there would act without leave. Its CLAUDE.md is read all the same, as that of a folder.
+            # settings there would act without permission. Its CLAUDE.md is read all the same, as that of a folder.
             *("--setting-sources", "user", "--add-dir", str(request.workspace)),
             *_MODES[request.permissions.access],
             *(("--model", request.model) if request.model else ()),
@@ -174,7 +174,7 @@ class ClaudeAgent:
 
 
 def _conversation(request: AgentRequest) -> tuple[str, tuple[str, ...]]:
-    """Return the id of the conversation, and the arguments that begin it, go on with it or copy it."""
+    """Return the id of the conversation, and the arguments that begin it, continue it or copy it."""
     if request.session_ref and not request.fork:
         return request.session_ref, ("--resume", request.session_ref)
     fresh = str(uuid5(NAMESPACE_URL, str(request.run_directory)))
@@ -187,7 +187,7 @@ def _limits(request: AgentRequest) -> tuple[str, ...]:
     budget = request.max_cost_micros
     return (
         *(("--max-turns", str(turns)) if turns is not None else ()),
-        # A budget of nothing is no budget to the program.
+        # A budget of nothing is not a budget to the program.
         *(("--max-budget-usd", f"{max(budget, 1) / 1_000_000:.6f}") if budget is not None else ()),
     )
 
@@ -227,7 +227,7 @@ def _environment(request: AgentRequest) -> dict[str, str]:
         "DISABLE_TELEMETRY": "1",
         "DISABLE_ERROR_REPORTING": "1",
         "CLAUDE_CODE_MAX_RETRIES": str(2 if retries is None else retries),
-        # A result must be the end: what goes on behind it could neither ask nor be counted.
+        # A result must be the end: work after it could neither ask nor be counted.
         "CLAUDE_CODE_DISABLE_BACKGROUND_TASKS": "1",
         "CLAUDE_CODE_ADDITIONAL_DIRECTORIES_CLAUDE_MD": "1",
     }

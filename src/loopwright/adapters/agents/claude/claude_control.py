@@ -1,6 +1,6 @@
 """Claude Code's control protocol: what is said to it on its stdin, and what its requests ask for.
 
-Ids of ours are fixed, so that whoever folds the output again says the same.
+Our ids are fixed, so that folding the output again gives the same.
 """
 
 import json
@@ -50,7 +50,7 @@ def opening() -> str:
 
 
 def words(text: str) -> str:
-    """Say something as the user: as it is written, or else a leading `/` or an `@name` would be a command."""
+    """Return words of the user: as they are written, or else a leading `/` or an `@name` would be a command."""
     message = {"role": "user", "content": [{"type": "text", "text": text}]}
     return _line(
         {
@@ -103,7 +103,7 @@ def broken_servers(opening: Object, given: Collection[str]) -> tuple[str, ...]:
 
 
 def wish_of(request: Object, roots: Sequence[str]) -> Wish:
-    """Put a request for leave into the words that all agents share; paths inside a root are told from it."""
+    """Put a permission request into the words that all agents share; paths inside a root are told from it."""
     tool, given = readable(request.get("tool_name"), 200), object_in(request.get("input"))
     kind, key = _TOOLS.get(tool, ("tool", ""))
     what = given.get(key)

@@ -106,7 +106,7 @@ def _requested(state: ClaudeState, event: Object) -> Folded:
     kind = readable(request.get("subtype"), 100)
     raw = AgentEvent(kind="Raw", data={"type": "control_request", "id": id_, "subtype": kind})
     if state.request is None or state.stage == "closed" or not id_:
-        # Once stdin is closed nobody can be told any more: the program takes that for a refusal.
+        # Once stdin is closed no answer is possible: the program takes that for a refusal.
         return Folded(state=state, events=(raw,))
     if kind != "can_use_tool":
         return _say(state, (raw,), claude_control.not_understood(id_, f"{kind or 'this'} is not supported"))
@@ -159,7 +159,7 @@ def _turn_ended(state: ClaudeState, events: tuple[AgentEvent, ...]) -> Folded:
 
 
 def _told_in_the_end(state: ClaudeState, events: tuple[AgentEvent, ...]) -> tuple[AgentEvent, ...]:
-    """Say with the tokens of a turn what the whole run has used: the program's own word on that is the last one."""
+    """Report what the whole run has used with the tokens of a turn: the program reports that last."""
     cost, usage = spent(state)
     if cost is None and usage is None:
         return events

@@ -107,7 +107,7 @@ def added(one: Usage | None, other: Usage | None) -> Usage | None:
 
 
 def counts_on(total: Usage | None, turns: Usage | None, before: Usage) -> bool:
-    """Say whether totals go on over the runs of a conversation: older versions begin anew with each process.
+    """Return whether totals continue over the runs of a conversation: older versions begin again with each process.
 
     If they do, they are at least what was used before and in this run's turns together.
     """
@@ -118,7 +118,7 @@ def counts_on(total: Usage | None, turns: Usage | None, before: Usage) -> bool:
 
 
 def since(total: int, before: int) -> int:
-    """Return what was added; a total below what was known before was counted anew all the same."""
+    """Return what was added; a total below what was known before was counted again all the same."""
     return total - before if total >= before else total
 
 
@@ -131,7 +131,7 @@ def usage_since(total: Usage, before: Usage) -> Usage:
 def moment(epoch: object) -> datetime | None:
     """Return a time that was given in seconds."""
     seconds = whole_number(epoch)
-    # Year 2001 to 2286: anything else is no time in seconds.
+    # Year 2001 to 2286: anything else is not a time in seconds.
     return datetime.fromtimestamp(seconds, UTC) if seconds and 10**9 <= seconds < 10**10 else None
 
 
@@ -168,7 +168,7 @@ class Calls:
         """Take in one message of an answer; one that tells nothing changes nothing."""
         call, model = readable(message.get("id"), 200), readable(message.get("model"), 200)
         usage = usage_of_turn(message.get("usage"))
-        # The program writes messages of its own, too: no model has said them.
+        # The program writes its own messages, too: no model has said them.
         if usage is None or usage.input_tokens is None or not call or not model or model.startswith("<"):
             return self
         earlier = next((one.letters for one in self.still_open if one.id == call), 0)

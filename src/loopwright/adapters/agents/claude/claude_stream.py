@@ -15,7 +15,7 @@ _OPEN_TOOLS: Final = 64
 """So many tool calls are remembered at most, to name them when they end."""
 
 _LONGEST_PAUSE_MS: Final = 3_600_000
-"""It does not wait for longer than a minute; what is far above that is no pause."""
+"""It does not wait for longer than a minute; what is far above that is not a pause."""
 
 _TELLING: Final = ("file_path", "notebook_path", "command", "pattern", "path", "url", "query", "description")
 """The inputs of a tool call that say most about it, best first."""
@@ -76,7 +76,7 @@ Read = tuple[Seen, tuple[AgentEvent, ...]]
 
 
 def unread(seen: Seen, line: OutputLine) -> Read:
-    """Take in a line that is no JSON."""
+    """Take in a line that is not JSON."""
     raw = AgentEvent(kind="Raw", text=readable(line.text), data={"stream": line.stream})
     return replace(seen, tail=remembered(seen.tail, line.text)), (raw,)
 
@@ -263,7 +263,7 @@ def _result(seen: Seen, event: Object) -> Read:
     denials = event.get("permission_denials")
     structured = event.get("structured_output")
     ending = Ending(
-        # Only a plain `false` is no error: what is missing or odd proves nothing.
+        # Only a plain `false` is not an error: what is missing or odd proves nothing.
         is_error=event.get("is_error") is not False,
         text=readable(said if said is not None else "; ".join(complaints[:5])),
         subtype=readable(event.get("subtype"), 100),
@@ -283,7 +283,7 @@ def _result(seen: Seen, event: Object) -> Read:
     events = [AgentEvent(kind="Usage", data=asdict(usage))] if usage is not None else []
     finished = {"ok": not ending.is_error, "reason": ending.terminal_reason or ending.subtype}
     events.append(AgentEvent(kind="Finished", text=ending.text, data=finished))
-    # Without an opening line there is no conversation that could be gone on with.
+    # Without an opening line there is no conversation that could be continued.
     session_ref = seen.session_ref or (readable(event.get("session_id"), 200) if seen.started else None)
     new = replace(
         seen,

@@ -21,7 +21,7 @@ _BY_REASON: Final[Mapping[str, Failure]] = MappingProxyType(
         "error_max_turns": Failure.TURNS,
         "budget_exhausted": Failure.BUDGET,
         "error_max_budget_usd": Failure.BUDGET,
-        # Nobody of ours interrupted it (that is known before), so something else on this machine did.
+        # Loopwright did not interrupt it (that is known before), so something else on this machine did.
         "aborted_streaming": Failure.CRASH,
         "aborted_tools": Failure.CRASH,
     }
@@ -40,7 +40,7 @@ _BY_ERROR: Final[Mapping[str, Failure]] = MappingProxyType(
     }
 )
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone, or taken: the engine lets it begin another.
+    # The conversation to continue is gone, or taken: the engine lets it begin another.
     (re.compile(r"No conversation found|Session ID \S+ is already in use"), Failure.CRASH),
     (
         re.compile(r"hit your .*limit|usage limit reached|reached your .*usage limits", re.IGNORECASE),
@@ -60,7 +60,7 @@ _REGAINED: Final = re.compile(r"regain access on (\d{4}-\d\d-\d\d) at (\d\d:\d\d
 def judge(state: ClaudeState, exit: Exit) -> AgentResult:
     """Judge the run: only a clean result line and a clean exit together are a claim of success."""
     seen = state.seen
-    # Whoever stopped it for something else did not mean to have it ask.
+    # A run that was stopped for another reason was not stopped to ask.
     asked = () if exit.ended_by == "asked" else state.asked
     failure, detail, retry_at = (None, "", None) if asked else _judge(state, exit)
     ending, claimed = seen.ending, failure is None and not asked
@@ -109,7 +109,7 @@ def _judge(state: ClaudeState, exit: Exit) -> tuple[Failure | None, str, datetim
 
 
 def _while_waiting(seen: Seen) -> tuple[Failure, str] | None:
-    """Say what it waited for when it was ended: the work itself took no such time."""
+    """Return what it waited for when it was ended."""
     if seen.retried is None:
         return None
     status, error = seen.retried
@@ -160,7 +160,7 @@ def _classify(state: ClaudeState, ending: Ending) -> Failure:
 
 
 def _gave_up_at_once(state: ClaudeState) -> bool:
-    """Say whether it was told to come back later than it cares to wait.
+    """Return whether it was told to come back later than it cares to wait.
 
     It tries again by itself, and says so, unless the service names a wait of more than a minute, or forbids it. With a
     key instead of a subscription, this is all that it tells of a limit: not even when it ends.

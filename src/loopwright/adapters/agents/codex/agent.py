@@ -52,11 +52,11 @@ class CodexAgent:
     """The oldest and the newest version of the program that were tried; `doctor` warns about others."""
 
     def invocation(self, request: AgentRequest) -> Invocation:
-        """Say how to start it; the app server is told its prompt on stdin when it is ready."""
+        """Return how to start it; the app server is told its prompt on stdin when it is ready."""
         return starting.invocation(self.binary, request)
 
     def able(self, options: Mapping[str, Any]) -> frozenset[str]:
-        """Return what it can do: `exec` asks nobody, and tells neither when a limit ends nor what a copy used."""
+        """Return what it can do: `exec` never asks, and reports neither when a limit ends nor what a copy used."""
         return self.capabilities - _NOT_BY_EXEC if options.get("protocol") == "exec" else self.capabilities
 
     def initial(self, request: AgentRequest | None = None, *, before: Spent | None = None) -> CodexState:

@@ -55,13 +55,13 @@ _TOOL_IN_WORDS: Final = re.compile(r'run tool "([^"]+)"')
 
 
 def answer(state: CodexState, method: str, params: _Params) -> tuple[Answer | None, tuple[Asking, ...]]:
-    """Return the result to answer with and what has to be asked; None when nobody can answer such a request."""
+    """Return the result to answer with and what has to be asked; None if such a request cannot be answered."""
     if method == "item/tool/requestUserInput":
         return _questions(params)
     if method not in _ANSWERS:
         return None, ()
     if method == "mcpServer/elicitation/request" and not _is_tool_approval(params):
-        # A server wants a form filled in: there is nobody who could.
+        # A server wants a form filled in, which is not supported.
         return {"action": "decline"}, ()
     permissions = state.request.permissions if state.request else Permissions()
     # The same path may be named in two ways.
@@ -102,7 +102,7 @@ def _wishes(state: CodexState, method: str, params: _Params) -> Iterator[Wish]:
 def _command(state: CodexState, params: _Params) -> Iterator[Wish]:
     network = _object(params.get("networkApprovalContext"))
     if network:
-        # Leave for a command is no leave for the network.
+        # Leave for a command is not permission for the network.
         yield Wish(kind="tool", what=f"network {readable(network.get('host'), 300)}")
     elif params.get("kind", "command") == "command":
         yield _to_run(whole(params.get("command")), params.get("cwd"), state.roots)

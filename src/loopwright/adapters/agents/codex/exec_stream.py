@@ -12,7 +12,7 @@ from loopwright.adapters.agents.output import readable
 from loopwright.ports import AgentEvent, Folded
 
 TURN: Final = "exec"
-"""Stands for the turn, which has no id here."""
+"""The id of the turn, which has none here."""
 
 _AGAIN: Final = re.compile(r"^Reconnecting\.\.\.")
 """How an error begins that Codex does something about itself."""

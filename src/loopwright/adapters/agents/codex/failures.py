@@ -40,7 +40,7 @@ _UNPAID: Final = re.compile(
 )
 """These come under the same name as a usage limit, but waiting does not help."""
 _BY_WORDS: Final = (
-    # The conversation to go on with is gone: the engine lets it begin another.
+    # The conversation to continue is gone: the engine lets it begin another.
     (re.compile(r"no rollout found|thread not found", re.IGNORECASE), Failure.CRASH),
     (re.compile(r"required MCP servers? failed", re.IGNORECASE), Failure.TOOL),
     (_UNPAID, Failure.BILLING),
@@ -98,7 +98,7 @@ def problem(error: Mapping[str, Any]) -> Problem:
 
 
 def failure(of: Problem) -> Failure:
-    """Say what kind of failure an error is."""
+    """Return what kind of failure an error is."""
     if of.name == "usageLimitExceeded" and _UNPAID.search(of.message):
         return Failure.BILLING
     if of.name in _BY_NAME:
@@ -112,5 +112,5 @@ def failure(of: Problem) -> Failure:
 
 
 def by_words(text: str) -> Failure | None:
-    """Say what kind of failure a text is about, if it says so."""
+    """Return what kind of failure a text is about, if it says so."""
     return next((failure for pattern, failure in _BY_WORDS if pattern.search(text)), None)

@@ -89,14 +89,14 @@ def _has_more(item: Mapping[str, Any]) -> bool:
 
 
 def is_of_agent(item: Mapping[str, Any]) -> bool:
-    """Say whether the agent did or said something; words that never came, or somebody else's, are nothing."""
+    """Return whether the agent did or said something; words that never came, or of another agent, do not count."""
     if item.get("type") == "agentMessage":
         return bool(item.get("text"))
     return item.get("type") not in ("userMessage", "hookPrompt", "reasoning", "error")
 
 
 def started(item: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
-    """Tell that a tool was called; words are told when they are complete."""
+    """Report that a tool was called; words are told when they are complete."""
     tool = _tool(item)
     if tool is None:
         return ()
@@ -107,7 +107,7 @@ def started(item: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
 
 
 def completed(item: Mapping[str, Any]) -> tuple[AgentEvent, ...]:
-    """Tell what was said, or how a tool's call ended."""
+    """Report what was said, or how a tool's call ended."""
     match item.get("type"):
         case "agentMessage" | "plan":
             return (AgentEvent(kind="Text", text=readable(item.get("text"))),)

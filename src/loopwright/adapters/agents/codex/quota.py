@@ -15,7 +15,7 @@ _ALLOWED: Final = "individualLimit"
 """What a company allows one of its people to spend."""
 _DEPLETED: Final = "credits_depleted"
 _BY_COMPANY: Final = "workspace_"
-"""How the limits begin that somebody has to raise: credits that are used up, and what may be spent."""
+"""How limits begin that the user has to raise: used-up credits, and spending limits."""
 _LONG_MINUTES: Final = 6 * 24 * 60
 _PAID_BY_CALL: Final = ("apiKey", "amazonBedrock")
 
@@ -41,7 +41,7 @@ def updated(known: Windows, limits: Mapping[str, Any]) -> Windows:
 
 
 def unpaid(known: bool, limits: Mapping[str, Any]) -> bool:
-    """Say whether it is money that is missing, which no waiting brings; what is not mentioned stays as it was."""
+    """Return whether it is money that is missing, which no waiting brings; what is not mentioned stays as it was."""
     reached = _reached(limits)
     return reached.startswith(_BY_COMPANY) if reached else known
 
@@ -88,7 +88,7 @@ def _kind(name: str, minutes: int | None) -> QuotaKind:
 def rejected(windows: Windows, model: str | None) -> Windows:
     """Mark the windows that are used up: it is because of these that a request was refused.
 
-    One of another model is no reason, unless there is no other.
+    One of another model is not a reason, unless there is no other.
     """
     full = [one for one in windows if one.used is not None and one.used >= 1]
     own = [one for one in full if one.model in ("", model)] or full
@@ -104,5 +104,5 @@ def free_at(windows: Windows, model: str | None) -> datetime | None:
 
 def _moment(epoch: object) -> datetime | None:
     seconds = whole_number(epoch)
-    # Year 2001 to 2286: anything else is no time in seconds.
+    # Year 2001 to 2286: anything else is not a time in seconds.
     return datetime.fromtimestamp(seconds, UTC) if seconds and 10**9 <= seconds < 10**10 else None

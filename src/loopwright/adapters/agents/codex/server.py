@@ -106,8 +106,8 @@ def _asked(state: CodexState, method: str, id: object, params: _Params) -> Folde
     writes = (rpc.line({"id": id, "result": result}),)
     if not questions:
         return Folded(state=state, writes=writes)
-    # Not every refusal ends the turn, and an agent that ours started has one of its own, so ours is ended in so
-    # many words; when it is over by then, that does no harm.
+    # Not every refusal ends the turn, and a sub-agent has its own turn, so ours is ended in so
+    # many words; when it has ended by then, that does no harm.
     turn = {"threadId": state.thread or params.get("threadId"), "turnId": state.turn or params.get("turnId")}
     known = {one.wish.key for one in state.asked if one.wish}
     fresh = [one for one in questions if one.wish is None or one.wish.key not in known]
@@ -196,7 +196,7 @@ def _usage(state: CodexState, params: _Params) -> Folded:
         return Folded(state=state)
     new = state.counted(thread, total)
     if thread == state.thread and params.get("turnId") != state.turn:
-        # What the conversation had used before, told again because it is gone on with.
+        # What the conversation had used before, told again because it is continued.
         return Folded(state=new)
     if state.base is None and last is not None and thread == state.thread:
         new = replace(new, base=minus(total, last))
@@ -207,7 +207,7 @@ def _usage(state: CodexState, params: _Params) -> Folded:
 
 
 def _diff(state: CodexState, diff: str) -> Folded:
-    """Tell the files whose change is another than it was; Codex repeats the whole difference each time."""
+    """Report the files whose change is another than it was; Codex repeats the whole difference each time."""
     now = dict(_sections(diff))
     known = dict(state.changes)
     fresh = {path: change for path, (mark, change) in now.items() if known.get(path) != mark}

@@ -70,7 +70,7 @@ _MODES: Final[Mapping[tuple[Access, str], tuple[str, str]]] = MappingProxyType(
 """Approval policy and sandbox."""
 
 _NO_SANDBOX: Final = "danger-full-access"
-"""Where a sandbox of ours is around it: its own cannot be made in there. What may only read cannot write in ours."""
+"""Where one of our sandboxes is around it: its own cannot be made in there. What may only read cannot write in ours."""
 
 _EXEC_MODES: Final[Mapping[Access, tuple[str, ...]]] = MappingProxyType(
     {
@@ -104,7 +104,7 @@ UNWANTED: Final = (
     "serverRequest/resolved",
     "remoteControl/status/changed",
 )
-"""What is told again when it is complete, or concerns nobody here. Codex is asked not to send it."""
+"""Messages that come again when they are complete, or are not needed. Codex is asked not to send them."""
 
 _DONE: Final = (
     r'^\{"method":"turn/completed",.*"turn":\{"id":"([^"]+)",(?:"rootTurnId":"\1"|(?!"rootTurnId"))'
@@ -116,7 +116,7 @@ _READ_RULES: Final = "Read AGENTS.md at the top of the repository first, if ther
 
 
 def invocation(binary: str, request: AgentRequest) -> Invocation:
-    """Say how to start it."""
+    """Return how to start it."""
     given = request.options
     options.only(NAME, given, ("binary", "protocol", "ask", "instructions", "config"))
     program = options.text(NAME, given, "binary") or binary
@@ -148,7 +148,7 @@ def hello() -> str:
 
 
 def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:
-    """Return the method and the parameters that begin the conversation, or go on with it.
+    """Return the method and the parameters that begin the conversation, or continue it.
 
     No `cwd`: the process is there already, and Codex would note a folder that is named here as one that the user
     trusts, and from then on take settings from files that an agent can write.
@@ -222,7 +222,7 @@ def _exec_config(request: AgentRequest) -> list[str]:
         value = _tool_server(tool)
         # By its environment, because every user of the machine can read a command line.
         value["env_vars"] = list(value.pop("env"))
-        # Nobody can be asked while it runs, so what is settled is said before.
+        # It cannot ask while it runs, so what is settled is said before.
         tools = [one.removeprefix(f"mcp__{name}__") for one in allowed if one.startswith(f"mcp__{name}__")]
         value["tools"] = {
             one: {"approval_mode": "approve"}
@@ -244,7 +244,7 @@ def _exec_environment(request: AgentRequest) -> dict[str, str]:
 
 
 def _tool_server(tool: ToolServer) -> dict[str, Any]:
-    # Without one that it was given it would go on, and do something else than it was asked for.
+    # Without the one that it was given it would continue, and do something else than asked.
     return {"command": tool.command, "args": list(tool.args), "env": dict(tool.env), "required": True}
 
 

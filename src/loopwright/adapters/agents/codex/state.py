@@ -67,7 +67,7 @@ class CodexState:
     changes: tuple[tuple[str, int], ...] = ()
     """Changed files with a checksum of the change, as told last."""
     totals: tuple[tuple[str, Usage], ...] = ()
-    """What each thread has used in all its life: agents that the agent started have threads of their own."""
+    """What each thread has used in all its life: sub-agents have their own threads."""
     base: Usage | None = None
     """What a copied conversation brought along."""
     windows: Windows = ()
@@ -121,7 +121,7 @@ def read_usage(counts: object) -> Usage | None:
 
 
 def since(total: Usage, before: Usage) -> Usage:
-    """Return what was used since; a total below what was known before was counted anew."""
+    """Return what was used since; a total below what was known before was counted again."""
     known = [(getattr(total, name), getattr(before, name) or 0) for name, _ in _COUNTS]
     anew = any(now is not None and now < then for now, then in known)
     return total if anew else minus(total, before)

@@ -1,7 +1,7 @@
-"""Stands in front of the real go: `go test` is run with -json and written down, then two canaries are run with it.
+"""Runs instead of the real go: it runs `go test` with -json and records it, then it runs two canaries.
 
 Started as `go_program.py REAL_GO ARGUMENTS...` by a small script that is called `go` and found first on the PATH, so
-also below make or a script. Whatever is no plain run of tests goes to the real program as it is. Go compiles the
+also below make or a script. Whatever is not a plain run of tests goes to the real program as it is. Go compiles the
 canaries into packages under test from files outside of the tree, by its own -overlay: what those packages do when they
 start is done with them too.
 """
@@ -28,7 +28,7 @@ ALONE = frozenset({"cover", "json", "v", "failfast", "benchmem", "artifacts"})
 BUILDING = frozenset({"tags", "mod", "modfile"})
 ENDS = {"pass": "passed", "fail": "failed", "skip": "skipped"}
 MOST = 5
-"""In so many packages, drawn anew each time, canaries are tried: each has to be linked once more."""
+"""In so many packages, drawn again each time, canaries are tried: each has to be linked once more."""
 CANARIES = """package {}
 
 import "testing"
@@ -44,7 +44,7 @@ def flag(word: str) -> str:
 
 
 def is_watched(arguments: list[str]) -> bool:
-    """Say whether this is a plain run of tests."""
+    """Return whether this is a plain run of tests."""
     return arguments[:1] == ["test"] and not OTHERWISE & {flag(word) for word in arguments[1:]}
 
 
@@ -199,7 +199,7 @@ def tried(
 
 
 def canaries(go: str, options: list[str], rest: list[str], witness: Witness) -> None:
-    """Try the runner: in each of some packages one test of ours has to pass, and one to fail."""
+    """Try the runner: in each of some packages one of our tests has to pass, and one to fail."""
     wanted = {"must_pass": "passed", "must_fail": "failed"}
     drawn = random.sample(sorted(witness.tested), min(MOST, len(witness.tested)))
     kept = [word for word in without(options) if not is_package(word, witness)]
@@ -210,7 +210,7 @@ def canaries(go: str, options: list[str], rest: list[str], witness: Witness) -> 
 
 
 def is_package(word: str, witness: Witness) -> bool:
-    """Say whether an argument names packages: by a path, a pattern, or the import path of one that was tested."""
+    """Return whether an argument names packages: by a path, a pattern, or the import path of one that was tested."""
     return not word.startswith("-") and (
         word.startswith(".")
         or "..." in word

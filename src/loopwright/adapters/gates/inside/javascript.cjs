@@ -60,6 +60,17 @@ async function canaries(imports, run) {
   await canary('must_fail', imports, `${tried} throw new Error('on purpose')`, run);
 }
 
+// Says how tests ended: those that the name pattern of the command leaves out are deselected, as with `pytest -k`.
+function report(tests, pattern) {
+  const left = [];
+  for (const { id, name, state } of tests) {
+    const outcome = ENDS[state] || 'skipped';
+    if (outcome === 'skipped' && pattern && !pattern.test(name)) left.push(id);
+    else say({ e: 'report', id, when: 'call', outcome, hidden: false });
+  }
+  if (left.length) say({ e: 'deselected', ids: left });
+}
+
 // --- jest: a reporter beside those of the configuration, which `--reporters` would replace.
 
 class JestReporter {
@@ -71,11 +82,12 @@ class JestReporter {
 
   onTestResult(test, result) {
     const where = relative(process.cwd(), test.path);
-    for (const one of result.testResults) {
-      const id = `${where}::${[...one.ancestorTitles, one.title].join(' > ')}`;
-      this.ids.push(id);
-      say({ e: 'report', id, when: 'call', outcome: ENDS[one.status] || 'skipped', hidden: false });
-    }
+    const tests = result.testResults.map((one) => {
+      const parts = [...one.ancestorTitles, one.title];
+      return { id: `${where}::${parts.join(' > ')}`, name: parts.join(' '), state: one.status };
+    });
+    this.ids.push(...tests.map((one) => one.id));
+    report(tests, this.config.testNamePattern && new RegExp(this.config.testNamePattern, 'i'));
     if (result.testExecError || (result.failureMessage && !result.testResults.length)) {
       say({ e: 'collect', id: where, outcome: 'failed' });
     }
@@ -94,7 +106,7 @@ class JestReporter {
   async tried(context, path) {
     const loaded = require(context.config.runner);
     const Runner = loaded.default || loaded;
-    const config = { ...this.config, collectCoverage: false, maxWorkers: 1 };
+    const config = { ...this.config, collectCoverage: false, maxWorkers: 1, testNamePattern: '' };
     const own = new Runner(config, { sourcesRelatedToTestsInChangedFiles: new Set() });
     const found = [];
     own.on('test-file-success', ([, result]) => found.push(...result.testResults.map((one) => ENDS[one.status] || 'skipped')));
@@ -147,11 +159,11 @@ class VitestReporter {
     const ids = [];
     for (const module of modules) {
       const where = relative(process.cwd(), module.moduleId);
-      for (const test of module.children.allTests()) {
-        const id = `${where}::${test.fullName}`;
-        ids.push(id);
-        say({ e: 'report', id, when: 'call', outcome: ENDS[test.result().state] || 'skipped', hidden: false });
-      }
+      const tests = [...module.children.allTests()].map((test) => {
+        return { id: `${where}::${test.fullName}`, name: test.fullName.replaceAll(' > ', ' '), state: test.result().state };
+      });
+      ids.push(...tests.map((one) => one.id));
+      report(tests, this.vitest.config.testNamePattern);
       if (module.state() === 'failed' && module.errors().length) say({ e: 'collect', id: where, outcome: 'failed' });
     }
     say({ e: 'collected', ids });

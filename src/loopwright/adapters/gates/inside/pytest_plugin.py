@@ -1,7 +1,7 @@
 """A pytest plugin that writes down which tests there are and how each ended, and tries the runner with two canaries.
 
 It is found by its entry point, from outside of the tree. The canaries go through the same hooks as every test, when
-all tests are over, and are counted nowhere: one must be seen to fail and one to pass.
+all tests have ended, and are counted nowhere: one must be seen to fail and one to pass.
 """
 
 from __future__ import annotations  # older Pythons load it too
@@ -61,7 +61,7 @@ def told_from_outside() -> Any:
             with open("/proc/{}/stat".format(pid), encoding="utf-8", errors="replace") as file:
                 pid = int(file.read().rpartition(")")[2].split()[1])
     except OSError:
-        return None  # nobody listens, or this system does not tell which process started which
+        return None  # no gate listens, or this system does not tell which process started which
     return told
 
 
@@ -113,7 +113,7 @@ def unittest_ways(case: Any) -> Iterator[Callable[[], object]]:
 
 
 class Canary(pytest.Item):
-    """A test of our own; hooks of the project may look at it as at any other."""
+    """One of our tests; hooks of the project see it like any other."""
 
     function: Any = staticmethod(must_fail)
     cls: Any = None
@@ -133,19 +133,20 @@ class Canary(pytest.Item):
             try:
                 way()
             except (Exception, pytest.fail.Exception):
-                # `pytest.fail` and `pytest.raises` raise what is no Exception. Nothing else is right here: what asks
-                # the whole run to end (SystemExit, KeyboardInterrupt, pytest.exit) ends it, as in any other test.
+                # `pytest.fail` and `pytest.raises` raise what is not an Exception. What asks the whole run to end
+                # (SystemExit, KeyboardInterrupt, pytest.exit) ends it, as in any other test.
                 continue
             return
         raise AssertionError(self.name)
 
     def reportinfo(self) -> Any:
-        """Say where it stands: nowhere."""
+        """Return its place: none."""
         return self.name, None, self.name
 
 
 def canaries(session: Any, name: str, fails: bool) -> Iterator[Any]:
-    """Yield a test of our own kind, and one of the kind that test functions are: that kind may be patched alone."""
+    """Yield one of our tests, and one of the class of test functions: that class may be patched alone."""
+    # Private to pytest: a version without it loses the canary, not the run.
     from _pytest.fixtures import FuncFixtureInfo
 
     own = Canary.from_parent(session, name=name)
@@ -180,7 +181,7 @@ class Witness:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: Any) -> None:
-        """Leave all tests out but those that are to be run alone; nobody need hear of the others."""
+        """Leave all tests out but those that are to be run alone, without a report of the others."""
         if self.only:
             items[:] = [item for item in items if item.nodeid in self.only]
 
@@ -225,7 +226,7 @@ class Witness:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: Any, exitstatus: Any) -> None:
-        """Try the runner when every test is over, and say that this is the end."""
+        """Try the runner when every test has ended, and say that this is the end."""
         if self.only and not session.items:
             session.exitstatus = 0  # the tests that are wanted are in another run of the same command
         for kind, fails in (("must_pass", False), ("must_fail", True)):
@@ -240,6 +241,7 @@ class Witness:
     def outcome(self, session: Any, kind: str, fails: bool) -> str:
         """Return how a canary ended; a hook that cannot bear it is told as such."""
         try:
+            # Private to pytest, as above.
             from _pytest.runner import runtestprotocol
 
             ends = []

@@ -1,4 +1,4 @@
-"""Plan branches, each with a pin of ours beside it that says where we left it: so what others do to it is noticed."""
+"""Plan branches, each with one of our pins beside it that says where we left it: so what others do to it is noticed."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -38,7 +38,7 @@ class Branches:
     async def standing(self, branch: str) -> Standing:
         """Compare a branch with its pin, and put it back where it lost something.
 
-        Commits on top of it are for `accept`, once they were told. Raise `BranchRewritten` if a person has to mend it.
+        Commits on top of it are for `accept`. Raise `BranchRewritten` if the user has to repair it.
         """
         name, beside = names.branch(branch), pin_of(branch)
         for _ in range(_LOOKS):
@@ -46,7 +46,7 @@ class Branches:
             pin = await self._refs.tip(beside)
             tip = await self._refs.tip(name)
             if pin is None:
-                # Whoever takes the note away says nothing about the branch, least of all that it is as it was.
+                # A missing note says nothing about the branch, least of all that it is unchanged.
                 return Standing(tip=tip or "", change="unnoted")
             if tip == pin:
                 return Standing(tip=tip)
@@ -57,10 +57,10 @@ class Branches:
                 found = await self._moved(branch, tip=tip, pin=pin)
                 if found is not None:
                     return found
-        raise GitFailed(f"{branch} does not stand still: somebody moves it again and again")
+        raise GitFailed(f"{branch} does not stay the same: another process moves it again and again")
 
     async def accept(self, branch: str, *, tip: str, was: str) -> None:
-        """Note what others put on a branch; where it was noted meanwhile, that stands."""
+        """Note what others put on a branch; where it was noted in the meantime, that stands."""
         await self._refs.swap(pin_of(branch), new=tip, old=was)
 
     async def put_back(self, branch: str, *, to: str, found: str, keep: str) -> bool:
@@ -76,7 +76,7 @@ class Branches:
         await self._refs.create(pin_of(branch), await self._history.newest(later, since=first))
 
     async def _moved(self, branch: str, *, tip: str, pin: str) -> Standing | None:
-        """Deal with a branch that is not where we left it; None when it moved once more meanwhile."""
+        """Deal with a branch that is not where we left it; None when it moved once more in the meantime."""
         name = names.branch(branch)
         if await self._merging.is_ancestor(pin, tip):
             steps = await self._history.steps(tip, since=pin)

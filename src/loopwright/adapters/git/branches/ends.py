@@ -36,7 +36,7 @@ _REACHABLE: Final = tuple(
     for word in ("file", "ssh", "https", "http", "git")
     for part in ("-c", f"protocol.{word}.allow=always")
 )
-"""A push goes where the user's remote says; everything else of ours stays local."""
+"""A push goes where the user's remote says; everything else stays local."""
 _LOGIN: Final = re.compile(r"(?<=://)[^/@\s]+@")
 _FAST_FORWARD: Final = (
     "merge",
@@ -109,7 +109,7 @@ class GitEnds:
         return done.text
 
     async def can_sign(self) -> bool:
-        """Say whether git knows a key of the user's to sign with."""
+        """Return whether git knows a key of the user's to sign with."""
         env = self._place.source.env()
         return bool((await self._git.run("config", "user.signingkey", env=env, ok=(0, 1))).text)
 
@@ -142,14 +142,14 @@ class GitEnds:
             return None
         if await self._merging.is_ancestor(names.sha(sha), tip):
             return sha
-        # Someone may have amended or rebased it meanwhile: the trailer stays.
+        # Another process may have amended or rebased it in the meantime: the trailer stays.
         form = f"%H %(trailers:key={FINISH_TRAILER},valueonly,separator=%x2C)"
         done = await self._git.run(
             "log", "--first-parent", f"--format={form}", tip, f"^{names.sha(since)}", env=self._depot.env()
         )
         found = (line.partition(" ") for line in done.text.splitlines())
         named = next((commit for commit, _, value in found if value.strip() == key), None)
-        # Anybody can write that: only what has the work in it is it.
+        # Any commit can say that: only one that has the work in it counts.
         return named if named is not None and await self._merging.proven(sha, named) else None
 
     async def move(self, ref: str, *, new: str, old: str) -> bool:
@@ -209,7 +209,7 @@ class GitEnds:
             )
 
     async def keep(self, branch: str, sha: str) -> None:
-        """Name a commit by a branch of ours, so that it is not lost."""
+        """Name a commit by one of our branches, so that it is not lost."""
         name = names.branch(branch)
         if not await self._refs.create(name, names.sha(sha)) and await self._refs.tip(name) != sha:
             raise GitFailed(f"the branch {branch} is there already and stands elsewhere")
@@ -247,7 +247,7 @@ class GitEnds:
 
 
 def _full(ref: str) -> str | None:
-    """Return the full name of a branch of the user's; None for one of ours, and for what can be no branch."""
+    """Return the full name of a user's branch; None for a branch of Loopwright, and for what cannot be a branch."""
     name = ref.removeprefix("refs/heads/")
     odd = not name or name == "HEAD" or name.startswith(("-", "loopwright/")) or set(name) & set("*?[ ~^:\\")
     return None if odd else f"refs/heads/{name}"

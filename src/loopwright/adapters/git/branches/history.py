@@ -63,7 +63,7 @@ class History:
         return text if len(text) <= limit else text[:limit].rpartition("\n")[0] + "\n[cut short]\n"
 
     async def listed(self, sha: str) -> dict[str, Entry]:
-        """Return everything that stands in the tree of a commit, by its path."""
+        """Return everything in the tree of a commit, by its path."""
         done = await self._git.run("ls-tree", "-r", "-z", "--full-tree", sha, env=self._depot.env())
         found = {}
         for line in done.out.split(b"\0")[:-1]:

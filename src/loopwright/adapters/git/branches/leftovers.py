@@ -16,18 +16,18 @@ from loopwright.core.values.errors import GitFailed
 _OURS: Final = "refs/heads/loopwright/"
 _YOURS: Final = ("refs/heads", "refs/remotes")
 _PUSHED: Final = re.compile(r"refs/remotes/.+/loopwright/plan_")
-"""What git keeps of a plan branch that was pushed for a pull request: nobody has taken its work yet."""
+"""What git keeps of a plan branch that was pushed for a pull request: its work is not merged yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Leftover:
-    """A ref of ours that belongs to a plan."""
+    """A ref of Loopwright that belongs to a plan."""
 
     ref: Ref
     branch: str | None
     """A branch of the user's that has the work; None when that is not proven."""
     same_commits: bool = False
-    """Whether that branch has the very commits, rather than the same changes."""
+    """Whether that branch has the exact commits, rather than the same changes."""
 
     @property
     def is_branch(self) -> bool:
@@ -72,7 +72,7 @@ class Leftovers:
         return frozenset(done.text.split())
 
     async def let_go(self, refs: list[Ref]) -> None:
-        """Delete refs of ours that are still what they were when they were looked at."""
+        """Delete refs that did not change since they were listed."""
         for ref in refs:
             if ref.worktree:
                 raise GitFailed(f"{ref.name} is checked out in {ref.worktree}")
@@ -119,7 +119,7 @@ class Leftovers:
 
 
 def _is_ours(name: str) -> bool:
-    """Say whether a branch is one of ours, here or as it was pushed."""
+    """Return whether a branch belongs to Loopwright, here or as it was pushed."""
     return name.startswith(_OURS) or _PUSHED.match(name) is not None
 
 

@@ -35,7 +35,7 @@ class Merging:
     def __init__(self, git: Git, depot: Depot) -> None:
         self._git = git
         self._depot = depot
-        # What a commit id stands for never changes, so what was written or asked here need not be asked again.
+        # What a commit id names never changes, so results are kept.
         self._trees: OrderedDict[str, str] = OrderedDict()
         self._parents: OrderedDict[str, tuple[str, ...]] = OrderedDict()
         self._tasks: OrderedDict[str, str] = OrderedDict()
@@ -115,7 +115,7 @@ class Merging:
         return None
 
     async def is_ancestor(self, sha: str, of: str) -> bool:
-        """Say whether `sha` is contained in `of`."""
+        """Return whether `sha` is contained in `of`."""
         if sha in self._parents.get(of, ()):
             return True
         done = await self._git.run("merge-base", "--is-ancestor", sha, of, env=self._depot.env(), ok=(0, 1))

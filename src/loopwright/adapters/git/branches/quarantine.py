@@ -1,4 +1,4 @@
-"""Work that is not proven to be anywhere else: pinned, named, and dropped only when its time is over."""
+"""Work that is not proven to be anywhere else: pinned, named, and dropped only when its time has ended."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Quarantined:
 
 
 class Quarantine:
-    """Keeps what ended attempts left behind under refs of its own."""
+    """Keeps what ended attempts left behind under its own refs."""
 
     def __init__(self, capture: Capture, merging: Merging, refs: Refs) -> None:
         self._capture = capture

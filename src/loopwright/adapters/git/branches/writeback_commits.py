@@ -32,7 +32,7 @@ class Bookkeeping:
         self._judged: dict[str, str] = {}
 
     async def files(self, sha: str, paths: Sequence[str]) -> dict[str, bytes]:
-        """Return what stands at these paths of a commit; what is no file there is left out."""
+        """Return what is at these paths of a commit; what is not a file there is left out."""
         if not paths:
             return {}
         asked = b"".join(f"{sha}:".encode() + os.fsencode(path) + b"\0" for path in paths)

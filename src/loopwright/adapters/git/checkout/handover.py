@@ -1,4 +1,4 @@
-"""A checkout for a person who does a task by hand: a worktree of their own repository, on a branch of its own.
+"""A checkout for a user who does a task by hand: a worktree of the user's repository, on its own branch.
 
 Nothing here runs in what an agent could have configured: it is the user's repository, with the user's own settings.
 """
@@ -58,7 +58,7 @@ class ByHand:
     async def start(self, work: str | None, *, base: str | None, tip: str, subject: str, at: datetime) -> str:
         """Return the commit that a person begins with: the last work there is, else the tip.
 
-        What was landed and taken back is put into a commit of its own: git would merge nothing of what the branch has
+        What was landed and taken back is put into its own commit: git would merge nothing of what the branch has
         seen before.
         """
         if work is None:
@@ -99,14 +99,14 @@ class ByHand:
             sha = await self._committed(directory, sha, subject, at)
         known = await self._refs.tip(names.pin(ref))
         if known not in (None, sha):
-            # It may be what is being checked: what a pin stood for stays pinned too.
+            # It may be what is being checked: what a pin meant stays pinned too.
             await self._refs.swap(f"{ref}-was-{known[:12]}", new=known, old=self._depot.null)
         if known != sha and not await self._refs.swap(ref, new=sha, old=known or self._depot.null):
-            raise GitFailed(f"{ref} was moved by someone else this moment: hand it back once more")
+            raise GitFailed(f"{ref} was moved by another process at this moment: hand it back again")
         return sha
 
     async def _committed(self, directory: Path, head: str, subject: str, at: datetime) -> str:
-        """Commit everything with an index of our own, so that the person's own says what it said."""
+        """Commit everything with our own index, so that the person's own says what it said."""
         with tempfile.TemporaryDirectory() as scratch:
             index = Path(scratch) / "index"
             path = await self._git.run("rev-parse", "--git-path", "index", env=user_env(), cwd=directory)

@@ -100,7 +100,7 @@ async def _refs(git: Git, place: Place) -> Mapping[str, str]:
 
 
 def stray(before: Tripwire, after: Tripwire) -> tuple[str, ...]:
-    """Say in plain words what changed between two fingerprints."""
+    """Return in plain words what changed between two fingerprints."""
     found = []
     if before.head != after.head:
         found.append(f"HEAD moved from {before.head} to {after.head}")
@@ -141,7 +141,7 @@ async def save_patch(git: Git, place: Place, dest: Path, before: Tripwire, after
     before, these are in it too.
     """
     moved = sorted(path for path, now in after.status.items() if before.status.get(path) != now)
-    # A name that is no text cannot be given to git again; that it changed is said all the same.
+    # A name that is not text cannot be given to git again; that it changed is said all the same.
     changed = [f":(top,literal){path}" for path in moved if _NO_TEXT not in path]
     if place.toplevel is None or not changed:
         return False

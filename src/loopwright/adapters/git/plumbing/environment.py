@@ -70,7 +70,7 @@ def own_env(git_dir: Path, *, work_tree: Path | None = None, index: Path | None 
 
 
 def workspace_env(path: Path) -> Mapping[str, str]:
-    """Return the variables that whoever works in a workspace gets, so that git never looks above it."""
+    """Return the variables for work in a workspace, so that git never looks above it."""
     parents = dict.fromkeys((str(path.parent), str(path.parent.resolve())))
     return {
         "GIT_CEILING_DIRECTORIES": os.pathsep.join(parents),

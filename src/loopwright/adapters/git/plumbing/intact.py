@@ -11,7 +11,7 @@ from loopwright.core.values.errors import GitFailed
 
 
 async def damaged(git: Git, depot: Depot, *, since: str, tips: Sequence[str]) -> str | None:
-    """Say what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
+    """Return what is wrong with an object that came after `since` and is part of a tip; None when all are whole."""
     try:
         listed = await git.run("rev-list", "--objects", *tips, f"^{since}", env=depot.env())
         names = [line.partition(b" ")[0] for line in listed.out.splitlines()]

@@ -11,7 +11,7 @@ _BRANCH = re.compile(rf"loopwright(?:/{_PART})+")
 
 
 def is_sha(text: str) -> bool:
-    """Say whether `text` is a full object id."""
+    """Return whether `text` is a full object id."""
     return _SHA.fullmatch(text) is not None
 
 
@@ -30,7 +30,7 @@ def pin(ref: str) -> str:
 
 
 def branch(name: str) -> str:
-    """Return the full ref of a branch of ours, or raise: no other branch is ever written."""
+    """Return the full ref of one of our branches, or raise: no other branch is ever written."""
     if _BRANCH.fullmatch(name) is None or _malformed(name):
         raise GitFailed(f"{name!r} is not a branch under loopwright/")
     return f"refs/heads/{name}"

@@ -72,7 +72,7 @@ async def find(git: Git, project: Path) -> Place:
     """Find the repository that a folder belongs to; raise `NotARepository` with what to do."""
     if not project.is_dir():
         raise NotARepository(
-            f"{project} is no folder", code="not_a_folder", hint="Give the path of a git repository."
+            f"{project} is not a folder", code="not_a_folder", hint="Give the path of a git repository."
         )
     try:
         done = await git.run(
@@ -121,7 +121,7 @@ def check_writable(source: Source) -> None:
             raise Refused(
                 f"the repository cannot be written: {folder} is read-only for this user",
                 code="repository_read_only",
-                hint="Make it writable, or clone it to a place of your own: attempts are kept in it.",
+                hint="Make it writable, or clone it to another place: attempts are kept in it.",
             )
 
 

@@ -76,7 +76,7 @@ class Depot:
 
     @property
     def objects(self) -> Path:
-        """Where it keeps objects of its own."""
+        """Where it keeps its own objects."""
         return self.path / "objects"
 
     def module(self, name: str, source: Source) -> "Depot":
@@ -165,12 +165,12 @@ def _write_git_dir(
         put(path / "shallow", shallow)
     else:
         (path / "shallow").unlink(missing_ok=True)
-    # Last, because a folder without HEAD is no repository to git: a half-written one is never used.
+    # Last, because a folder without HEAD is not a repository to git: a half-written one is never used.
     put(path / "HEAD", f"ref: {WORK_BRANCH}\n")
 
 
 def _put(path: Path, text: str) -> None:
-    """Write a file of a git dir that is made anew, not mended, when it was cut short."""
+    """Write a file of a git dir that is made again, not repaired, when it was cut short."""
     path.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 

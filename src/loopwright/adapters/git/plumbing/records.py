@@ -1,4 +1,4 @@
-"""What we know about each workspace and gate tree. Kept in the home, out of the reach of whoever works in them."""
+"""What we know about each workspace and gate tree. Kept in the home, out of reach of the agents."""
 
 import hashlib
 import json
@@ -29,10 +29,10 @@ class Module:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Record:
-    """A workspace or gate tree of ours."""
+    """One of our workspaces or gate trees."""
 
     state: Literal["unfinished", "made"]
-    """`unfinished` while it is made or deleted: what is there then is nobody's work."""
+    """`unfinished` while it is made or deleted: what is there then is not an agent's work."""
     sha: str
     marker: str = ""
     copied: tuple[str, ...] = ()
@@ -83,11 +83,11 @@ class Records:
         return _parsed(data)
 
     def save(self, path: Path, record: Record) -> None:
-        """Keep a record, durably unless it is of a gate's tree: nobody's work is ever in one."""
+        """Keep a record, durably unless it is of a gate's tree, which never holds an agent's work."""
         write_atomically(self._file(path), json.dumps(asdict(record)), durably=not self.is_tree(path))
 
     def is_tree(self, path: Path) -> bool:
-        """Say whether this is a tree that a gate runs in."""
+        """Return whether this is a tree that a gate runs in."""
         return self._inside(path).parts[0] == TREES
 
     def forget(self, path: Path) -> None:
@@ -125,7 +125,7 @@ class Records:
                 if len(relative.parts) >= 2 and relative.parts[0] in FOLDERS and ".." not in relative.parts:
                     return relative
         raise Refused(
-            f"{path} is no workspace of this home",
+            f"{path} is not a workspace of this home",
             code="not_a_workspace",
             hint=f"They are under {self._home}.",
         )
@@ -134,7 +134,7 @@ class Records:
 def check_present(path: Path) -> Path:
     """Return the path of a workspace that is really there, or raise."""
     if not is_real_dir(path):
-        raise GitFailed(f"the workspace {path} is gone, or is no folder any more")
+        raise GitFailed(f"the workspace {path} is gone, or is no longer a folder")
     return path
 
 

@@ -1,4 +1,4 @@
-"""Refs of ours in the user's repository: read, pinned with all that they need, moved by compare-and-swap."""
+"""Refs of Loopwright in the user's repository: read, pinned with all that they need, moved by compare-and-swap."""
 
 import os
 import tempfile
@@ -57,7 +57,7 @@ class PinList:
             if sha == _GONE:
                 self._known.pop(name, None)
             elif " " not in name:
-                # Otherwise a full disk cut a line short, and the next one went on where it ended: who looks at the
+                # Otherwise a full disk cut a line short, and the next one continued where it ended: a reader of the
                 # pins that are there notes them again.
                 self._known[name] = sha
 
@@ -149,7 +149,7 @@ class Refs:
     async def pin(
         self, updates: Mapping[str, str], *, origin: Path, near: str, known: Mapping[str, Ref]
     ) -> None:
-        """Import commits from a git dir of ours and name them; what a name stood for before stays pinned too.
+        """Import commits from one of our git dirs and name them; what a name meant before stays pinned too.
 
         `near` is a commit that both sides have: only what is newer is copied.
         """
@@ -161,7 +161,7 @@ class Refs:
                 self._failpoint("git.ref.after")
                 return
             except GitFailed:
-                # Someone may have done the same at the same time. If nobody has, it is a real failure.
+                # Another process may have done the same at the same time. If none has, it is a real failure.
                 now = await self.read(*updates)
                 if all(_sha(now, name) == _sha(known, name) for name in updates):
                     raise
@@ -178,9 +178,9 @@ class Refs:
         self._note(wanted)
 
     async def bring(self, origin: Path, shas: Collection[str], *, near: str) -> None:
-        """Copy commits, with all that they need beyond `near`, from a git dir of ours into the user's repository.
+        """Copy commits, with all that they need beyond `near`, from one of our git dirs into the user's repository.
 
-        Every object id is computed anew on arrival, and what arrived is checked to be complete, so that a forged or
+        Every object id is computed again on arrival, and what arrived is checked to be complete, so that a forged or
         broken object store brings in nothing. `git fetch` does the same, but it goes through all refs of the
         repository to do it, and each attempt adds one.
         """
@@ -275,7 +275,7 @@ class Refs:
                 raise Refused(
                     f"the branch {name.removeprefix('refs/heads/')} cannot be made: {words}",
                     code="branch_not_created",
-                    hint="A branch of yours stands in the way of the names that Loopwright uses: rename it.",
+                    hint="One of your branches blocks the names that Loopwright uses: rename it.",
                 ) from error
             raise
         self._failpoint("git.ref.after")
@@ -323,7 +323,7 @@ class RefFiles:
 
     def listing(self, folders: Sequence[str], *, without: str) -> dict[str, str]:
         """Return what each ref below `folders` says, but for those whose name begins with `without`."""
-        # Like git, the files first: one that is packed meanwhile is found among the packed ones, and never nowhere.
+        # Like git, the files first: one that is packed in the meantime is found among the packed ones.
         loose = {name: sha for folder in folders for name, sha in self._loose(folder, without)}
         packed = {
             name: sha
@@ -333,7 +333,7 @@ class RefFiles:
         return {**packed, **loose}
 
     def may_have(self, name: str) -> bool:
-        """Say whether there may be a ref with this name, or one that begins with it."""
+        """Return whether there may be a ref with this name, or one that begins with it."""
         path = self._folder / name
         try:
             if any(one.name.startswith(path.name) for one in path.parent.iterdir()):

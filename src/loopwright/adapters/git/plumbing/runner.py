@@ -50,7 +50,7 @@ class Done:
 
 
 class Git:
-    """Runs git with an environment of our own, and turns its refusals into `GitFailed`."""
+    """Runs git with our own environment, and turns its refusals into `GitFailed`."""
 
     def __init__(self, started: Started | None = None) -> None:
         self._noted = started
@@ -69,8 +69,8 @@ class Git:
     ) -> Done:
         """Run one command; raise `GitFailed` unless its exit code is in `ok`.
 
-        One that somebody killed is run again: each of ours finds its own work when it is repeated. A lock that another
-        git holds is waited for briefly. `locks` are those that the command takes: where a git of ours that is dead left
+        A git that was killed is run again: each command finds its own work when it is repeated. A lock that another
+        git holds is waited for briefly. `locks` are those that the command takes: where one of our dead gits left
         one of them, it is removed. With `sink`, output goes there piece by piece.
         """
         if _found(env.get("PATH", os.defpath)) not in _NEW_ENOUGH:
@@ -92,7 +92,7 @@ class Git:
                 raise GitFailed(_explained(args, done, where=cwd or Path(env.get("GIT_DIR", "."))))
             elif time.monotonic() >= give_up_at:
                 raise GitFailed(
-                    f"git {args[0]} could not go on: {locked.group(1)} is held by another git. If no git is running"
+                    f"git {args[0]} could not continue: {locked.group(1)} is held by another git. If no git is running"
                     " in this repository, a killed one left it behind: delete that file and retry."
                 )
             await asyncio.sleep(pause)
@@ -182,7 +182,7 @@ class _Running:
     def _started(self) -> subprocess.Popen[bytes]:
         with self._lock:
             if self._unwanted:
-                raise GitFailed("git was not started: nobody waits for it any more")
+                raise GitFailed("git was not started: its caller was cancelled")
             try:
                 self._process = subprocess.Popen(
                     ["git", *self._args],
@@ -249,7 +249,7 @@ async def _end(running: _Running, work: "asyncio.Future[Done]") -> None:
         if work.done():
             break
     if work.done() and not work.cancelled():
-        work.exception()  # looked at, because nobody else will
+        work.exception()  # read here, because nothing else does
 
 
 def _explained(args: tuple[str, ...], done: Done, *, where: Path) -> str:

@@ -1,4 +1,4 @@
-"""Git processes of ours that take locks, noted before they run: so it is known which locks a killed one left."""
+"""Our git processes that take locks, noted before they run: so it is known which locks a killed one left."""
 
 import contextlib
 import json
@@ -11,7 +11,7 @@ from typing import Any, Final
 from loopwright.keeper.processes import SEES_PROCESSES, look
 
 _SETTLED_S: Final = 1.0
-"""A lock that is younger may be that of a git which lives: where the end of ours is not known, it is waited for."""
+"""A lock that is younger may be that of a git which lives: if the end of our process is not known, wait for it."""
 _GRAIN_S: Final = 1.0
 """File systems and clocks differ by less."""
 
@@ -47,7 +47,7 @@ class Started:
                 note.write_text(json.dumps({**about, "died": time.time()}), encoding="ascii")
 
     def remove_left(self, locks: Sequence[Path]) -> bool:
-        """Remove the locks that only a dead git of ours can have left; return whether there was one."""
+        """Remove the locks that only one of our dead gits can have left; return whether there was one."""
         removed = False
         for lock in locks:
             with contextlib.suppress(OSError):
@@ -58,7 +58,7 @@ class Started:
         return removed
 
     def tidy(self) -> None:
-        """Forget processes that are gone and left nothing: whoever started them was killed before it could."""
+        """Forget processes that are gone and left nothing: the process that started them was killed before it could."""
         for _ in self._notes():
             pass
 
@@ -103,5 +103,5 @@ def _lives(about: dict[str, Any]) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's: whether it is that of the note cannot be known
+        pass  # another process's: whether it is that of the note cannot be known
     return True

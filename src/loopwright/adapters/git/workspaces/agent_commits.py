@@ -4,7 +4,7 @@ Only regular files that lie in the agent's git dir itself are read. A sandbox hi
 the agent, but not from us: a link in there, or objects borrowed from elsewhere, would make us import what the agent
 cannot read. Where there is such a thing, nothing is read at all and the reason is returned.
 
-Its refs are read as plain files. Its objects are only borrowed by a throw-away git dir of ours, from which they are
+Its refs are read as plain files. Its objects are only borrowed by one of our throw-away git dirs, from which they are
 brought into the user's repository (`Refs.bring`): that recomputes every object id and checks that nothing is missing,
 so a forged or broken object store brings in nothing.
 """
@@ -42,13 +42,13 @@ class Tips:
 def read_tips(work: Path, *, top: Path, base_sha: str, borrows: Sequence[str]) -> Tips:
     """Read the tips of a work tree's git dir that differ from the base; anything unreadable counts as absent.
 
-    `top` is the workspace that it stands in, `borrows` the folders of objects that the git dir was made with.
+    `top` is the workspace that it is in, `borrows` the folders of objects that the git dir was made with.
     """
     git_dir = work / ".git"
     try:
         refused = _way_out(work, top, alternates_text(borrows))
     except OSError:
-        return Tips()  # nobody can say what is in there
+        return Tips()  # it cannot be read
     if refused or not is_real_dir(git_dir / "objects"):
         return Tips(refused=refused)
     packed = _packed(git_dir)
@@ -118,7 +118,7 @@ def _way_out(work: Path, top: Path, alternates: str) -> str:
             for entry in entries:
                 path = folder / entry.name
                 if path == git_dir / "hooks":
-                    continue  # tools put links there, and nothing of ours reads or runs a hook
+                    continue  # tools put links there, and Loopwright neither reads nor runs a hook
                 if entry.is_symlink():
                     return f"{_named(path, work)} is a symbolic link"
                 if entry.is_dir(follow_symlinks=False):

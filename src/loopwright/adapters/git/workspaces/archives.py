@@ -28,7 +28,7 @@ class WorkTree:
 
     top: Path
     prefix: bytes
-    """Where it stands in the workspace: empty, or a submodule's path with a slash."""
+    """Where it is in the workspace: empty, or a submodule's path with a slash."""
     depot: Depot
     index: Path
     protection: Protection
@@ -41,7 +41,7 @@ async def archive(git: Git, trees: Sequence[WorkTree], dest: Path) -> None:
 
 
 async def _changed(git: Git, tree: WorkTree) -> list[bytes]:
-    """Return the paths that are new or differ; one that git cannot go into stands for everything below it.
+    """Return the paths that are new or differ; one that git cannot enter means everything below it.
 
     No file is read for that: what git would make of its content may be the trouble. Nor is any submodule, whose
     configuration is an agent's.

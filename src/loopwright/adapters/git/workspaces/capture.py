@@ -62,7 +62,7 @@ class Capture:
         """Return the record of a finished workspace that is really there, or raise."""
         record = self._records.load(self._records.check(path))
         if record is None or record.state != "made":
-            raise GitFailed(f"{path} is no finished workspace")
+            raise GitFailed(f"{path} is not a finished workspace")
         check_present(path)
         return record
 
@@ -222,6 +222,6 @@ def _unchanged(ref: Ref | None, tree: str, base_sha: str, message: str) -> str |
 
 
 def _owner(path: bytes, made: tuple[Module, ...]) -> bytes:
-    """Return the innermost submodule that another one stands in; empty for the project itself."""
+    """Return the innermost submodule around another one; empty for the project itself."""
     others = (os.fsencode(module.path) for module in made)
     return max((other for other in others if path.startswith(other + b"/")), key=len, default=b"")

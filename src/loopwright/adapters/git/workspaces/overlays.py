@@ -32,7 +32,7 @@ class Overlays:
         return tuple(_change(*pair) for pair in zip(fields[::2], fields[1::2], strict=True))
 
     async def contents(self, ids: Sequence[str]) -> list[str]:
-        """Return the texts of blobs; what is no text comes back as it is when it is written again."""
+        """Return the texts of blobs; what is not text comes back as it is when it is written again."""
         if not ids:
             return []
         asked = "".join(f"{each}\n" for each in ids).encode("ascii")

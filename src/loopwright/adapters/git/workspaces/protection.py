@@ -20,7 +20,7 @@ class Protection:
     """Submodules, which are looked at separately: git must never look inside by itself."""
 
     def covers(self, path: bytes) -> bool:
-        """Say whether a path, or a folder above it, is protected."""
+        """Return whether a path, or a folder above it, is protected."""
         parts = path.split(b"/")
         if STATE_FOLDER.encode() in parts:
             return True

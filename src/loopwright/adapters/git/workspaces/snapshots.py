@@ -85,7 +85,7 @@ class _Obstacles:
     unreadable: bool = False
 
     def learned(self, done: Done) -> bool:
-        """Take in what git complained about; say whether there was anything new."""
+        """Take in what git complained about; return whether there was anything new."""
         before = self._size()
         self.nested = self.nested or _NO_COMMIT in done.err
         self.invalid |= set(map(os.fsencode, _INVALID.findall(done.err)))
@@ -126,7 +126,7 @@ async def write_tree(
             links = {link.path for link in await gitlinks(git, depot.path, index)}
             folders = frozenset(path for path in links if is_folder(work, path))
             protection = Protection(copied=copied, gitlinks=folders)
-            # A submodule whose folder is gone, or became a file, is no submodule any more.
+            # A submodule whose folder is gone, or became a file, is no longer a submodule.
             moves = {**pointers, **dict.fromkeys(links - folders)}
             await _prepare(git, env, work, depot.null, obstacles, moves)
             done = await git.run(
@@ -186,7 +186,7 @@ async def _prepare(
 
 
 def _repositories(work: Path, modules: frozenset[bytes]) -> set[bytes]:
-    """Return every folder below a work tree that is a repository of its own, but for its submodules."""
+    """Return every folder below a work tree that is its own repository, but for its submodules."""
     found = set()
     for here, folders, others in folders_below(work):
         if here and b".git" in (*folders, *others):
@@ -234,7 +234,7 @@ async def _restored(
             lines.append(f"{mode} {change.old_sha}\t".encode() + change.path)
     if not lines:
         return tree
-    # Removals first: a file cannot come back while a folder stands in its place.
+    # Removals first: a file cannot come back while a folder has its place.
     await _update_index(git, env, work, sorted(lines, key=lambda line: not line.startswith(b"0 ")))
     restored = await _written(git, env, work, base_sha)
     left = [

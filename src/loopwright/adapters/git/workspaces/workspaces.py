@@ -42,10 +42,10 @@ class Workspaces:
         marker: str = "",
         keep: Callable[[Path], Awaitable[object]] | None = None,
     ) -> bool:
-        """Make a clone at `sha` unless a finished one is there; say whether there was something to do.
+        """Make a clone at `sha` unless a finished one is there; return whether there was something to do.
 
-        Whoever comes second waits and finds it. A finished one for another commit is brought there if nothing stands
-        in the way. Otherwise, and if it has another marker, it is replaced after `keep` has seen to what is in it.
+        A second caller waits and finds it. A finished one for another commit is brought there if nothing is
+        in the way. Otherwise, and if it has another marker, it is replaced after `keep` has saved what is in it.
         """
         self._records.check(path)
         async with held(self._records.lock(path)):
@@ -68,9 +68,9 @@ class Workspaces:
             return True
 
     async def _moved(self, path: Path, record: Record, sha: str) -> bool:
-        """Bring a clone that nobody has worked in to another commit; False when it has to be made anew.
+        """Bring an unused clone to another commit; False when it has to be made again.
 
-        With a git dir and an index of our own: a setup command may have written into those of the clone.
+        With a git dir and our own index: a setup command may have written into those of the clone.
         """
         git_dir, index = path / ".git", self._records.index(path)
         if record.modules or not stands_at(git_dir, record.sha) or not index.is_file():
@@ -89,7 +89,7 @@ class Workspaces:
         return not await modules.gitlinks(self._git, self._depot.path, index)
 
     def tracked(self, path: Path) -> Tracked:
-        """Say how to ask what git has in a clone that is made, by our own git dir and index."""
+        """Return how to ask what git has in a clone that is made, by our own git dir and index."""
         env = self._depot.env(work_tree=path, index=self._records.index(path))
         return Tracked(top=path, git=("git", *config_flags()), env=env)
 
@@ -108,7 +108,7 @@ class Workspaces:
             self._records.forget(path)
 
     def _clear(self, path: Path, unfinished: Record | None) -> None:
-        """Delete a clone, in a thread. First it counts as nobody's work: half of it may be gone after a crash."""
+        """Delete a clone, in a thread. First mark it as unfinished: half of it may be gone after a crash."""
         if unfinished is not None:
             self._records.save(path, unfinished)
         delete(path)
@@ -197,13 +197,13 @@ def _emptied(folder: Path) -> None:
     folder.mkdir()
 
 
-# Where a workspace's own git dir says it stands. Read and written as files: someone may have bent them.
+# Where a workspace's own git dir says it is. Read and written as files: an agent may have changed them.
 
 _LIMIT: Final = 1000
 
 
 def stands_at(git_dir: Path, sha: str) -> bool:
-    """Say whether a clone is on the branch and at the commit that it was made with."""
+    """Return whether a clone is on the branch and at the commit that it was made with."""
     folders = (git_dir, *(git_dir / part for part in ("refs", "refs/heads")))
     if not all(is_real_dir(folder) for folder in folders):
         return False
@@ -211,7 +211,7 @@ def stands_at(git_dir: Path, sha: str) -> bool:
 
 
 def put(git_dir: Path, sha: str, index: Path) -> None:
-    """Say that it stands at another commit now, with this index."""
+    """Record that it is at another commit now, with this index."""
     _replace(git_dir / "index", index.read_bytes())
     _replace(git_dir / WORK_BRANCH, f"{sha}\n".encode())
 
@@ -277,7 +277,7 @@ def _copy(top: Path, names: Sequence[str], dest: Path) -> tuple[str, ...]:
 
 
 def _is_free(root: Path, name: str) -> bool:
-    """Say whether a new file at `name` would lie inside `root`, replacing nothing and passing no link."""
+    """Return whether a new file at `name` would lie inside `root`, replacing nothing and passing no link."""
     here = root
     *folders, last = PurePosixPath(name).parts
     for part in folders:

@@ -3,10 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from loopwright.adapters.sources.plan_md.plan_md_meaning import MAX_WAITS
 from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.adapters.sources.text.located import Located, inner, plain, tables, words
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.problems import MAX_WAITS, Problems
 from loopwright.core.policy.graph import dependents
 from loopwright.core.replies.qa import TYPE, is_fix_of
 from loopwright.ports import FixTask, Mark, PlannedTask, Progress

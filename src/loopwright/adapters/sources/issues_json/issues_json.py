@@ -10,7 +10,7 @@ from typing import Any, Final
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened, storable
 from loopwright.adapters.sources.text.located import Located, tables
-from loopwright.adapters.sources.text.markdown_lines import Kind, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, read_markdown
 from loopwright.adapters.sources.text.plan_file import document
 from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file

@@ -1,4 +1,4 @@
-"""A track of its own for work that somebody came upon: its plan with the one task, and its metadata."""
+"""A new track for work that an agent found: its plan with one task, and its metadata."""
 
 import json
 from datetime import datetime
@@ -8,7 +8,7 @@ from typing import Final
 from loopwright.adapters.sources.plan_md.plan_md import METADATA, PLAN
 from loopwright.adapters.sources.plan_md.plan_md_schema import VERSION
 from loopwright.adapters.sources.plan_md.plan_md_steps import time_text
-from loopwright.adapters.sources.plan_md.plan_md_write import one_line
+from loopwright.adapters.sources.text.titles import one_line
 
 _TRACKS: Final = ("conductor", "tracks")
 _MAX_REASON: Final = 2000

@@ -16,15 +16,15 @@ from loopwright.adapters.sources.plan_md.plan_md_metadata import (
 from loopwright.adapters.sources.plan_md.plan_md_outline import Outline, Section, SectionKind, outline
 from loopwright.adapters.sources.plan_md.plan_md_sync import HOW, flagged
 from loopwright.adapters.sources.plan_md.plan_md_write import finished, told
+from loopwright.adapters.sources.plan_md.tracks_list import TRACKS, tracks_file, with_track
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.text.located import check_text
-from loopwright.adapters.sources.text.markdown_lines import read_markdown
+from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.text.plan_file import decoded
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
+from loopwright.adapters.sources.text.titles import is_prompt
 from loopwright.adapters.sources.text.unreadable import Unreadable
-from loopwright.adapters.sources.thoughts.thoughts_files import phase_set_of
-from loopwright.adapters.sources.thoughts.thoughts_phases import is_lone_plan
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.errors import BadPlan
@@ -36,32 +36,48 @@ METADATA: Final = "metadata.json"
 _NAMES: Final = ("plan.md", "tasks.md", "todo.md")
 _BOX: Final = re.compile(rb"^[ \t]{0,40}(?:[-*+]|[0-9]{1,9}[.)])[ \t]{1,8}\[[ xX~!/-]\][ \t]", re.MULTILINE)
 _LOOK: Final = 64 * 1024
+_BESIDE: Final = (SPEC, "design.md", "requirements.md", "proposal.md")
+_MOST: Final = 20
+"""How many documents are named."""
 
 
 class PlanMdSource(Source):
     """Reads a plan made of checkboxes, and keeps its marks."""
 
     kind = "plan_md"
+    usual_places = ("*plan.md", "*PLAN.md", "[Tt]asks.md", "TASKS.md", "conductor/tracks/*", "plans/*.md")
 
     def recognises(self, place: Path) -> bool:
-        """Take `plan.md` and its like, a folder with one, and any other Markdown file with a checkbox in it."""
+        """Take `plan.md` and its like, a folder with one, and any other Markdown file with a checkbox in it.
+
+        Other forms of Markdown come before this one.
+        """
         if place.is_dir():
             return _plan_in(place) is not None
         name = place.name.casefold()
-        if not name.endswith(".md") or not place.is_file() or name == "prompt.md":
-            return False
-        if phase_set_of(place) or is_lone_plan(place):
+        if not name.endswith(".md") or not place.is_file() or is_prompt(name):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
     def files(self, place: Path) -> Files:
-        """Return the plan, and what lies beside a `plan.md`."""
+        """Return the plan, with the specification, metadata and list of tracks of a `plan.md`."""
         plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place
         found = {plan.name: read_file(plan)}
         if plan.name.casefold() == PLAN:
             beside = (plan.with_name(name) for name in (SPEC, METADATA))
             found |= {path.name: read_file(path) for path in beside if path.is_file()}
+            tracks = tracks_file(plan) if METADATA in found else None
+            found |= {TRACKS: read_file(tracks)} if tracks is not None else {}
         return found
+
+    def documents(self, place: Path) -> tuple[str, ...]:
+        """Return the other documents in the folder of a track or beside a plan that is called `plan.md`."""
+        plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place
+        if plan.name.casefold() != PLAN:
+            return ()
+        is_track = plan.absolute().parent.parent.name == "tracks"
+        found = sorted(plan.parent.glob("*.md")) if is_track else map(plan.with_name, _BESIDE)
+        return tuple(path.name for path in found if path.is_file() and path.name != plan.name)[:_MOST]
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the work, or raise `BadPlan` with located problems."""
@@ -84,7 +100,7 @@ class PlanMdSource(Source):
     def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the plan and a track's metadata: a specification has no place for status."""
         plan = _plan_name(files)
-        return tuple(name for name in (plan, METADATA) if name in files)
+        return tuple(name for name in (plan, METADATA, TRACKS) if name in files)
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the plan with its marks, and the track's metadata with its checkpoints, where they change."""
@@ -103,6 +119,9 @@ class PlanMdSource(Source):
             verdict = metadata.verdict or _verdict(found)
             phases = [found.sections[at].title for at in finished(found)]
             changed[METADATA] = checkpointed(files[METADATA], progress, found.tasks, verdict, phases)
+            if TRACKS in files:
+                marks = [item.mark for item in found.tasks]
+                changed[TRACKS] = with_track(files[TRACKS], metadata.track, marks)
         return {name: content for name, content in changed.items() if content != files[name]}
 
 
@@ -122,8 +141,8 @@ def _beginning(place: Path) -> bytes:
 
 
 def _plan_name(files: Files) -> str:
-    """Return the plan among the files; what lies beside one is a plan only if it was named by itself."""
-    found = next((name for name in files if name.casefold() not in (SPEC, METADATA)), "")
+    """Return the plan among the files; `spec.md` is a plan only if you name it by itself."""
+    found = next((name for name in files if name.casefold() not in (SPEC, METADATA, TRACKS)), "")
     alone = next(iter(files), "") if len(files) == 1 and METADATA not in files else ""
     if not (found or alone):
         raise BadPlan(PLAN, (f"there is no {PLAN} here any more",))
@@ -197,7 +216,7 @@ def _with_metadata(
 
 
 def _resumed(work: PlannedWork, found: Outline, last: str) -> tuple[PlannedWork, list[str]]:
-    """Return the work with the task that follows the last one that was done: there it goes on."""
+    """Return the work, with the first open task behind the last finished one marked as the first."""
     names = [item.name for item in found.tasks]
     called = quoted(last, 200)
     if last not in names:
@@ -222,9 +241,9 @@ def _verdict(found: Outline) -> str:
 
 
 def _verdict_of(found: Outline, report: Section, after: tuple[Section, ...]) -> str:
-    """Return what one report says: under a heading of its own, in its own lines, or by the single results in it.
+    """Return what one report says: under a heading *Verdict*, in its own lines, or by the single results in it.
 
-    The verdict of a board that was asked stands below a heading of the board's, and is one result among others.
+    The verdict of a board is below the board's own heading, and is one result among others.
     """
     inner = tuple(takewhile(lambda one: one.level > report.level, after))
     own, below = _lines(found, report), [line for one in inner for line in (one.title, *_lines(found, one))]

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line
+from loopwright.adapters.sources.text.markdown import Kind, Line
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.config.nearest import quoted
 

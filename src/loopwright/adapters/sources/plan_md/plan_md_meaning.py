@@ -9,19 +9,13 @@ from itertools import islice
 from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_dag import Dag, Entry, read_dag
-from loopwright.adapters.sources.plan_md.plan_md_outline import (
-    MARKS,
-    OURS,
-    Item,
-    Outline,
-    SectionKind,
-    fields,
-    reference,
-)
+from loopwright.adapters.sources.plan_md.plan_md_outline import Item, Outline, SectionKind, fields, reference
 from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, commands, paths, references
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
-from loopwright.adapters.sources.text.markdown_lines import Kind
+from loopwright.adapters.sources.text.manual_titles import is_manual
+from loopwright.adapters.sources.text.markdown import MARKS, Kind
 from loopwright.adapters.sources.text.problems import Problems, check_graph
+from loopwright.adapters.sources.text.titles import OURS, is_sha, without_checkpoint
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import did_you_mean, quoted
@@ -30,8 +24,14 @@ from loopwright.ports import Mark, PlannedTask, PlannedWork
 
 MAX_NAMES: Final = 100_000
 """How many paths and dependencies may be written in a plan."""
-MAX_WAITS: Final = 250_000
-"""How many dependencies the order of the phases may stand for."""
+MAX_GROUP: Final = 100
+"""How many tasks of a parallel group run before the next one that is not in it."""
+_NEAR: Final = 10
+"""How many tasks above and below a task its agent sees."""
+_NO_TASK: Final = "there is no task here: write each as a line such as `- [ ] Add the login form`"
+_NO_BREAKS: Final = (
+    "this line has the two characters \\n for line breaks: replace them and write `- [ ]` before tasks"
+)
 _COMPLEXITIES: Final = ("high", "medium", "low")
 _YES_OR_NO: Final = {"yes": True, "no": False, "true": True, "false": False}
 _CALLED: Final = {
@@ -44,7 +44,6 @@ _CALLED: Final = {
     "type": "Type",
 }
 """What to write for each label."""
-_SHA: Final = frozenset("0123456789abcdef")
 
 
 def meaning(found: Outline, name: str, problems: Problems, context: str) -> PlannedWork:
@@ -52,7 +51,9 @@ def meaning(found: Outline, name: str, problems: Problems, context: str) -> Plan
     dag = read_dag(found.markdown.lines, problems)
     tasks = _Reader(found, dag, problems).tasks()
     if not tasks and not problems.count:
-        problems.note(1, "", "there is no task here: write each as a line such as `- [ ] Add the login form`")
+        first = found.markdown.lines[0].text if found.markdown.lines else ""
+        message = _NO_BREAKS if "\\n" in first else _NO_TASK
+        problems.note(1, "", message)
     title, prose = _around(found, dag)
     beside = ", with what lies beside the plan," if context and len(prose) <= MAX_DESCRIPTION else ""
     context = "\n\n".join(part for part in (prose, context) if part)
@@ -68,17 +69,12 @@ def meaning(found: Outline, name: str, problems: Problems, context: str) -> Plan
 
 
 def commit_of(item: Item) -> str | None:
-    """Return the commit that a task's line names."""
+    """Return the commit that a comment on a task's line names: we write it there."""
     return next((comment for comment in reversed(item.comments) if is_sha(comment)), None)
 
 
-def is_sha(words: str) -> bool:
-    """Say whether a comment is the name of a commit."""
-    return 7 <= len(words) <= 64 and _SHA.issuperset(words)
-
-
 class _Reader:
-    """Reads each task, then who waits for whom."""
+    """Reads each task, then the order of all."""
 
     def __init__(self, found: Outline, dag: Dag | None, problems: Problems) -> None:
         self._found = found
@@ -88,6 +84,7 @@ class _Reader:
         self._groups = self._entries(dag, "parallel_groups")
         self._explicit: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, tuple[int, str]] = {}
+        self._numbers = {item.key: number for number, item in enumerate(found.tasks)}
         for line, title in found.skipped:
             problems.warn(line, "", f"the boxes under {quoted(title)} are read as text, not as tasks")
         known = {item.key for item in found.tasks}
@@ -98,11 +95,16 @@ class _Reader:
     def tasks(self) -> tuple[PlannedTask, ...]:
         found = [self._task(item) for item in self._found.tasks]
         self._check_groups({task.key for task in found})
-        waits = self._phases()
-        self._check_graph(found, waits)
+        self._check_graph(found)
         if self._problems.count:
             return ()
-        return tuple(replace(task, depends_on=self._depends_on(task.key, waits)) for task in found)
+        after = self._order()
+        return tuple(
+            replace(task, depends_on=self._explicit[task.key])
+            if task.key in self._explicit
+            else replace(task, after=after[task.key])
+            for task in found
+        )
 
     def _task(self, item: Item) -> PlannedTask:
         inside = body(self._found.body(item), item.at + 2)
@@ -123,13 +125,15 @@ class _Reader:
             criteria=criteria,
             acceptance=acceptance,
             scope=self._scope(inside, node),
-            phase=self._found.sections[item.section].title,
+            phase=without_checkpoint(self._found.sections[item.section].title)[0],
+            manual=is_manual(title),
+            section=self._section(item),
             type=_first(inside, "type").casefold() or node.text("type"),
             complexity=self._complexity(inside),
             prove=self._prove(inside),
             mark=item.mark,
             reason=self._reason(item, inside) if item.mark is Mark.BLOCKED else "",
-            commit=commit_of(item) if item.mark is Mark.DONE else None,
+            commit=(commit_of(item) or item.sha) if item.mark is Mark.DONE else None,
             line=item.at + 1,
         )
 
@@ -140,7 +144,7 @@ class _Reader:
         keys = self._few(item.at + 1, (key for value in said for key in references(value)))
         keys += self._few(node.line, map(reference, node.texts("depends_on")))
         self._places[item.key] = (item.at + 1, quoted(item.name)[1:-1])
-        if said or inside.of("deps") or "depends_on" in node.values:
+        if said or inside.of("deps") or item.key in self._nodes:
             self._explicit[item.key] = tuple(dict.fromkeys(keys))
 
     def _acceptance(self, inside: Body) -> tuple[tuple[str, ...], tuple[GateCommand, ...]]:
@@ -163,7 +167,7 @@ class _Reader:
         return tuple(dict.fromkeys(criteria)), gates
 
     def _misspelt(self, inside: Body) -> None:
-        """Say which label was probably meant: a check that would not be run in silence is an error."""
+        """Note which label was probably meant: a check that silently does not run is an error."""
         for one in inside.misspelt:
             said, meant = quoted(one.said), quoted(_CALLED[one.label])
             if one.guess is Guess.LIKE:
@@ -241,51 +245,44 @@ class _Reader:
                 if reference(task) not in known:
                     self._problems.note(entry.line, "dag", f"{quoted(key)}: unknown task {quoted(task)}")
 
-    def _phases(self) -> Mapping[str, tuple[str, ...]]:
-        """Return for each task the tasks of the phase before its own."""
+    def _order(self) -> Mapping[str, tuple[str, ...]]:
+        """Return what comes before each task in the file: the task above it, or all of the group above it."""
+        groups = {
+            reference(task): key for key, entry in self._groups.items() for task in entry.texts("tasks")
+        }
+        after: dict[str, tuple[str, ...]] = {}
         before: tuple[str, ...] = ()
-        waits: dict[str, tuple[str, ...]] = {}
-        count = 0
-        section = -1
         current: list[str] = []
+        group = ""
         for item in self._found.tasks:
-            if item.section != section:
-                section, before, current = item.section, tuple(current) or before, []
+            said = [
+                value for comment in item.comments for field, value in fields(comment) if field == "parallel"
+            ]
+            own = next(iter(said), groups.get(item.key, ""))
+            if not own or own != group or len(current) >= MAX_GROUP:
+                before, current = tuple(current), []
+            group = own
             current.append(item.key)
-            if item.key not in self._explicit:
-                waits[item.key] = before
-                count += len(before)
-                if count > MAX_WAITS and count - len(before) <= MAX_WAITS:
-                    self._problems.note(
-                        item.at + 1,
-                        "",
-                        f"the phases stand for more than {MAX_WAITS} dependencies: say whom tasks wait for with"
-                        " <!-- deps: … -->",
-                    )
-        return waits
+            after[item.key] = before
+        return after
 
-    def _depends_on(self, key: str, waits: Mapping[str, tuple[str, ...]]) -> tuple[str, ...]:
-        return self._explicit[key] if key in self._explicit else waits[key]
+    def _section(self, item: Item) -> str:
+        """Return the headings around a task, and the tasks beside it."""
+        path = [section.title for section in self._found.around(item.section) if section.title]
+        number = self._numbers[item.key]
+        near = self._found.tasks[max(number - _NEAR, 0) : number + _NEAR + 1]
+        beside = [
+            f"- {one.title[:MAX_TITLE]}" for one in near if one.section == item.section and not one.ours
+        ]
+        lines = [" > ".join(reversed(path))] if path else []
+        return "\n".join([*lines, *(beside if len(beside) > 1 else ())])
 
-    def _check_graph(self, found: Iterable[PlannedTask], waits: Mapping[str, tuple[str, ...]]) -> None:
-        """Look for unknown tasks and cycles; a phase that is waited for counts as one node, or it would take long."""
-        phases: dict[int, str] = {}
-        edges: dict[str, tuple[str, ...]] = {}
-        places = dict(self._places)
-        for task in found:
-            if task.key in self._explicit:
-                edges[task.key] = self._explicit[task.key]
-                continue
-            before = waits[task.key]
-            edges[task.key] = ()
-            if before:
-                phase = phases.setdefault(id(before), f"(all before {quoted(task.phase)[1:-1]})")
-                edges[task.key] = (phase,)
-                edges[phase] = before
-                places.setdefault(phase, places[task.key])
+    def _check_graph(self, found: Iterable[PlannedTask]) -> None:
+        """Look for unknown tasks and cycles among the dependencies that are written down."""
+        edges = {task.key: self._explicit.get(task.key, ()) for task in found}
         lines = self._found.markdown.lines
         broken = {item.key for item in self._found.tasks if lines[item.at].box not in MARKS}
-        check_graph(self._problems, edges, places, "task", broken=broken | set(phases.values()))
+        check_graph(self._problems, edges, self._places, "task", broken=broken)
 
 
 def _first(inside: Body, label: str) -> str:

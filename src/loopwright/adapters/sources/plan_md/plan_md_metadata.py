@@ -24,11 +24,12 @@ from loopwright.adapters.sources.plan_md.plan_md_steps import (
     position,
     time_text,
 )
-from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, in_time, one_line
+from loopwright.adapters.sources.plan_md.plan_md_write import in_time
 from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.adapters.sources.text.located import Located, inner, line_of
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.schema_check import check_types
+from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import nearest, quoted
 from loopwright.core.replies.doc_sync import DocSync, usable
@@ -38,7 +39,7 @@ EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
 SYNC: Final = "BUSINESS_SYNC"
 _THEIRS: Final = frozenset({"created_at", "track_id", "type"})
-"""What only whoever made the track writes."""
+"""What only the maker of the track writes."""
 _WRITTEN: Final = {
     **TRACK,
     "properties": {key: one for key, one in TRACK["properties"].items() if key not in _THEIRS},
@@ -62,7 +63,7 @@ class Metadata:
     unnamed: int = 0
     """The line where an evaluator has said so without naming any."""
     unusable: tuple[tuple[int, object], ...] = ()
-    """What an evaluator has named that is no document of the project, each with its line."""
+    """What an evaluator has named that is not a document of the project, each with its line."""
 
 
 def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
@@ -78,7 +79,7 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
     _check_steps(document, problems)
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
-    # Our own judgement is told to others; it is no reason for us not to judge the next plan of the file.
+    # Our own verdict is for others. It must not keep us from judging the next plan of the file.
     evaluated = {} if _is_ours(checkpoints, PLANNED) else _table(checkpoints, PLANNED)
     execute = _table(checkpoints, _step(plain))
     commits = execute.get("commits")
@@ -105,7 +106,7 @@ def _check_version(document: Located, problems: Problems) -> None:
 
 
 def _check_steps(document: Located, problems: Problems) -> None:
-    """Say which checkpoint is probably misspelt: nobody would look for it there."""
+    """Note which checkpoint is probably misspelt: no tool would find it."""
     checkpoints = _inner(document, "loop_state", "checkpoints")
     held = checkpoints.value if checkpoints is not None and isinstance(checkpoints.value, dict) else {}
     for name, found in held.items():
@@ -177,7 +178,7 @@ def checkpointed(
 
 
 def _is_ours(checkpoints: Mapping[str, Any], name: str) -> bool:
-    """Say whether a checkpoint is our own word: somebody else's is theirs to take back."""
+    """Return whether we wrote a checkpoint: another tool takes back its own."""
     return _table(checkpoints, name).get("agent") == AGENT
 
 
@@ -192,7 +193,7 @@ def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[st
 
 
 def _is_track(document: Located) -> bool:
-    """Say whether this is a track's file: another program may keep a `metadata.json` beside a plan of ours."""
+    """Return whether this is a track's file: another program may keep a `metadata.json` beside a plan."""
     if not isinstance(document.value, dict):
         raise Unreadable(document.line, "metadata is a table")
     return not document.value or bool({"track_id", "loop_state"} & document.value.keys())
@@ -217,7 +218,7 @@ def _wanted(
     if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
         steps |= planned_step(verdict, progress)
     if because := overridden(verdict, progress):
-        # Somebody else's verdict stays as they wrote it: what a person decided about it stands beside.
+        # The verdict of another tool stays as it is. What you decided about it is written beside it.
         steps[PLANNED] = {**steps.get(PLANNED, {}), "overridden_because": because}
     if progress.sync is not None:
         steps[SYNC] = _sync(progress.sync)
@@ -229,7 +230,7 @@ def _wanted(
     if blockers:
         wanted["blockers"] = blockers
     place = position(step, execute, checkpoints, fixes, progress)
-    # A verdict of ours is told once; and where nobody has judged yet, somebody else may be about to.
+    # We write our verdict once. If there is no verdict yet, another tool may be about to write one.
     evaluated = evaluation_step(fixes, progress) if place else None
     goes_on = progress.completed_at is None and not progress.rests
     anew = goes_on and _is_ours(checkpoints, EVALUATE)
@@ -270,14 +271,14 @@ def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: 
     if progress.completed_at is not None:
         execute["completed_at"] = time_text(progress.completed_at)
     elif execute["status"] == "PASSED" and before.get("completed_at"):
-        execute["completed_at"] = before["completed_at"]  # while what was found afterwards is mended
+        execute["completed_at"] = before["completed_at"]  # while fixes for later findings are in progress
     return execute
 
 
 def _execution(progress: Progress, fixes: Fixes) -> str:
     over = progress.completed_at is not None or progress.rests
     if fixes.is_worked_off and (progress.judged is not None or not progress.failed) and (over or fixes.items):
-        return "PASSED"  # what the evaluation of the whole found is a step of its own
+        return "PASSED"  # what the evaluation of the whole found is another step
     if not over:
         return "IN_PROGRESS"
     return "FAILED" if progress.failed else "PARTIAL_FAIL"
@@ -386,7 +387,7 @@ def _blockers(before: Any, progress: Progress, fixes: Fixes, step: str) -> list[
 
 
 def _limit(found: list[Any], place: int | None, progress: Progress) -> None:
-    """Tell that nothing is mended any more, as long as that is so."""
+    """Write that no more fixes are tried, as long as that is so."""
     if is_given_up(progress):
         assert progress.judged is not None
         told = {

@@ -1,34 +1,32 @@
-"""Where things stand in a checkbox plan: its sections, and its tasks with their names and lines.
+"""The sections of a checkbox plan, and its tasks with their names and lines.
 
 Reading and writing both start from here, so that they cannot disagree about which line is whose.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Final
 from urllib.parse import quote, unquote
 
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown
+from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
 from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.titles import (
+    OURS,
+    plain_title,
+    slug,
+    without_comments,
+    without_prefix,
+    without_sha,
+)
+from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 
-OURS: Final = "<!-- loopwright -->"
-"""Ends every line that Loopwright added, and so may change or take away again."""
 MAX_TASKS: Final = 10_000
 MAX_LINE: Final = 20_000
-MARKS: Final = {
-    " ": Mark.OPEN,
-    "~": Mark.RUNNING,
-    "/": Mark.RUNNING,
-    "x": Mark.DONE,
-    "X": Mark.DONE,
-    "!": Mark.BLOCKED,
-    "-": Mark.SKIPPED,
-}
 _TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
 """What people write for a cross, the Cyrillic letter included."""
 
@@ -40,7 +38,7 @@ class SectionKind(Enum):
     ASIDE = auto()
     """Boxes that say what must be true, not what is to be done."""
     DISCOVERED = auto()
-    """Work that was found on the way: nobody has decided to do it."""
+    """Work that agents found: you have not decided about it."""
     REPORT = auto()
     """What was written about the plan, not a part of it."""
 
@@ -70,7 +68,7 @@ _REPORTS: Final = (
 )
 DISCOVERED: Final = "discovered work"
 SUMMARY: Final = f"## Execution Summary {OURS}"
-"""The heading of the summary that Loopwright writes at the end: what people append there is no part of it."""
+"""The heading of the summary that Loopwright writes at the end: what you append there is not part of it."""
 LABELS: Final = (
     "**Track**:",
     "**Tasks Completed**:",
@@ -89,14 +87,14 @@ ADDED: Final = "Added tasks"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Section:
-    """A heading with what stands below it, up to the next heading."""
+    """A heading with the lines below it, up to the next heading."""
 
     title: str
     kind: SectionKind
     level: int
     start: int
-    """Index of its heading's line (of the line before its first one, for want of a heading); -1 for what stands
-    before any heading."""
+    """Index of its heading's line (of the line before its first one, if it has no heading); -1 above
+    all headings."""
     end: int
     """Index after its last line."""
 
@@ -116,7 +114,9 @@ class Item:
     end: int
     """Index after the last line that belongs to it and is not blank."""
     comments: tuple[str, ...]
-    """What stands in comments on its line, without the mark of ours."""
+    """What is in comments on its line, except for ours."""
+    sha: str | None
+    """The commit that another tool wrote at the end of its line."""
     ours: bool
 
 
@@ -132,6 +132,14 @@ class Outline:
     skipped: tuple[tuple[int, str], ...]
     """Lines and titles of sections whose boxes are not taken as tasks."""
 
+    def around(self, section: int) -> Iterator[Section]:
+        """Return a section and those around it, the innermost first."""
+        level = self.sections[section].level + 1
+        for one in reversed(self.sections[: section + 1]):
+            if one.level < level:
+                level = one.level
+                yield one
+
     def body(self, item: Item) -> tuple[Line, ...]:
         """Return the lines below an item that belong to it."""
         return self.markdown.lines[item.at + 1 : item.end]
@@ -139,21 +147,35 @@ class Outline:
 
 def outline(markdown: Markdown, problems: Problems) -> Outline:
     """Find sections and items; what makes them uncertain is noted as a problem."""
-    sections = tuple(_sections(markdown.lines))
+    if markdown.opened is not None:
+        fence = markdown.lines[markdown.opened].text.strip()[:3]
+        raise Unreadable(markdown.opened + 1, f"this {fence} block is never closed")
+    boxes = _outermost(markdown)
+    sections = tuple(_sections(markdown, boxes))
     names = _Names(problems)
     tasks: list[Item] = []
     found: list[Item] = []
     skipped: dict[int, str] = {}
     boxed = [any(line.box in MARKS for line in markdown.lines[one.start + 1 : one.end]) for one in sections]
     has_tasks = any(boxed[at] and one.kind is SectionKind.PHASE for at, one in enumerate(sections))
+    labels = {
+        at: label
+        for label in markdown.labels
+        if _section_kind(label.title) is SectionKind.ASIDE
+        for at in range(label.line, label.end)
+    }
     for number, section in enumerate(sections):
-        # Where no task stands, brackets are as well a list of options or a legend.
+        # In a section without tasks, brackets can be a list of options or a legend.
         beside = boxed[number] or not has_tasks
-        for at, end in _boxes(markdown.lines, section.start + 1, section.end):
+        for at, end in _boxes(markdown, boxes, section.start + 1, section.end):
             line = markdown.lines[at]
             if not _is_box(line) or (section.kind is SectionKind.PHASE and not beside and _is_sign(line)):
                 if section.kind is SectionKind.PHASE:
                     _tell_almost(line, at + 1, problems, beside=beside)
+                continue
+            label = labels.get(at)
+            if section.kind is SectionKind.PHASE and label is not None:
+                skipped.setdefault(label.line + 1, label.title)
                 continue
             if section.kind is SectionKind.PHASE and len(tasks) == MAX_TASKS:
                 problems.note(at + 1, "", f"a plan has at most {MAX_TASKS} tasks")
@@ -189,12 +211,6 @@ def reference(words: str) -> str:
     return _key_of(match) if match is not None and match.end() == len(words) + 1 else unquote(words)
 
 
-def slug(words: str) -> str:
-    """Return a short name made of letters, digits and dashes."""
-    return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
-
-
-_WORD: Final = re.compile(r"\w+")
 _NUMBER: Final = r"[0-9A-Za-z]{0,20}[0-9][0-9A-Za-z]{0,20}(?:[._-][0-9A-Za-z]{1,20}){0,5}"
 _CALLED: Final = re.compile(
     rf"(?P<word>task|fix|step|story|item)[ \t]{{1,3}}#?(?P<number>{_NUMBER})"
@@ -221,10 +237,13 @@ class _Names:
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
         self._lines: dict[str, int] = {}
+        self._phases: dict[str, str] = {}
         self._counts: dict[str, int] = {}
 
     def item(self, line: Line, phase: str, section: int, at: int, end: int) -> Item:
         words, comments = without_comments(line.words[:MAX_LINE])
+        words, sha = without_sha(words, done=MARKS.get(line.box or "") is Mark.DONE)
+        words = without_prefix(words)
         ours = OURS in line.text
         bare = words.strip("*_ \t") if words.startswith(("**", "__")) else words
         called = _CALLED.match(bare)
@@ -240,6 +259,8 @@ class _Names:
             self._problems.note(at + 1, "", f"a task on one line has at most {MAX_LINE} characters")
         if not words and line.box in MARKS:
             self._problems.note(at + 1, "", "a box without words: say what is to be done")
+        if key in self._lines and not given and phase != self._phases.get(key):
+            key = self._in_phase(key, phase, at)
         if key in self._lines:
             self._problems.note(
                 at + 1,
@@ -249,19 +270,33 @@ class _Names:
         else:
             key = key or self._from_words(title, phase)
             self._lines[key] = at + 1
+            self._phases[key] = phase
         if line.box not in MARKS:
             self._problems.note(at + 1, "", _wrong_mark(line.box or ""))
         return Item(
             key=key,
             name=name or key,
-            title=title.strip("*_ \t") or title,
+            title=plain_title(title) or title,
             mark=MARKS.get(line.box or "", Mark.OPEN),
             section=section,
             at=at,
             end=end,
             comments=tuple(comments),
+            sha=sha,
             ours=ours,
         )
+
+    def _in_phase(self, key: str, phase: str, at: int) -> str:
+        """Return the name of a task whose number is used in an earlier phase: numbers may begin again in each."""
+        within = f"{slug(phase)[:40] or 'more'}/{key}"[:MAX_ID]
+        if not self._counts.get("/"):
+            self._counts["/"] = 1
+            self._problems.warn(
+                at + 1,
+                "",
+                f"{quoted(key)} is already on line {self._lines[key]}, so this task is called {quoted(within)}",
+            )
+        return within
 
     def _from_words(self, title: str, phase: str) -> str:
         """Return a name that stays the same as long as these words do, wherever the line is moved."""
@@ -283,20 +318,6 @@ def _wrong_mark(box: str) -> str:
         return "[] needs a space to be a checkbox: write [ ]"
     known = ", ".join(f"[{mark}]" for mark in MARKS)
     return f"unknown mark [{box}]: known are {known}"
-
-
-def without_comments(words: str) -> tuple[str, list[str]]:
-    """Return a line's words without its comments, and what stands in those, ours left out."""
-    plain: list[str] = []
-    comments: list[str] = []
-    at = 0
-    while (start := words.find("<!--", at)) >= 0 and (end := words.find("-->", start + 4)) >= 0:
-        plain.append(words[at:start])
-        if words[start : end + 3] != OURS:
-            comments.append(words[start + 4 : end].strip())
-        at = end + 3
-    plain.append(words[at:])
-    return " ".join(part.strip() for part in plain if part.strip()), comments
 
 
 _FIELDS: Final = {
@@ -325,42 +346,32 @@ def fields(comment: str) -> Iterator[tuple[str, str]]:
             yield field, part.strip()
 
 
-def _sections(lines: tuple[Line, ...]) -> Iterator[Section]:
-    title, level, start, kind = "", 0, -1, SectionKind.PHASE
+def _sections(markdown: Markdown, boxes: Mapping[int, int]) -> Iterator[Section]:
     around: list[tuple[int, SectionKind]] = []
-    for at, line in enumerate(lines):
-        if line.kind is not Kind.HEADING or (line.indent >= 2 and _in_item(lines, at)):
-            continue
-        yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=at))
-        title, level, start = without_comments(line.words)[0], line.level, at
-        while around and around[-1][0] >= level:
+    for one in markdown.sections:
+        section = Section(
+            title=one.title, kind=_section_kind(one.title), level=one.level, start=one.line, end=one.end
+        )
+        while around and around[-1][0] >= one.level:
             around.pop()
-        kind = _section_kind(title)
-        if kind is SectionKind.PHASE and around:
-            kind = around[-1][1]
-        around.append((level, SectionKind.PHASE if line.text.rstrip() == SUMMARY else kind))
-    yield from _apart(lines, Section(title=title, kind=kind, level=level, start=start, end=len(lines)))
+        if section.kind is SectionKind.PHASE and around:
+            section = replace(section, kind=around[-1][1])
+        is_summary = one.line >= 0 and markdown.lines[one.line].text.rstrip() == SUMMARY
+        if one.line >= 0:
+            around.append((one.level, SectionKind.PHASE if is_summary else section.kind))
+        yield from _apart(markdown, boxes, section) if is_summary else (section,)
 
 
-def _apart(lines: tuple[Line, ...], section: Section) -> Iterator[Section]:
-    """Yield a section; what people appended to our summary is a phase behind it, if there is a box in it."""
-    start, end = section.start + 1, section.end
-    is_summary = start > 0 and lines[section.start].text.rstrip() == SUMMARY
-    if not is_summary or next(_boxes(lines, start, end), None) is None:
+def _apart(markdown: Markdown, boxes: Mapping[int, int], section: Section) -> Iterator[Section]:
+    """Yield our summary; what people appended to it is a phase behind it, if there is a box in it."""
+    if next(_boxes(markdown, boxes, section.start + 1, section.end), None) is None:
         yield section
         return
-    while lines[start].kind is Kind.BLANK or lines[start].text.startswith(LABELS):
+    start = section.start + 1
+    while markdown.lines[start].kind is Kind.BLANK or markdown.lines[start].text.startswith(LABELS):
         start += 1
     yield replace(section, end=start)
     yield replace(section, title=ADDED, kind=SectionKind.PHASE, start=start - 1)
-
-
-def _in_item(lines: tuple[Line, ...], at: int) -> bool:
-    """Say whether an indented heading follows lines of a list, and so is a part of it."""
-    above = lines[at - 1] if at else None
-    return above is not None and (
-        above.kind is Kind.BULLET or (above.kind is Kind.TEXT and above.indent >= 2)
-    )
 
 
 def _section_kind(title: str) -> SectionKind:
@@ -374,61 +385,42 @@ def _section_kind(title: str) -> SectionKind:
     return SectionKind.PHASE
 
 
-def _boxes(lines: tuple[Line, ...], start: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Return where each outermost checkbox of a section begins and ends; also what only looks like one."""
-    opened: list[
-        tuple[int, bool]
-    ] = []  # the indents of the bullets around this line, and which are checkboxes
-    begun, end = -1, -1
-    follows = False  # whether the line above belongs to a list and is not blank
+def _outermost(markdown: Markdown) -> dict[int, int]:
+    """Return the lines of the checkboxes that are in no other, with the lines where they end."""
+    found: dict[int, int] = {}
+    boxed: set[int] = set()
+    for number, item in enumerate(markdown.items):
+        if item.parent in boxed:
+            boxed.add(number)
+        elif _is_box(markdown.lines[item.line]):
+            boxed.add(number)
+            found[item.line] = item.end
+    return found
+
+
+def _boxes(markdown: Markdown, boxes: Mapping[int, int], start: int, stop: int) -> Iterator[tuple[int, int]]:
+    """Return where each of these boxes between two lines begins and ends; also what only looks like a box."""
+    last = start
     for at in range(start, stop):
-        line = lines[at]
-        if line.kind is Kind.BLANK:
-            follows = False
-            continue
-        if line.kind is Kind.CODE or (
-            line.kind is Kind.FENCE and lines[at - 1].kind is Kind.CODE and at > start
-        ):
-            end = at + 1 if begun >= 0 else end
-            follows = False
-            continue
-        if line.kind is Kind.BULLET:
-            while opened and line.indent < opened[-1][0] + 2:
-                opened.pop()
-            if not opened and line.indent >= 4:
-                continue  # code, for want of a list around it
-        elif not (follows and line.kind is Kind.TEXT and not _is_almost(line)):
-            while opened and line.indent < opened[-1][0] + 2:
-                opened.pop()
-        inside = any(boxed for _, boxed in opened)
-        if begun >= 0 and not inside:
-            yield begun, end
-            begun = -1
-        if not inside and (opened or line.indent < 4) and _is_almost(line):
+        if at in boxes:
+            last = boxes[at]
+            yield at, last
+        elif at >= last and _is_almost(markdown.lines[at]):
             yield at, at + 1
-        if line.kind is Kind.BULLET:
-            if _is_box(line) and not inside:
-                begun, inside = at, True
-            opened.append((line.indent, _is_box(line)))
-        if inside:
-            end = at + 1
-        follows = bool(opened)
-    if begun >= 0:
-        yield begun, end
 
 
 def _is_box(line: Line) -> bool:
-    """Say whether brackets are a checkbox: `[a]` and `[1]` could be references."""
+    """Return whether brackets are a checkbox: `[a]` and `[1]` could be references."""
     return line.box is not None and (line.box in MARKS or not line.box.isalnum())
 
 
 def _is_sign(line: Line) -> bool:
-    """Say whether a checkbox has a sign in it that is no mark."""
+    """Return whether a checkbox has a sign in it that is not a mark."""
     return bool(line.box) and line.box not in MARKS
 
 
 def _is_almost(line: Line) -> bool:
-    """Say whether brackets that are no checkbox stand where one does; numbers, footnotes and definitions do so, too."""
+    """Return whether brackets look like a checkbox but are not one, nor a number, a footnote or a definition."""
     inside = (line.box or None) if line.almost is None else line.almost
     if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
         return False
@@ -439,13 +431,13 @@ def _is_almost(line: Line) -> bool:
 
 
 def _is_meant(inside: str) -> bool:
-    """Say whether nobody would write this in brackets but for a box; `[UI]` is a word, and `[A]` one of several."""
+    """Return whether brackets with this inside can only mean a box; `[UI]` is a word, and `[A]` one of several."""
     bare = inside.strip().replace("\ufe0f", "")
     return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
 
 
 def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
-    """Say whether this is more likely a type such as `[]string`, a legend, or words in italics."""
+    """Return whether this is more likely a type such as `[]string`, a legend, or words in italics."""
     if inside.strip() and inside.strip() not in MARKS:
         return not beside
     if line.kind is Kind.TEXT and line.words.startswith("*") and line.words.count("*") % 2 == 0:
@@ -456,7 +448,7 @@ def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
 
 
 def _tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
-    """Say how it should look: a task that is passed over in silence is work that is never done.
+    """Note how it should look: a task that is silently skipped is never done.
 
     `beside` says whether real tasks stand in the same section.
     """

@@ -1,4 +1,4 @@
-"""The steps of a track after its execution: the evaluation of the whole, fixes, and where the track stands.
+"""The steps of a track after its execution: the evaluation of the whole, fixes, and the current step.
 
 EXECUTE is followed by EVALUATE_EXECUTION. What that refuses is mended in FIX, and evaluated again; what passes is
 complete.
@@ -10,7 +10,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import Item
-from loopwright.adapters.sources.plan_md.plan_md_write import SHA_LENGTH, is_met, one_line
+from loopwright.adapters.sources.plan_md.plan_md_write import is_met
+from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
 from loopwright.ports import FixTask, Judged, Mark, Progress
 
 AGENT: Final = "loopwright"
@@ -19,7 +20,7 @@ EVALUATE: Final = "EVALUATE_EXECUTION"
 FIX: Final = "FIX"
 GATE: Final = "gate:all"
 LIMIT: Final = "loopwright-fix-cycles"
-"""Id of the blocker that tells that nothing is mended any more."""
+"""Id of the blocker that says that no more fixes are tried."""
 VERDICT: Final = ("agent", "completed_at", "evaluators_run", "failure_items", "verdict")
 """What an evaluation that has not begun does not say."""
 _CHECKS: Final = {
@@ -37,7 +38,7 @@ _SETTLED: Final = (Mark.DONE, Mark.SKIPPED)
 
 @dataclass(frozen=True, slots=True)
 class Fixes:
-    """What was added to mend what the complete gate found, apart from the work itself."""
+    """Tasks that fix what the complete gate found, apart from the work itself."""
 
     own: tuple[Item, ...]
     """The tasks of the plan."""
@@ -61,7 +62,7 @@ class Fixes:
 
 
 def apart(tasks: Iterable[Item], progress: Progress) -> Fixes:
-    """Tell fixes from the work; those of an earlier plan are no work of this one, either."""
+    """Separate fixes from the work; fixes of an earlier plan are not work of this one either."""
     told = {fix.key: fix for fix in progress.fixes if not fix.found_by}
     looked = {fix.key for fix in progress.fixes if fix.found_by}
     tasks = tuple(tasks)
@@ -71,7 +72,7 @@ def apart(tasks: Iterable[Item], progress: Progress) -> Fixes:
 
 
 def is_given_up(progress: Progress) -> bool:
-    """Say whether the whole was refused although it was mended as often as that is allowed."""
+    """Return whether the gate still fails after as many fixes as are allowed."""
     refused = progress.judged is not None and not progress.judged.passed
     return refused and 0 < progress.max_fix_cycles <= progress.fix_cycles
 
@@ -173,7 +174,7 @@ def _verdict(at: datetime, issues: list[str], *, passed: bool) -> dict[str, Any]
 def position(
     step: str, execute: Mapping[str, Any], before: Mapping[str, Any], fixes: Fixes, progress: Progress
 ) -> dict[str, Any]:
-    """Return the present step and how it stands; nothing where what comes next is somebody else's to move.
+    """Return the current step and its status; nothing if another tool decides what comes next.
 
     `before` are the checkpoints as they were: what a verdict moves is moved once, so that nobody's next step is undone.
     """

@@ -1,6 +1,6 @@
 """What a checkbox plan says of business documents that have to follow its work.
 
-Whoever names them relies on it, so what cannot be understood is an error: a flag is never passed over.
+The author of a plan relies on it, so a flag that cannot be understood is an error.
 """
 
 import re
@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from loopwright.adapters.sources.plan_md.plan_md_outline import Outline
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line
+from loopwright.adapters.sources.text.markdown import Kind, Line
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.config.nearest import nearest, quoted
 from loopwright.core.replies.doc_sync import MOST, DocSync, usable
@@ -33,7 +33,7 @@ _NOT: Final = re.compile(r"not (?:applicable|needed|necessary|required)\b", re.I
 _ANSWERS: Final = {"false": False, "n/a": False, "no": False, "none": False, "true": True, "yes": True}
 _LONGEST: Final = 10_000
 _Placed = tuple[int, str]
-"""A line's number and what stands there."""
+"""A line's number and its text."""
 HOW: Final = "name files or folders of the project, such as prices.md, sales/tiers"
 
 
@@ -102,7 +102,7 @@ def _is_required(said: dict[str, _Placed], heading: int, problems: Problems) -> 
 
 
 def _documents(number: int, value: str, below: Sequence[_Placed], problems: Problems) -> tuple[str, ...]:
-    """Return what stands beside the label and in the list below it; beside others, an item in words is text."""
+    """Return the documents beside the label and in the list below it; beside others, an item in words is text."""
     beside = [(number, value, one) for one in _named(value)]
     listed = [(at, words, one) for at, words in below for one in _named(words)]
     if beside:
@@ -125,7 +125,7 @@ def _is_prose(one: str, words: str) -> bool:
 
 
 def _named(value: str) -> Iterator[str]:
-    """Return what stands between the commas, without backticks, links, and what is said in brackets behind a path."""
+    """Return what is between the commas, without backticks, links, and remarks in brackets behind a path."""
     for part in value.split(","):
         code, link = part.split("`"), _LINK.search(part)
         bare = part.partition(" (")[0].partition(" — ")[0].partition(" - ")[0]

@@ -7,8 +7,9 @@ from enum import Enum, auto
 from functools import lru_cache
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import OURS, reference, without_comments
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line
+from loopwright.adapters.sources.plan_md.plan_md_outline import reference
+from loopwright.adapters.sources.text.markdown import Kind, Line
+from loopwright.adapters.sources.text.titles import OURS, without_comments
 from loopwright.config.nearest import nearest
 
 LABELS: Final = {
@@ -37,11 +38,11 @@ _OTHER_NAME: Final = re.compile(
 _LIKE: Final = ("acceptance", "verif")
 _NEAR: Final = {**LABELS, "dependency": "deps", "depends": "deps"}
 Placed = tuple[int, str]
-"""A line's number and what stands there."""
+"""A line's number and its text."""
 
 
 class Guess(Enum):
-    """How something that is no label came to look like one."""
+    """Why something that is not a label looks like one."""
 
     OTHER_NAME = auto()
     """It is one where it has a command, and text everywhere else."""
@@ -52,7 +53,7 @@ class Guess(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Labelled:
-    """What stands beside a label and below it."""
+    """The text beside a label and below it."""
 
     label: str
     line: int
@@ -79,7 +80,7 @@ class Body:
     misspelt: list[Labelled] = field(default_factory=list)
     """What is nearly a label, with what it would be."""
     prose: list[str] = field(default_factory=list)
-    """Every line that is under no label, as it stands."""
+    """Every line that is under no label, unchanged."""
     blocked: str = ""
 
     def of(self, label: str) -> list[Labelled]:
@@ -174,7 +175,7 @@ _LETTERS: Final = re.compile("[a-z]+")
 
 
 def _before(words: str) -> str:
-    """Return what stands before a colon, if that is short."""
+    """Return the words before a colon, if they are few."""
     before, colon, _ = words[:60].partition(":")
     return before.strip("*_ \t") if colon else ""
 
@@ -185,7 +186,7 @@ def _meant(said: str) -> tuple[str, Guess] | None:
     plain = " ".join(_LETTERS.findall(said.casefold()))
     if _OTHER_NAME.fullmatch(plain):
         return "acceptance", Guess.OTHER_NAME
-    # Nobody mistypes the first letter, and looking takes time in a large file.
+    # People rarely mistype the first letter, and looking takes time in a large file.
     known = [one for one in _NEAR if one[0] == said[:1].casefold()] if 4 <= len(said) <= 24 else []
     # `Accept` is a header of HTTP, and `Very` a word: what is meant is nearly as long.
     if (near := nearest(said, known, cutoff=0.85)) is not None:
@@ -274,7 +275,7 @@ _NO_FILE: Final = frozenset(("", "-", "n/a", "none", "tbd", "various"))
 
 
 def paths(words: str) -> Iterator[str]:
-    """Return the paths in what stands beside `Files:`; anything that has spaces in it is prose."""
+    """Return the paths beside `Files:`; anything that has spaces in it is prose."""
     parts = words.split("`")
     found = parts[1::2] if len(parts) >= 3 else words.split(",")
     for part in found:

@@ -1,32 +1,28 @@
-"""How a checkbox plan tells its progress: marks, commits, a few lines below a task, and sections at the end."""
+"""Writes progress into a checkbox plan: marks, commits, a few lines below a task, and sections at the end."""
 
 from collections.abc import Iterable, Sequence
 from itertools import takewhile
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of, is_sha
+from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md.plan_md_outline import (
     ADDED,
     DISCOVERED,
     LABELS,
-    OURS,
     SUMMARY,
     Item,
     Outline,
     SectionKind,
     id_comment,
     outline,
-    without_comments,
 )
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import BOXES, Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
-SHA_LENGTH: Final = 12
-_MAX_WORDS: Final = 500
 _SHOWN: Final = 5
 _LEVEL: Final = SUMMARY.index(" ")
-BOXES: Final = {Mark.OPEN: " ", Mark.RUNNING: "~", Mark.DONE: "x", Mark.BLOCKED: "!", Mark.SKIPPED: "-"}
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _FINISHED: Final = "<!-- finished: "
 _READY: Final = "Step 4 (Evaluate Execution) → hand off to loop-execution-evaluator"
@@ -37,7 +33,7 @@ Rows = list[tuple[str, str | None]]
 
 
 def told(content: bytes, progress: Progress, name: str, track: str) -> bytes:
-    """Return the file as it tells the progress, or raise `BadPlan`."""
+    """Return the file with the progress written into it, or raise `BadPlan`."""
     found = _outline(content, name)
     for change in (_added, _fixes, _items, _discovered, _phases):
         changed = change(found, progress)
@@ -51,13 +47,6 @@ def _outline(content: bytes, name: str) -> Outline:
     found = outline(read_markdown(content), problems)
     refuse(name, problems)
     return found
-
-
-def one_line(words: str, limit: int = _MAX_WORDS) -> str:
-    """Return words as they may stand in a line of the plan: they cannot begin or end a comment."""
-    words = " ".join("".join(char for char in words if char.isprintable() or char.isspace()).split())
-    words = words.replace("<!--", "<! --").replace("-->", "-- >")
-    return words if len(words) <= limit else f"{words[: limit - 1]}…"
 
 
 def _rows(markdown: Markdown) -> Rows:
@@ -89,7 +78,7 @@ def _items(found: Outline, progress: Progress) -> bytes:
 
 def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:
     inside, line = found.body(item), found.markdown.lines[item.at]
-    # Neither its box nor its commit is a word of a person's: both change with its mark.
+    # The box and the commit are not your words: both change with the mark.
     own = _replaced(line.words, commit_of(item) or "", "")
     said = [] if _is_said(standing, own, inside) else _said(standing)
     wanted = [f"{_child(line, inside)}{words} {OURS}" for words in said]
@@ -103,7 +92,7 @@ def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> Non
 
 
 def _is_said(standing: ItemProgress, own: str, inside: Sequence[Line]) -> bool:
-    """Say whether a person wrote down already why the task is blocked, on its line or below."""
+    """Return whether you already wrote why the task is blocked, on its line or below."""
     reason = one_line(standing.reason)
     theirs = (own, *(line.text for line in inside if not _is_ours(line)))
     return standing.mark is Mark.BLOCKED and any(reason in one_line(words) for words in theirs)
@@ -147,6 +136,8 @@ def _marked(line: Line, item: Item, standing: ItemProgress) -> str:
     present = commit_of(item)
     if standing.mark is Mark.DONE and standing.commit:
         commit = standing.commit[:SHA_LENGTH]
+        if present is None and item.sha is not None and commit.startswith(item.sha[:SHA_LENGTH]):
+            return text
         if present is None:
             end = len(text.rstrip())
             return f"{text[:end]} <!-- {commit} -->{text[end:]}"
@@ -258,7 +249,7 @@ def in_time(items: Iterable[Item], progress: Progress) -> list[Item]:
 
 
 def _end_of(items: Sequence[Item], progress: Progress) -> str:
-    """Say with which commits a phase began and ended."""
+    """Return the line with the first and the last commit of a phase."""
     commits = list(dict.fromkeys(commit for item in in_time(items, progress) if (commit := commit_of(item))))
     return f"{_FINISHED}{'..'.join([*commits[:1], *commits[1:][-1:]]) or 'without a commit'} --> {OURS}"
 
@@ -324,7 +315,7 @@ def _in_section(found: Outline, rows: Rows, title: str, lines: list[str]) -> Row
 
 
 def _is_last(found: Outline, start: int) -> bool:
-    """Say whether no task follows: sections are added after the last phase."""
+    """Return whether no task follows: sections are added after the last phase."""
     return not any(item.at > start for item in found.tasks)
 
 
@@ -336,7 +327,7 @@ def _last(rows: Rows, start: int, end: int) -> int:
 
 
 def _summary(found: Outline, progress: Progress, track: str) -> bytes:
-    """Return the file with the summary of the whole, or without it as long as work goes on."""
+    """Return the file with the summary of the plan, or without it while work continues."""
     rows = _rows(found.markdown)
     start = _summary_at(found)
     is_over = progress.completed_at is not None or progress.rests
@@ -376,7 +367,7 @@ def _new(lines: list[str]) -> Rows:
 
 
 def is_met(tasks: Iterable[Item], progress: Progress) -> bool:
-    """Say whether the plan has come to an end with everything done that is wanted."""
+    """Return whether the plan ended with every task done or dropped."""
     return not progress.failed and all(item.mark in (Mark.DONE, Mark.SKIPPED) for item in tasks)
 
 
@@ -394,7 +385,7 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
         ready,
         *_sync(progress),
     )
-    # A plan that is no track has no words of tracks in it.
+    # A plan that is not a track has no fields of tracks.
     return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False) if value]
 
 

@@ -1,4 +1,4 @@
-"""PROMPT.md: one prompt, done round after round; front matter says when that is over."""
+"""PROMPT.md: one prompt, run round after round; its front matter says when to stop."""
 
 import hashlib
 import re
@@ -12,6 +12,7 @@ from loopwright.adapters.sources.text.located import Located, check_text, read_y
 from loopwright.adapters.sources.text.plan_file import decoded
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
+from loopwright.adapters.sources.text.titles import is_prompt
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.kinds import is_inside
 from loopwright.ports import Files, PlannedTask, PlannedWork, Source
@@ -25,10 +26,11 @@ class PromptSource(Source):
     """Reads a prompt; it has no place for a status."""
 
     kind = "prompt_md"
+    usual_places = ("PROMPT*.md", "prompt.md", ".ralph/PROMPT.md")
 
     def recognises(self, place: Path) -> bool:
-        """Take a file of that name."""
-        return place.name.casefold() == "prompt.md" and place.is_file()
+        """Take `PROMPT.md`, and a file such as `PROMPT_build.md`."""
+        return is_prompt(place.name) and place.is_file()
 
     def files(self, place: Path) -> Files:
         """Return the one file."""
@@ -99,7 +101,7 @@ def _table(front: str) -> dict[str, Located]:
         return {}
     found = read_yaml(front)
     if not isinstance(found.value, dict):
-        raise Unreadable(found.line, f"between the lines {_FENCE} stand keys such as acceptance and rounds")
+        raise Unreadable(found.line, f"between the lines {_FENCE} are keys such as acceptance and rounds")
     table = dict(found.value)
     if rounds := table.pop("rounds", None):
         given = table.get("settings")

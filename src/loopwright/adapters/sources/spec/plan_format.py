@@ -58,6 +58,16 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
         description="Tasks that must be complete before this one starts.",
         schema=_IDS,
     ),
+    "after": Key(
+        type="id or list of ids",
+        description="Tasks that come first. Unlike a dependency, one that fails or waits for you holds up nothing.",
+        schema=_IDS,
+    ),
+    "manual": Key(
+        type="true or false",
+        description="A step that you do by hand: Loopwright asks you when its turn comes, and no agent gets it.",
+        schema={"type": "boolean", "default": False},
+    ),
     "acceptance": Key(
         type="gate or list of gates",
         description="Commands that must pass on the result; without any, the plan's gates decide.",

@@ -44,6 +44,7 @@ class YamlSource(Source):
     """Reads a plan from one YAML or JSON file."""
 
     kind = "yaml"
+    usual_places = ("plan.yaml", "plan.yml", "plans/*.yaml", "plans/*.yml")
 
     def recognises(self, place: Path) -> bool:
         """Take every file that ends like one; a source with a name of its own is asked before."""
@@ -187,6 +188,7 @@ class PlanReader:
             self._note(located.line, "tasks", "empty: a plan needs at least one task")
         tasks: dict[str, PlannedTask] = {}
         places: dict[str, tuple[int, str]] = {}
+        order: dict[str, tuple[int, str]] = {}
         lines: dict[str, int] = {}
         for index, entry in enumerate(located.value):
             task = self._task(entry, f"tasks[{index}]")
@@ -201,10 +203,16 @@ class PlanReader:
                 )
                 continue
             tasks[task.key] = task
+            order[task.key] = (line_of(entry, "after"), f"tasks[{index}].after")
             places[task.key] = (line_of(entry, "depends_on"), f"tasks[{index}].depends_on")
             lines[task.key] = entry.line
         edges = {key: task.depends_on for key, task in tasks.items()}
         check_graph(self._problems, edges, places, "task")
+        for key, task in tasks.items():
+            for one in task.after:
+                if one not in tasks:
+                    line, place = order[key]
+                    self._note(line, place, f"unknown task {quoted(one)}{did_you_mean(one, tuple(tasks))}")
         return tasks
 
     def _task(self, entry: Located, place: str) -> PlannedTask | None:
@@ -223,7 +231,9 @@ class PlanReader:
             criteria=self.texts(table, "criteria", prefix, is_criterion, "a text"),
             acceptance=self.gates(table, "acceptance", prefix),
             held_out=self._unseen(table, prefix),
-            depends_on=self._ids(table, prefix),
+            depends_on=self._ids(table, "depends_on", prefix),
+            after=self._ids(table, "after", prefix),
+            manual=self._value(table, "manual", prefix, SWITCH.read, False),
             scope=self.texts(table, "scope", prefix, is_inside, "a path relative to the project, without .."),
             may_change=self.texts(
                 table, "may_change", prefix, is_inside, "a path relative to the project, without .."
@@ -284,8 +294,8 @@ class PlanReader:
                 found.append(entry.text.strip())
         return tuple(found)
 
-    def _ids(self, table: dict[str, Located], prefix: str) -> tuple[str, ...]:
-        ids = self.texts(table, "depends_on", prefix, _is_id, "the id of a task")
+    def _ids(self, table: dict[str, Located], key: str, prefix: str) -> tuple[str, ...]:
+        ids = self.texts(table, key, prefix, _is_id, "the id of a task")
         return tuple(dict.fromkeys(ids))
 
 

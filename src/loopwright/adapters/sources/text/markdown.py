@@ -152,6 +152,8 @@ class Markdown:
     """The rows of each table, its header first."""
     front: int
     """How many lines the front matter has, with its fences."""
+    opened: int | None
+    """The first line of a fenced block that is never closed and hides no work: text below it would be code."""
     bom: bool
     newline: str
     """What ends a line that is added."""
@@ -228,6 +230,7 @@ def read_markdown(content: bytes) -> Markdown:
         labels=tuple(_labels(lines, sections, items)),
         tables=tuple(_table(lines, start, end) for start, end in blocks.tables),
         front=blocks.front,
+        opened=blocks.opened,
         bom=content.startswith(b"\xef\xbb\xbf"),
         newline="\r\n" if endings and endings[0] == "\r\n" else "\n",
         endings=tuple(endings),

@@ -1,7 +1,7 @@
 """Which line of a Markdown file is what, by CommonMark with a few rules for how people really write.
 
 - A fence may be indented as deep as you like, and one that is opened inside a list may be closed at the margin.
-- A `markdown` block may hold other fences that have a language.
+- A `markdown` block may hold other fences that have a language or are indented deeper.
 - Text that is indented by four columns is text: most of it is a list that is indented too far.
 - Only comments are HTML. Other tags are text, so they hide no task.
 
@@ -31,8 +31,11 @@ _STRICT: Final = "strict"
 _OPENED: Final = "opened"
 _LINES: Final = "lines"
 _WORK: Final = re.compile(r"[ \t]*(?:#{1,6}[ \t]|(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~!/-]\][ \t])")
-_LATE_ITEM: Final = re.compile(r"[ \t]*[0-9]{1,9}[.)][ \t]+\[[ xX~!/-]\](?:[ \t]|$)")
-"""A task that CommonMark takes for the text above it, because only a list that begins with 1 may follow text."""
+_LATE_ITEM: Final = re.compile(
+    r"[ \t]*[0-9]{1,9}[.)][ \t]+\[[ xX~!/-]\](?:[ \t]|$)"
+    r"|[ ]{0,3}(?:\t|[ ]{4})[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\S"
+)
+"""A list item that CommonMark takes for the text above it: it is indented too far, or a number above 1 follows text."""
 _NO_CODE: Final = re.compile(r"(?:#{2,6}|[-*+]|[0-9]{1,9}[.)])[ \t]")
 """What ends a fenced block at the margin; `# words` is a comment in most languages."""
 _MARGIN: Final = 200
@@ -74,6 +77,8 @@ class Blocks:
     tables: list[tuple[int, int]] = field(default_factory=list)
     front: int = 0
     """How many lines the front matter has, with its fences."""
+    opened: int | None = None
+    """The first line of a fenced block that is never closed and hides no work."""
 
 
 def blocks_in(texts: Sequence[str]) -> Blocks:
@@ -82,10 +87,15 @@ def blocks_in(texts: Sequence[str]) -> Blocks:
     source = "\n".join((*("" for _ in range(front)), *texts[front:]))
     tokens, opened = _parsed(source, strict=False)
     if opened is not None and _hides_work(texts, opened):
-        tokens, still_opened = _parsed(source, strict=True)
-        if still_opened is not None and _hides_work(texts, still_opened):
-            raise Unreadable(opened[0] + 1, _NEVER_CLOSED[opened[1]])
-    found = Blocks(kinds=[Kind.TEXT if text.strip() else Kind.BLANK for text in texts], front=front)
+        first = opened
+        tokens, opened = _parsed(source, strict=True)
+        if opened is not None and _hides_work(texts, opened):
+            raise Unreadable(first[0] + 1, _NEVER_CLOSED[first[1]])
+    found = Blocks(
+        kinds=[Kind.TEXT if text.strip() else Kind.BLANK for text in texts],
+        front=front,
+        opened=opened[0] if opened is not None else None,
+    )
     found.kinds[:front] = [Kind.FRONT] * front
     for token in _unquoted(tokens):
         _place(token, found, texts)
@@ -198,9 +208,9 @@ def _fence(state: "StateBlock", start: int, end: int, silent: bool) -> bool:
 def _fence_end(state: "StateBlock", opening: re.Match[str], start: int, end: int) -> tuple[int, bool]:
     """Return the line after a fenced block, and whether its end is written."""
     is_strict = state.env[_STRICT]
-    deepest = max(state.blkIndent, state.sCount[start]) + 3
-    depth, is_at_margin = 1, False
     nests = not is_strict and opening[2].casefold() in _NESTING
+    deepest = max(state.blkIndent, state.sCount[start]) + (0 if nests else 3)
+    depth, is_at_margin = 1, False
     for at in range(start + 1, end):
         text = _line(state, at)
         if text and state.sCount[at] < state.blkIndent and not is_at_margin:

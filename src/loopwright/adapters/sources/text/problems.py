@@ -8,6 +8,8 @@ from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan
 
 MAX_PROBLEMS: Final = 50
+MAX_WAITS: Final = 250_000
+"""How many dependencies a source may imply without writing them down."""
 
 
 class Problems:
@@ -27,7 +29,7 @@ class Problems:
             self._found.append((line, _one_line(place, message)))
 
     def warn(self, line: int, place: str, message: str) -> None:
-        """Take down what is odd, but no reason to refuse."""
+        """Take down what is odd, but not a reason to refuse."""
         if len(self._odd) < MAX_PROBLEMS:
             self._odd.append((line, _one_line(place, message)))
 
@@ -52,7 +54,7 @@ class Problems:
 
 
 def _one_line(place: str, message: str) -> str:
-    # A key of the file stands in the place, and may hold a line break.
+    # The place can be a key of the file, which may hold a line break.
     return " ".join(f"{place}{': ' if place else ''}{message}".splitlines())
 
 
@@ -74,7 +76,7 @@ def check_graph(
     *,
     broken: Collection[str] = (),
 ) -> None:
-    """Note dependencies on itself or on nobody, and one cycle; `places` says where each node's are written.
+    """Note dependencies on itself or on an unknown node, and one cycle; `places` says where each node's are written.
 
     Nodes that are wrong themselves, `broken`, are not proposed.
     """

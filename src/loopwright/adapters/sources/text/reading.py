@@ -1,8 +1,10 @@
 """From a path to its work: which kind of source it is, its files, and what they say."""
 
-from collections.abc import Iterable
+import codecs
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.unreadable import Unreadable
@@ -11,8 +13,8 @@ from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.ports import PlannedWork, Source
 
-CATCH_ALL = "yaml"
-"""Our own format has no name of its own: it is meant when no other format knows the file."""
+_LOOSE: Final = {"thoughts": 1, "plan_md": 2, "yaml": 3}
+"""Formats that many files fit, from the strictest: one is meant when no format before it knows the file."""
 
 
 def folder_of(place: Path) -> Path:
@@ -23,7 +25,8 @@ def folder_of(place: Path) -> Path:
 def read(source: Source, place: Path) -> PlannedWork:
     """Return what a source asks for, or raise `BadPlan` with located problems."""
     work = source.parse(source.files(place), called(place))
-    return replace(work, notes=(*work.notes, *source.left_out(place)))
+    documents = tuple(dict.fromkeys((*work.documents, *source.documents(place))))
+    return replace(work, documents=documents, notes=(*work.notes, *source.left_out(place)))
 
 
 def called(place: Path) -> str:
@@ -52,8 +55,7 @@ def recognise(place: Path, sources: Iterable[Source]) -> Source:
     """Return the one source that knows this file or folder, or raise with what to do."""
     name = place.as_posix()
     check_there(place)
-    found = [one for one in sources if one.recognises(place)]
-    found = [one for one in found if one.kind != CATCH_ALL] or found
+    found = most_specific([one for one in sources if one.recognises(place)])
     if not found:
         known = ", ".join(sorted(one.kind for one in sources))
         raise BadPlan(name, (f"nothing here is a known form of work; `--source` names one of: {known}",))
@@ -63,6 +65,12 @@ def recognise(place: Path, sources: Iterable[Source]) -> Source:
             f"{name} could be read as: {kinds}", code="source_ambiguous", hint="say which with --source KIND"
         )
     return found[0]
+
+
+def most_specific(found: Sequence[Source]) -> list[Source]:
+    """Return the sources that know a place best: one that knows any Markdown file leaves it to one with a structure."""
+    best = min((_LOOSE.get(one.kind, 0) for one in found), default=0)
+    return [one for one in found if _LOOSE.get(one.kind, 0) == best]
 
 
 def read_file(path: Path) -> bytes:
@@ -77,3 +85,17 @@ def located_at(name: str, broken: Unreadable) -> BadPlan:
     """Say which file cannot be read, where, and why."""
     place = f"{name}:{broken.line}" if broken.line is not None else name
     return BadPlan(name, (f"{place}: {broken.message}",))
+
+
+_START: Final = 256 * 1024
+
+
+def start_of(path: Path) -> str:
+    """Return the beginning of a file as text, whatever its encoding; nothing if it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return ""
+    wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+    return start.decode("utf-16" if wide else "utf-8-sig", "ignore")

@@ -17,9 +17,17 @@ _EMPHASIS: Final = re.compile(r"(\*\*\*|\*\*|__|~~|(?<!\w)[*_](?=\S))(?=\S)(.{1,
 
 def plain_title(words: str) -> str:
     """Return a title without comments, emphasis and the prefix `Task:`."""
-    plain = without_comments(words)[0]
-    plain = _TASK.sub("", plain, count=1) if _TASK.match(plain) else plain
+    plain = without_prefix(without_comments(words)[0])
     return without_emphasis(plain) or plain
+
+
+def without_prefix(words: str) -> str:
+    """Return words without `Task:` before them."""
+    match = _TASK.match(words)
+    if match is None:
+        return words
+    # `**Task: Add the form**` is bold as a whole.
+    return f"{'**' if match[0].startswith('**') and '**' not in match[0][2:] else ''}{words[match.end() :]}"
 
 
 def without_emphasis(words: str) -> str:
@@ -86,3 +94,11 @@ _WORD: Final = re.compile(r"\w+")
 def slug(words: str) -> str:
     """Return a short name made of letters, digits and dashes."""
     return "-".join(_WORD.findall(words.lower()))[:80].strip("-")
+
+
+def is_prompt(name: str) -> bool:
+    """Return whether a file is called like a prompt: `PROMPT.md`, `PROMPT_build.md`, `prompt-plan.md`."""
+    return _PROMPT.fullmatch(name) is not None
+
+
+_PROMPT: Final = re.compile(r"prompt(?:[_.-][\w.-]+)?\.md", re.IGNORECASE)

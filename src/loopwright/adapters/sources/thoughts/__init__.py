@@ -1,4 +1,4 @@
 """Phase plans: an overview and a file for each phase, or all phases in one file.
 
-Not here: checkbox plans (`sources.plan_md`), whose outline these use.
+Not here: checkbox plans (`sources.plan_md`).
 """

@@ -3,16 +3,15 @@
 import hashlib
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_meaning import is_sha
-from loopwright.adapters.sources.plan_md.plan_md_outline import MARKS, OURS, without_comments
-from loopwright.adapters.sources.plan_md.plan_md_write import BOXES, SHA_LENGTH, Rows, one_line
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID, MAX_TITLE
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import called, located_at, read_file
+from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts.thoughts_files import (
@@ -27,14 +26,20 @@ from loopwright.adapters.sources.thoughts.thoughts_phases import (
     around,
     is_lone_plan,
     phases_in,
+    standings,
     with_statuses,
 )
 from loopwright.adapters.sources.thoughts.thoughts_status import (
+    Rows,
+    Said,
     Standing,
+    own_standing,
+    said_in_plan,
+    said_in_tables,
     standing_in,
     status_at,
-    tell_status,
     text_of,
+    write_status,
 )
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
@@ -54,6 +59,7 @@ class ThoughtsSource(Source):
     """Reads phase plans from a folder, from one overview, or from one file by itself."""
 
     kind = "thoughts"
+    usual_places = ("thoughts", "thoughts/*/plans", "thoughts/*/plans/*.md")
 
     def recognises(self, place: Path) -> bool:
         """Take a folder with such a set, any file of one, and a plan by itself in a `plans` folder."""
@@ -75,7 +81,7 @@ class ThoughtsSource(Source):
         return {name: read_file(folder / name) for name in names}
 
     def left_out(self, place: Path) -> tuple[str, ...]:
-        """Say what lies beside the sets as if it were a part of one; none of it is read."""
+        """Return a note for each file that looks like part of a set and is not read."""
         return tuple(
             f"{_called(called(place), file)} is left out: no phase is called like that (PREFIX-NN-NAME.md)"
             for file in _left_out(place, _chosen(place))
@@ -89,9 +95,10 @@ class ThoughtsSource(Source):
             return _one_file(*found.popitem(), name)
         gathered: list[Problems] = []
         tasks: list[PlannedTask] = []
-        context: list[str] = []
-        for one in sets:
-            context += [_overview_text(found[overview]) for overview in one.overviews]
+        overviews = [
+            "\n\n".join(_overview_text(found[overview]) for overview in one.overviews) for one in sets
+        ]
+        for one, overview in zip(sets, overviews, strict=True):
             listed = _listed(found, one)
             if PurePosixPath(name).name not in (phase.name for phase in one.phases):
                 gathered += _unmet(found, one, name)
@@ -103,19 +110,23 @@ class ThoughtsSource(Source):
                 if phase.number in numbers:
                     problems.note(1, "", f"{numbers[phase.number]} is phase {phase.number:02} too")
                 numbers[phase.number] = phase.name
-                standing = _standing(found, listed, phase.name)
-                before = _task(phase.name, found[phase.name], standing, before, problems)
+                standing = _standing(found, one, listed, phase)
+                task = _task(phase.name, found[phase.name], standing, problems)
+                # A phase gets only the overview of its own set.
+                before = _behind(replace(task, section=overview if len(sets) > 1 else ""), before)
                 tasks.append(before)
-        if sum(map(len, context)) > MAX_DESCRIPTION:
-            gathered.append(Problems(name))
-            gathered[-1].note(1, "", f"the overviews have more than {MAX_DESCRIPTION} characters")
+            if len(overview) > MAX_DESCRIPTION:
+                gathered.append(Problems(_called(name, one.overviews[0])))
+                gathered[-1].note(1, "", f"the overview has more than {MAX_DESCRIPTION} characters")
         refuse(name, *gathered)
         said = [f"{task.key}\0{task.description}" for task in tasks]
         return PlannedWork(
             title=_title(found, sets),
             tasks=tuple(tasks),
-            context="\n\n".join(context),
-            sha256=hashlib.sha256("\0".join((*context, *said)).encode()).hexdigest(),
+            context=overviews[0] if len(sets) == 1 else "",
+            documents=tuple(file for one in sets for file in one.overviews),
+            sha256=hashlib.sha256("\0".join((*filter(None, overviews), *said)).encode()).hexdigest(),
+            notes=tuple(note for problems in gathered for note in problems.notes),
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
@@ -136,7 +147,8 @@ class ThoughtsSource(Source):
                 if (place := listed.get(PurePosixPath(phase.name).stem)) is not None:
                     ticked.setdefault(place[0], {})[place[1]] = standing
                 else:
-                    changed[phase.name] = _with_status(found[phase.name], standing)
+                    said = _said(found, one, phase)
+                    changed[phase.name] = _with_status(found[phase.name], said, standing)
             changed |= {file: _ticked(found[file], places) for file, places in ticked.items()}
         return {file: content for file, content in changed.items() if content != files[file]}
 
@@ -151,7 +163,7 @@ def _sets(files: Files) -> tuple[PhaseSet, ...]:
 
 
 def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
-    """Return what lies beside the sets that are meant and looks like one of their phases, or like a plan."""
+    """Return the files beside the chosen sets that look like one of their phases, or like a plan."""
     if place.is_dir():
         return left_out(_names(place), chosen)[:_MOST_LEFT]
     if not any(place.name in one.overviews for one in chosen):
@@ -187,33 +199,16 @@ def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
     """Return a task for each phase of a file."""
     problems = Problems(_called(name, file))
     phases = phases_in(markdown)
+    standing = standings(markdown, phases)
     tasks: list[PlannedTask] = []
     for phase in phases:
         if any(task.key == phase.key for task in tasks):
             problems.note(
                 phase.start + 1, "", f"there is a {phase.key} already: give each phase a number of its own"
             )
-        inside = markdown.lines[phase.start : phase.end]
-        criteria, acceptance = measured_by(inside)
-        standing = standing_in(inside)
-        text = text_of(inside)
-        if len(text) > MAX_DESCRIPTION:
-            problems.note(phase.start + 1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
-        tasks.append(
-            PlannedTask(
-                key=phase.key,
-                title=phase.title[:MAX_TITLE],
-                description=text,
-                criteria=criteria,
-                acceptance=acceptance,
-                depends_on=(tasks[-1].key,) if tasks else (),
-                phase=phase.title[:MAX_TITLE],
-                mark=standing.mark,
-                commit=standing.commit if standing.mark is Mark.DONE else None,
-                reason=standing.reason if standing.mark is Mark.BLOCKED else "",
-                line=phase.start + 1,
-            )
-        )
+        task = _phase_task(markdown, (phase.start, phase.end), standing[phase.key], problems)
+        task = replace(task, key=phase.key, title=phase.title[:MAX_TITLE], phase=phase.title[:MAX_TITLE])
+        tasks.append(_behind(task, tasks[-1] if tasks else None))
     context = around(markdown, phases)
     if len(context) > MAX_DESCRIPTION:
         problems.note(1, "", f"the text around the phases has more than {MAX_DESCRIPTION} characters")
@@ -223,8 +218,52 @@ def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
         title=_heading(markdown)[:MAX_TITLE] or PurePosixPath(file).stem,
         tasks=tuple(tasks),
         context=context,
+        documents=(file,),
         sha256=hashlib.sha256("\0".join((context, *said)).encode()).hexdigest(),
+        notes=problems.notes,
     )
+
+
+def _phase_task(
+    markdown: Markdown, lines: tuple[int, int], standing: Standing, problems: Problems
+) -> PlannedTask:
+    """Return the task of a phase between its heading (-1: the whole file) and a line, without its names."""
+    start, end = lines
+    first = max(start, 0)
+    text = text_of(markdown.lines[first:end])
+    measured = measured_by(markdown, start, end)
+    if len(text) > MAX_DESCRIPTION:
+        problems.note(first + 1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
+    if standing.note:
+        problems.warn(first + 1, "", standing.note)
+    if standing.ask:
+        problems.warn(first + 1, "", f"Loopwright asks you whether this phase is done. {standing.ask}")
+    elif measured.manual and standing.mark in _TO_DO:
+        problems.warn(first + 1, "", f"{_counted(measured.manual)} left to you, not given to the agent")
+    return PlannedTask(
+        key="",
+        title="",
+        description=text,
+        criteria=measured.criteria,
+        acceptance=measured.acceptance,
+        manual=bool(standing.ask),
+        mark=standing.mark,
+        commit=standing.commit if standing.mark is Mark.DONE else None,
+        reason=standing.reason if standing.mark is Mark.BLOCKED else "",
+        line=first + 1,
+    )
+
+
+def _counted(manual: tuple[str, ...]) -> str:
+    return "1 manual check is" if len(manual) == 1 else f"{len(manual)} manual checks are"
+
+
+def _behind(task: PlannedTask, before: PlannedTask | None) -> PlannedTask:
+    """Return a phase that needs the phase before it; one that waits for a person only comes first."""
+    if before is None:
+        return task
+    key = (before.key,)
+    return replace(task, after=key) if before.manual else replace(task, depends_on=key)
 
 
 def _chosen(place: Path) -> tuple[PhaseSet, ...]:
@@ -273,30 +312,14 @@ def _key(name: str) -> str:
     return name[: -len(".md")]
 
 
-def _task(
-    name: str, markdown: Markdown, standing: Standing, before: PlannedTask | None, problems: Problems
-) -> PlannedTask:
-    text = text_of(markdown.lines)
-    criteria, acceptance = measured_by(markdown.lines)
-    if not text:
+def _task(name: str, markdown: Markdown, standing: Standing, problems: Problems) -> PlannedTask:
+    task = _phase_task(markdown, (-1, len(markdown.lines)), standing, problems)
+    if not task.description:
         problems.note(1, "", "the phase is empty: say what is to be done")
-    if len(text) > MAX_DESCRIPTION:
-        problems.note(1, "", f"a phase has at most {MAX_DESCRIPTION} characters")
     if len(_key(name)) > MAX_ID:
         problems.note(1, "", f"the name of a phase has at most {MAX_ID} characters")
-    return PlannedTask(
-        key=_key(name),
-        title=(_heading(markdown) or PurePosixPath(name).stem)[:MAX_TITLE],
-        description=text,
-        criteria=criteria,
-        acceptance=acceptance,
-        depends_on=(before.key,) if before is not None else (),
-        phase=PurePosixPath(name).stem,
-        mark=standing.mark,
-        commit=standing.commit if standing.mark is Mark.DONE else None,
-        reason=standing.reason if standing.mark is Mark.BLOCKED else "",
-        line=1,
-    )
+    stem = PurePosixPath(name).stem
+    return replace(task, key=_key(name), title=(_heading(markdown) or stem)[:MAX_TITLE], phase=stem)
 
 
 def _overview_text(markdown: Markdown) -> str:
@@ -323,8 +346,10 @@ def _title(found: dict[str, Markdown], sets: tuple[PhaseSet, ...]) -> str:
     return heading[:MAX_TITLE] or PurePosixPath(sets[0].prefix).name or "Phases"
 
 
-def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], name: str) -> Standing:
-    place = listed.get(PurePosixPath(name).stem)
+def _standing(
+    found: dict[str, Markdown], one: PhaseSet, listed: dict[str, tuple[str, int]], phase: PhaseFile
+) -> Standing:
+    place = listed.get(PurePosixPath(phase.name).stem)
     if place is not None:
         markdown, at = found[place[0]], place[1]
         line = markdown.lines[at]
@@ -334,7 +359,20 @@ def _standing(found: dict[str, Markdown], listed: dict[str, tuple[str, int]], na
         return Standing(
             mark=MARKS[line.box or ""], commit=commit, reason=reason.removeprefix(_BLOCKED).strip()
         )
-    return standing_in(found[name].lines)
+    markdown = found[phase.name]
+    return standing_in(markdown, -1, len(markdown.lines), _said(found, one, phase))
+
+
+def _said(found: dict[str, Markdown], one: PhaseSet, phase: PhaseFile) -> tuple[Said, ...]:
+    """Return what a phase's file and the tables of its overviews say about it."""
+    markdown = found[phase.name]
+    tables = [said_in_tables(found[file]).get(str(phase.number), Said.NOTHING) for file in one.overviews]
+    return (said_in_plan(markdown, _first_section(markdown)), *tables)
+
+
+def _first_section(markdown: Markdown) -> int:
+    """Return the line of the first heading below the title: status lines are above it."""
+    return next((one.line for one in markdown.sections if one.level > 1), len(markdown.lines))
 
 
 def _comments(line: Line) -> list[str]:
@@ -408,21 +446,17 @@ def _ticked(markdown: Markdown, places: dict[int, ItemProgress]) -> bytes:
     return markdown.joined(rows)
 
 
-def _with_status(markdown: Markdown, standing: ItemProgress) -> bytes:
+def _with_status(markdown: Markdown, said: tuple[Said, ...], standing: ItemProgress) -> bytes:
     """Return a phase's file with its line of status below the heading, or above everything."""
     rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
     titles = (at + 1 for at in range(len(markdown.lines)) if _is_title(markdown, at))
-    tell_status(rows, status_at(markdown.lines), next(titles, _after_front_matter(markdown)), standing)
+    own = own_standing(markdown, -1, len(markdown.lines), said)
+    write_status(rows, status_at(markdown.lines), next(titles, markdown.front), own, standing)
     return markdown.joined(rows)
 
 
-def _after_front_matter(markdown: Markdown) -> int:
-    texts = [line.text.rstrip() for line in markdown.lines]
-    return texts.index("---", 1) + 1 if texts[:1] == ["---"] and "---" in texts[1:] else 0
-
-
 def _is_title(markdown: Markdown, at: int) -> bool:
-    """Say whether this is the heading's last line: the one below it when it is underlined."""
+    """Return whether this is the heading's last line: the one below it when it is underlined."""
     line = markdown.lines[at]
     if line.kind is Kind.COMMENT and at and markdown.lines[at - 1].kind is Kind.HEADING:
         return not line.text.strip().strip("=")

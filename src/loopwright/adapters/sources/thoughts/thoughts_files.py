@@ -66,12 +66,12 @@ def left_out(names: Iterable[str], sets: Iterable[PhaseSet]) -> tuple[str, ...]:
 
 
 def is_called_like_a_plan(name: str) -> bool:
-    """Say whether a name begins with a date, or has the number of a phase."""
+    """Return whether a name begins with a date, or has the number of a phase."""
     return _date(name) is not None or bool(phase_sets([name], alone=True))
 
 
 def may_stand_alone(place: Path) -> bool:
-    """Say whether a file can be a plan by itself: an overview without phases is none."""
+    """Return whether a file can be a plan by itself; an overview without phases cannot."""
     return place.suffix.casefold() == ".md" and place.is_file() and _overview_of(place.name) is None
 
 
@@ -101,7 +101,7 @@ def _overview_of(name: str) -> str | None:
 
 
 def _phase_of(name: str, known: Iterable[str]) -> tuple[PhaseFile, str] | None:
-    """Return a phase with the prefix of its set: one that an overview has, else what stands before the first number."""
+    """Return a phase with the prefix of its set: one that an overview has, else the words before the first number."""
     folder, slash, stem = _stem(name).rpartition("/")
     date = _DATE.match(stem)
     begin = date.end() if date is not None else 0

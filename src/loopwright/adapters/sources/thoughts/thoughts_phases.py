@@ -1,4 +1,4 @@
-"""A phase plan in one file: each `## Phase N` is a task, and everything around the phases is told to all of them."""
+"""A phase plan in one file: each `## Phase N` is a task, and every agent gets the text around the phases."""
 
 import re
 from bisect import bisect_right
@@ -7,23 +7,38 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.plan_md.plan_md_outline import outline, without_comments
-from loopwright.adapters.sources.plan_md.plan_md_write import Rows
-from loopwright.adapters.sources.text.markdown_lines import Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.titles import plain_title, slug, without_comments
 from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.thoughts.thoughts_criteria import group_of
 from loopwright.adapters.sources.thoughts.thoughts_files import is_called_like_a_plan, may_stand_alone
-from loopwright.adapters.sources.thoughts.thoughts_status import status_at, tell_status
+from loopwright.adapters.sources.thoughts.thoughts_status import (
+    Rows,
+    Said,
+    Standing,
+    own_standing,
+    said_in_plan,
+    said_in_tables,
+    said_in_title,
+    standing_in,
+    status_at,
+    write_status,
+)
 from loopwright.ports import ItemProgress
 
-_PHASE: Final = re.compile(
-    r"phase[ \t]{1,3}#?([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)(?![\w.])", re.IGNORECASE
-)
+_NUMBER: Final = r"[ \t]{1,3}#?([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)(?![\w.])"
+_BEFORE: Final = r"(?:\[[ xX~-]\]|\W){0,8}"
+_WORDS: Final = {
+    word: re.compile(f"{_BEFORE}{word}{_NUMBER}", re.IGNORECASE)
+    for word in ("phase", "step", "stage", "milestone")
+}
+"""What phases are called; the first word that a file uses counts."""
 _HEADED: Final = re.compile(r"[*_ \t]{0,9}(?:$|[:)–—-])")
-"""What follows the number in the heading of a phase; other words may be about a phase that stands elsewhere."""
+"""What follows the number in the heading of a phase; other words may be about a phase that is elsewhere."""
 _LEVELS: Final = (2, 3)
 """Of the headings that are phases: the first one is the title of a file."""
+_FEW: Final = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +46,7 @@ class Phase:
     """One phase of a file."""
 
     key: str
+    number: str
     title: str
     start: int
     """Index of its heading's line."""
@@ -40,18 +56,27 @@ class Phase:
 
 def phases_in(markdown: Markdown) -> tuple[Phase, ...]:
     """Return the phases that a file consists of; none if it is itself a phase, by its title."""
-    lines = markdown.lines
-    headings = [(at, line) for at, line in enumerate(lines) if line.kind is Kind.HEADING]
-    if any(line.level == 1 and _number(line) for _, line in headings):
+    headings = [(at, line) for at, line in enumerate(markdown.lines) if line.kind is Kind.HEADING]
+    for word in _WORDS:
+        found = _phases(markdown, headings, word)
+        # One `Step 1` is an example.
+        if found and (word == "phase" or len(found) >= _FEW):
+            return found
+    return ()
+
+
+def _phases(markdown: Markdown, headings: list[tuple[int, Line]], word: str) -> tuple[Phase, ...]:
+    if any(line.level == 1 and _number(line, word) for _, line in headings):
         return ()
-    level = min((line.level for _, line in headings if line.level in _LEVELS and _number(line)), default=0)
+    levels = (line.level for _, line in headings if line.level in _LEVELS and _number(line, word))
+    level = min(levels, default=0)
     begins: dict[int, str] = {}
     known: set[str] = set()
     ends: list[int] = []
     before = ""
     for at, line in headings:
-        number = _number(line) if line.level == level else ""
-        is_more = bool(number) and number in known and not _is_headed(line)
+        number = _number(line, word) if line.level == level else ""
+        is_more = bool(number) and number in known and not _is_headed(line, word)
         if is_more and number == before:
             continue  # `Phase 1 rollback` below `Phase 1: …`
         if line.level <= level:
@@ -60,16 +85,30 @@ def phases_in(markdown: Markdown) -> tuple[Phase, ...]:
         if number and not is_more:
             begins[at] = number
             known.add(number)
-    ends.append(len(lines))
+    ends.append(len(markdown.lines))
+    keys = _keys(markdown, begins, word)
     return tuple(
         Phase(
-            key=f"phase-{number}",
-            title=without_comments(lines[at].words)[0],
+            key=keys[at],
+            number=number,
+            title=plain_title(markdown.lines[at].words),
             start=at,
             end=ends[bisect_right(ends, at)],
         )
         for at, number in begins.items()
     )
+
+
+def _keys(markdown: Markdown, begins: Mapping[int, str], word: str) -> dict[int, str]:
+    """Return the key of each phase; a number that is used again in another section gets that section's name."""
+    keys: dict[int, str] = {}
+    sections = {section.line: section for section in markdown.sections}
+    for at, number in begins.items():
+        key, parent = f"{word}-{number}", sections[at].parent
+        if key in keys.values() and parent is not None and markdown.sections[parent].level > 1:
+            key = f"{slug(markdown.sections[parent].title)}/{key}"
+        keys[at] = key
+    return keys
 
 
 def around(markdown: Markdown, phases: tuple[Phase, ...]) -> str:
@@ -78,41 +117,80 @@ def around(markdown: Markdown, phases: tuple[Phase, ...]) -> str:
     return "\n".join(line.text for at, line in enumerate(markdown.lines) if at not in taken).strip()
 
 
+def standings(markdown: Markdown, phases: tuple[Phase, ...]) -> dict[str, Standing]:
+    """Return how far each phase is."""
+    return {
+        phase.key: standing_in(markdown, phase.start, phase.end, said)
+        for phase, said in _said(markdown, phases)
+    }
+
+
+def _said(markdown: Markdown, phases: tuple[Phase, ...]) -> list[tuple[Phase, tuple[Said, ...]]]:
+    plan, tables = said_in_plan(markdown, phases[0].start), said_in_tables(markdown)
+    return [
+        (
+            phase,
+            (said_in_title(markdown.lines[phase.start].words), plan, tables.get(phase.number, Said.NOTHING)),
+        )
+        for phase in phases
+    ]
+
+
 def with_statuses(markdown: Markdown, items: Mapping[str, ItemProgress]) -> bytes:
-    """Return a file with a line of status below the heading of each phase."""
+    """Return a file with a status line below the heading of each phase."""
     rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
-    # From the end, so that what is put in below one heading moves no other.
-    for phase in reversed(phases_in(markdown)):
-        standing = items.get(phase.key)
-        if standing is None:
+    # From the end, so that a line below one heading moves no other.
+    for phase, said in reversed(_said(markdown, phases_in(markdown))):
+        wanted = items.get(phase.key)
+        if wanted is None:
             continue
         present = status_at(markdown.lines[phase.start : phase.end])
         underlined = not markdown.lines[phase.start].text.lstrip().startswith("#")
         place = phase.start + (2 if underlined else 1)
-        tell_status(rows, None if present is None else phase.start + present, place, standing)
+        own = own_standing(markdown, phase.start, phase.end, said)
+        write_status(rows, None if present is None else phase.start + present, place, own, wanted)
     return markdown.joined(rows)
 
 
 def is_lone_plan(place: Path) -> bool:
-    """Say whether a file of a `plans` folder is a plan by itself; one whose boxes are tasks is a checkbox plan."""
-    if place.absolute().parent.name != "plans" or not may_stand_alone(place):
+    """Return whether a file is a phase plan by itself: in a folder of plans, or with no box that is a task.
+
+    In a folder of plans its phases count, whatever boxes are below them. A file there without phases is one if it is
+    called like a plan and has no boxes but criteria.
+    """
+    if not may_stand_alone(place):
+        return False
+    is_among_plans = place.absolute().parent.name == "plans"
+    if not is_among_plans and "plan" not in place.stem.casefold():
         return False
     try:
         markdown = read_markdown(content(place))
     except Unreadable:
-        return is_called_like_a_plan(place.name)
-    if outline(markdown, Problems(place.name)).tasks:
-        return False
-    return is_called_like_a_plan(place.name) or bool(phases_in(markdown))
+        return is_among_plans and is_called_like_a_plan(place.name)
+    phases = phases_in(markdown)
+    if is_among_plans:
+        return bool(phases) or (is_called_like_a_plan(place.name) and not _has_tasks(markdown))
+    return len(phases) >= _FEW and not _has_tasks(markdown, phases)
 
 
-def _number(line: Line) -> str:
-    match = _PHASE.match(line.words.lstrip("*_ \t"))
+def _has_tasks(markdown: Markdown, phases: tuple[Phase, ...] = ()) -> bool:
+    """Return whether a box is not a criterion."""
+    starts = [phase.start for phase in phases]
+    for item in markdown.items:
+        if item.box is not None and item.mark is not None:
+            number = bisect_right(starts, item.line)
+            if group_of(markdown, item, starts[number - 1] if number else -1) is None:
+                return True
+    return False
+
+
+def _number(line: Line, word: str) -> str:
+    match = _WORDS[word].match(line.words[:500])
     return match[1].lower() if match is not None else ""
 
 
-def _is_headed(line: Line) -> bool:
-    """Say whether nothing but a title stands behind the number of a phase."""
-    words = without_comments(line.words)[0].lstrip("*_ \t")
-    match = _PHASE.match(words)
+def _is_headed(line: Line, word: str) -> bool:
+    """Return whether nothing but a title follows the number of a phase."""
+    words = without_comments(line.words)[0]
+    match = _WORDS[word].match(words[:500])
     return match is not None and _HEADED.match(words, match.end()) is not None

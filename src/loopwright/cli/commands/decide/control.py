@@ -1,4 +1,4 @@
-"""`pause`, `resume`, `stop`, `cancel`, `retry`, `reverify`: parse what is asked and print what came of it."""
+"""`pause`, `resume`, `stop`, `cancel`, `retry`, `reverify`: send the command and print its result."""
 
 import asyncio
 import os
@@ -60,7 +60,7 @@ def cancel(target: str, /, *, yes: bool = False, json: bool = False) -> int:
     target
         A plan or a task.
     yes
-        Do not ask. Without a terminal, and with --json, nobody is asked.
+        Do not ask. Without a terminal, and with --json, Loopwright never asks.
     json
         Print the answer as JSON.
     """
@@ -92,7 +92,7 @@ def retry(
     allow: tuple[str, ...] = (),
     json: bool = False,
 ) -> int:
-    """Give a failed or cancelled task another attempt, and carry the plan on.
+    """Give a failed or cancelled task another attempt, and continue the plan.
 
     Parameters
     ----------
@@ -103,7 +103,7 @@ def retry(
     model
         Let another model try.
     allow
-        A file that judges the work, such as an existing test, and that it may change; can be given several times.
+        A judging file that the work may change, such as an existing test. Give it once for each file.
     json
         Print the answer as JSON.
     """
@@ -123,14 +123,14 @@ def resume(
     costs: CostFlags = NO_COST_FLAGS,
     json: bool = False,
 ) -> int:
-    """Go on with a paused or stopped plan, here in the foreground unless a worker is there.
+    """Resume a paused or stopped plan, in the foreground unless a worker is running.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
     no_wait
-        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+        Pause instead of waiting for a used-up or locked account, or for the next day.
     json
         Print the answer as JSON.
     """
@@ -154,7 +154,7 @@ def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
 
 
 def decide(decision: Callable[[Session, Told], Awaitable[Decision]], *, as_json: bool) -> int:
-    """Carry a decision out, print what came of it, and drive the plan here if no worker does."""
+    """Send a decision, print its result, and drive the plan here if no worker does."""
 
     async def run() -> int:
         async with session() as at:

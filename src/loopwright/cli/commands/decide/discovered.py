@@ -1,4 +1,4 @@
-"""`discovered`: work that agents came upon and did not do, and what a person makes of it."""
+"""`discovered`: work that agents found and did not do, and your decision about it."""
 
 import asyncio
 from typing import Annotated, Literal
@@ -18,25 +18,25 @@ from loopwright.core.values.wording import listed, on_one_line
 from loopwright.services.control import discoveries
 from loopwright.services.control.discoveries import NEW, DiscoveryView
 
-_ADVICE = {"current": "it should be done in this plan", "new": "it should get a plan of its own"}
+_ADVICE = {"current": "it should be done in this plan", "new": "it should get its own plan"}
 
 app = App(
     name="discovered",
-    help="List work that agents came upon and left to others, or decide about it.",
+    help="List work that agents found and did not do, or decide about it.",
     help_format="plaintext",
 )
 
 
 @app.default
 def discovered(plan: str | None = None, /, *, all: bool = False, json: bool = False) -> int:
-    """List what agents came upon in this repository and did not do (in every one, outside of a repository).
+    """List work that agents found in this repository and did not do (outside of one, in all).
 
     Parameters
     ----------
     plan
         Only what was found in this plan.
     all
-        List that of every repository, and what was decided too.
+        List discovered work of every repository, also what you decided already.
     json
         Print it as JSON.
     """
@@ -60,7 +60,7 @@ def accept(
     way: Annotated[Literal["current", "new"] | None, Parameter(name="--as")] = None,
     json: bool = False,
 ) -> int:
-    """Have it done: as one more task of the plan in which it was found, or in a plan of its own for you to edit.
+    """Have it done: as one more task of the plan in which it was found, or in a new plan for you to edit.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def accept(
 
 @app.command
 def dismiss(work: str, /, *, json: bool = False) -> int:
-    """Say that it is not wanted.
+    """Decide that it is not wanted.
 
     Parameters
     ----------
@@ -89,7 +89,7 @@ def dismiss(work: str, /, *, json: bool = False) -> int:
 
 
 async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
-    # To list them is a glance: it loads neither the settings nor a worker's parts.
+    # Listing them loads neither the settings nor a worker's parts.
     from loopwright.services.homes.session import session
 
     async with session() as at:
@@ -101,11 +101,14 @@ async def _accept(work: str, way: str | None, *, as_json: bool) -> int:
     if done.is_own_plan:
         console().print("read and edit it, then `loopwright run FILE` runs it")
     elif done.needs_worker:
-        console().print(f"no worker is running: `loopwright resume {short_id(done.plan_id)}` goes on")
+        console().print(
+            f"no worker is running: `loopwright resume {short_id(done.plan_id)}` continues the plan"
+        )
     return ExitCode.VERIFIED
 
 
 async def _dismiss(work: str, *, as_json: bool) -> int:
+    # As in `_accept`.
     from loopwright.services.homes.session import session
 
     async with session() as at:
@@ -118,7 +121,7 @@ async def _dismiss(work: str, *, as_json: bool) -> int:
 
 
 def picture(view: DiscoveryView) -> Group:
-    """Return it as lines: what it is, who found it, why, and what to type."""
+    """Return it as lines: what it is, which task found it, why, and what to type."""
     name = short_id(view.id)
     where = f"{listed([one or 'a task' for one in view.tasks])} of {short_id(view.plan_id)}"
     head = Text("+ ", style="cyan").append(name, style="bold").append(f"  {on_one_line(view.title)}")
@@ -130,7 +133,7 @@ def picture(view: DiscoveryView) -> Group:
         said = f"  {view.state.lower()} by {view.decided_by}{became}"
         return Group(*parts, Wrapped(Text(said, style="dim"), indent="  "))
     advice = _ADVICE.get(view.recommendation, "")
-    over = "" if view.fits or view.recommendation == NEW else ", but that is over"
+    over = "" if view.fits or view.recommendation == NEW else ", but that plan has ended"
     parts.append(Wrapped(Text(f"  the agent thinks that {advice}{over}", style="dim"), indent="  "))
     accept = to_type("discovered", "accept", name, as_=NEW if over else False)
     typed = f"  {accept}   or   {to_type('discovered', 'dismiss', name)}"

@@ -1,4 +1,4 @@
-"""`accept`: take a plan's work over."""
+"""`accept`: move a plan's work into the base branch, or open a pull request."""
 
 import asyncio
 import re
@@ -25,18 +25,18 @@ def accept(
     finish: str | None = None,
     json: bool = False,
 ) -> int:
-    """Take a plan's work over: into the base branch or into a pull request, as its setting `finish` says.
+    """Accept a plan's work: into the base branch or into a pull request, as its setting `finish` says.
 
-    The whole plan goes in when it is VERIFIED. With --tasks only those go in: they are built on the base anew and the
-    complete gate runs on them together; nothing is moved when one of them needs a task that is not among them, when
-    they conflict, or when a check fails. Your checkout is only touched if it has the base branch and is clean.
+    A whole plan must be VERIFIED. With --tasks only those tasks move. Loopwright builds them on the base again and runs
+    the complete gate on them together. Nothing moves if a task needs one that is not named, if they conflict, or if a
+    check fails. Your checkout changes only if it has the base branch and is clean.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
     tasks
-        Only these tasks, by name; several with commas or spaces between them.
+        Only these tasks, by name, separated by commas or spaces.
     finish
         fast-forward, squash or pull-request, instead of the plan's setting.
     json

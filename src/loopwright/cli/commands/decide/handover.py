@@ -1,4 +1,4 @@
-"""`take-over` and `reviewed`: a person does a task by hand, or looks at what landed."""
+"""`take-over` and `reviewed`: do a task by hand, or mark landed work as reviewed."""
 
 import asyncio
 import os
@@ -45,9 +45,9 @@ def take_over(
     directory
         Where (default: beside the repository, named after the task).
     done
-        You are done: send your work through the same checks as an agent's. It lands, or stays with you.
+        Hand your work in: it goes through the same checks as an agent's. It lands, or stays with you.
     include
-        With --done: take changes that are in no commit as well.
+        With --done: also take uncommitted changes.
     drop
         Give the task back to the agents; your checkout stays as it is.
     json
@@ -91,7 +91,7 @@ def hand_back(
     task
         Which task.
     include
-        Take changes that are in no commit as well.
+        Also take uncommitted changes.
     drop
         Give the task back to the agents; your checkout stays as it is.
     json
@@ -101,7 +101,7 @@ def hand_back(
 
 
 def reviewed(target: str, /, *, json: bool = False) -> int:
-    """Say that you have looked at what a task, or every task of a plan, landed.
+    """Mark what a task, or every task of a plan, landed as reviewed by you.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ async def _hand_back(task: str, *, include: bool, as_json: bool) -> int:
 
 
 def _agreed(checkout: Checkout) -> bool:
-    """Ask the person at the terminal whether to take what is in no commit."""
+    """Ask at the terminal whether to take what is in no commit."""
     console().print(f"In no commit: {escape(named_files(checkout.uncommitted))}")
     return input("Hand that back as well? [y/N] ").strip().lower() in ("y", "yes")
 
@@ -177,7 +177,7 @@ async def _close(at: Session, plan_id: str) -> None:
 
 
 def _told(handed: HandedBack, attempt: Attempt, *, as_json: bool) -> ExitCode:
-    """Tell what the checks said; the exit code says whether the work landed."""
+    """Print what the checks said; the exit code says whether the work landed."""
     landed = attempt.state is AttemptState.LANDED
     waits = attempt.state in LIVE_ATTEMPT
     code = ExitCode.VERIFIED if landed else ExitCode.UNFINISHED if waits else ExitCode.NOT_VERIFIED

@@ -1,4 +1,4 @@
-"""`answer`: list what runs need a person for, and answer it."""
+"""`answer`: list the open questions, and answer one."""
 
 import asyncio
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def questions(*, all: bool = False, json: bool = False) -> int:
-    """List what waits for your answer in this repository (in every one, outside of a repository).
+    """List what waits for your answer in this repository (outside of one, in all).
 
     Parameters
     ----------
@@ -69,10 +69,10 @@ def answer(
     all
         List the questions of every repository, and the settled ones too.
     hold
-        How far the answer to a permission goes: only the attempts that asked, every run of this plan file (the
+        How far the answer to a permission request goes: only the attempts that asked, every run of this plan file (the
         loop), or every run in this repository.
     other
-        Take the answer as it is, though it is none of the options.
+        Accept an answer that is not one of the options.
     json
         Print the result as JSON.
     """
@@ -84,7 +84,7 @@ def answer(
 
 
 async def _answer(question: str, text: str, hold: "Scope", *, other: bool, as_json: bool) -> int:
-    # To list questions is a glance: it loads neither the settings nor a worker's parts.
+    # Listing questions loads neither the settings nor a worker's parts.
     from loopwright.cli.screens.command_effects import print_effect
     from loopwright.services.homes.session import session
     from loopwright.services.questions import answering
@@ -97,5 +97,7 @@ async def _answer(question: str, text: str, hold: "Scope", *, other: bool, as_js
     console().print(escape(done.command.result))
     print_effect("answer")
     if done.needs_worker:
-        console().print(f"no worker is running: `loopwright resume {short_id(done.plan_id)}` goes on")
+        console().print(
+            f"no worker is running: `loopwright resume {short_id(done.plan_id)}` continues the plan"
+        )
     return ExitCode.VERIFIED

@@ -1,4 +1,4 @@
-"""`reject` and `rollback`: what a person decides about work that is done."""
+"""`reject` and `rollback`: send work back, or take it out of the plan branch."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from loopwright.core.values.wording import counted
 from loopwright.services.control import decisions
 from loopwright.services.homes.session import session
 
-_AT = 'What is wrong with one line: --at app.py:12 "this must not be public"; can be given several times.'
+_AT = 'What is wrong with one line: --at app.py:12 "this must not be public"; give it once for each line.'
 
 
 def reject(
@@ -82,11 +82,11 @@ async def _rollback(target: str, to: str | None, *, yes: bool, as_json: bool) ->
 
 
 def _agreed(keys: Sequence[str]) -> bool:
-    """Ask the person at the terminal; without one, nothing is taken back unasked."""
+    """Ask at the terminal; without one, refuse."""
     what = f"{counted(len(keys), 'task')} ({', '.join(keys[:8])}{' …' if len(keys) > 8 else ''})"
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(
-            f"{what} would be taken back, and nobody is here to ask",
+            f"{what} would be taken back, and there is no terminal to ask at",
             code="confirmation_needed",
             hint="--yes does it without asking",
         )

@@ -26,16 +26,16 @@ _STYLES: Final = {
 
 
 def audit(path: PlanPath, /, *, source: str | None = None, no_run: bool = False, json: bool = False) -> int:
-    """Say of every finished item of a source whether its commit is there and its checks pass now.
+    """Check for every finished item of a source whether its commit is there and its checks pass now.
 
     Parameters
     ----------
     path
-        The file or folder that has the work, in any form that is known.
+        The file or folder with the work, in any supported form.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     no_run
-        Only look at commits. Else the items' own checks are run, in a clean clone of what is checked out.
+        Check only commits. Otherwise the items' own checks run in a clean clone of the checkout.
     json
         Print one JSON document.
     """

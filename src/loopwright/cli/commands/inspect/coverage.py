@@ -26,9 +26,9 @@ def coverage(target: str, /, *, source: str | None = None, json: bool = False) -
     Parameters
     ----------
     target
-        The file or folder that has the work, in any form that is known, or a plan: its id, its beginning, a name.
+        The file or folder with the work, in any supported form; or a plan by its id, the beginning of it, or its name.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     json
         Print one JSON document.
     """

@@ -21,9 +21,9 @@ def inspect(
     target
         A run, or a task (its newest agent's run); default: this project.
     goal
-        What is to be done, for a packet about the project.
+        The goal, for a packet about the project.
     markdown
-        Print the packet for people.
+        Print the packet as Markdown.
     json
         Print the packet as JSON.
     """

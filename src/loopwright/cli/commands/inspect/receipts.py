@@ -3,9 +3,10 @@
 import asyncio
 import sys
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from cyclopts import App, Parameter
 from rich.markup import escape
@@ -25,7 +26,14 @@ from loopwright.core.values.states import FinishState
 from loopwright.core.values.wording import clean, counted, money
 from loopwright.services.homes.file_writing import write_whole
 from loopwright.services.receipts import receipts
-from loopwright.services.receipts.reading import decided, render, sandboxes, unseen_asked, verdict_on
+from loopwright.services.receipts.reading import (
+    FinishEntry,
+    Receipt,
+    decided,
+    held_out_tasks,
+    is_passed,
+    render,
+)
 
 app = App(
     name="receipt", help="Show, verify, replay or hand on the record of a plan.", help_format="plaintext"
@@ -37,7 +45,7 @@ _STYLES: Final = {"verified": "green", "no_change_proven": "green", "verified_wi
 
 @app.command
 def show(plan: str | None = None, /, *, output: Path | None = None, json: bool = False) -> int:
-    """Show the receipt of a plan as it stands now.
+    """Show the receipt of a plan as it is now.
 
     Parameters
     ----------
@@ -53,57 +61,57 @@ def show(plan: str | None = None, /, *, output: Path | None = None, json: bool =
     if output is not None:
         write_whole(output, render(receipt), hint="give another --output")
         if json:
-            print_json({"written": str(output), "sha256": receipt["sha256"]})
+            print_json({"written": str(output), "sha256": receipt.sha256})
         else:
-            console().print(f"written: {escape(str(output))}  sha256 {receipt['sha256']}")
+            console().print(f"written: {escape(str(output))}  sha256 {receipt.sha256}")
     elif json:
         sys.stdout.write(render(receipt))
     else:
         _print_receipt(receipt, shown.state)
-        if receipt["checkout_changes"]:
+        if receipt.checkout_changes:
             print_strays(console(), shown.strays)
     return ExitCode.VERIFIED
 
 
-def _print_receipt(receipt: Mapping[str, Any], state: str) -> None:
-    plan, out = receipt["plan"], console()
-    out.print(f"[bold]{escape(plan['title'])}[/]  {plan['id']}")
+def _print_receipt(receipt: Receipt, state: str) -> None:
+    plan, out = receipt.plan, console()
+    out.print(f"[bold]{escape(plan.title)}[/]  {plan.id}")
     narrow = out.is_terminal and out.width < _NARROW
     table = Table.grid(padding=(0, 2))
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
-    cost = receipt["cost"]
+    cost = receipt.cost
     for name, value in (
-        ("outcome", f"{_words(receipt['outcome'])} ({state})"),
-        ("base", f"{plan['base_sha']} ({plan['base_ref']})"),
-        ("result", plan["result_sha"] or "none yet"),
-        ("diff", f"sha256 {plan['diff_sha256']}" if plan["diff_sha256"] else "none yet"),
+        ("outcome", f"{_words(receipt.outcome)} ({state})"),
+        ("base", f"{plan.base_sha} ({plan.base_ref})"),
+        ("result", plan.result_sha or "none yet"),
+        ("diff", f"sha256 {plan.diff_sha256}" if plan.diff_sha256 else "none yet"),
         (
             "cost",
             "unknown"
-            if cost["total"] is None
-            else ("" if cost["complete"] else "at least ")
-            + money(cost["total"], estimated=bool(cost["estimated_runs"])),
+            if cost.total is None
+            else ("" if cost.complete else "at least ")
+            + money(cost.total, estimated=bool(cost.estimated_runs)),
         ),
         ("accounts", _accounts(receipt)),
         ("sandbox", _sandboxes(receipt)),
         ("reviews", _reviews(receipt)),
         *(("held out", told) for told in _held_out(receipt)),
-        *(("ended", _ended(one)) for one in receipt["finishes"]),
-        ("made by", receipt["made_by"]),
-        ("sha256", receipt["sha256"]),
+        *(("ended", _ended(one)) for one in receipt.finishes),
+        ("made by", receipt.made_by),
+        ("sha256", receipt.sha256),
     ):
         # Where a hash does not fit it is folded: half of one is good for nothing.
         table.add_row(name, Text(value) if narrow else one_line(value))
     out.print(Roomy(table))
     out.print(_tasks_rows(receipt))
     _print_list("decided by people", _decisions(receipt))
-    if receipt["gaps"]:
+    if receipt.gaps:
         out.print("[bold]gaps[/]")
         print_each_gap(
-            out, [{key: clean(one[key]) for key in ("cause", "remedy")} for one in receipt["gaps"]]
+            out, [replace(one, cause=clean(one.cause), remedy=clean(one.remedy)) for one in receipt.gaps]
         )
-    _print_list("notes", [one["text"] for one in receipt["notes"]])
+    _print_list("notes", [one.text for one in receipt.notes])
 
 
 def _print_list(title: str, lines: Sequence[str]) -> None:
@@ -115,52 +123,50 @@ def _print_list(title: str, lines: Sequence[str]) -> None:
         out.print(Wrapped(Text(f"  · {clean(line)}"), indent="    "))
 
 
-def _decisions(receipt: Mapping[str, Any]) -> list[str]:
-    keys = {task["id"]: task["key"] for task in receipt["tasks"]}
-    return [decided(one, keys) for one in receipt["overrides"]]
+def _decisions(receipt: Receipt) -> list[str]:
+    keys = {task.id: task.key for task in receipt.tasks}
+    return [decided(one, keys) for one in receipt.overrides]
 
 
-def _reviews(receipt: Mapping[str, Any]) -> str:
-    ended = Counter(review["state"].lower() for review in receipt["reviews"])
+def _reviews(receipt: Receipt) -> str:
+    ended = Counter(review.state.lower() for review in receipt.reviews)
     return ", ".join(f"{count} {name}" for name, count in sorted(ended.items())) or "none"
 
 
-def _held_out(receipt: Mapping[str, Any]) -> list[str]:
+def _held_out(receipt: Receipt) -> list[str]:
     """Say of which tasks the result passed what their agents never saw."""
-    tree = receipt["plan"]["result_tree"]
-    asked = unseen_asked(receipt) if tree is not None else []
-    passed = [task["key"] for task, commands in asked if verdict_on(receipt, tree, commands)]
+    tree = receipt.plan.result_tree
+    asked = held_out_tasks(receipt) if tree is not None else []
+    passed = [task.key for task, commands in asked if is_passed(receipt, tree, commands)]
     return [f"the result passed what was held out from {', '.join(passed)}"] if passed else []
 
 
-def _ended(one: Mapping[str, Any]) -> str:
-    told = one["detail"].partition("\n")[0] or one["how"]
-    return told if one["state"] == FinishState.FINISHED.value else f"{one['state'].lower()}: {told}"
+def _ended(one: FinishEntry) -> str:
+    told = one.detail.partition("\n")[0] or one.how
+    return told if one.state is FinishState.FINISHED else f"{one.state.lower()}: {told}"
 
 
-def _sandboxes(receipt: Mapping[str, Any]) -> str:
-    begun = sandboxes(receipt)
+def _sandboxes(receipt: Receipt) -> str:
+    begun = Counter(run.sandbox_words for run in receipt.runs if run.started_at)
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(begun.items()))
 
 
-def _accounts(receipt: Mapping[str, Any]) -> str:
-    drawn = Counter(
-        called(run["agent"], run["account"]) for run in receipt["runs"] if run["agent"] and run["started_at"]
-    )
+def _accounts(receipt: Receipt) -> str:
+    drawn = Counter(called(run.agent, run.account) for run in receipt.runs if run.agent and run.started_at)
     return ", ".join(f"{name} ({counted(count, 'run')})" for name, count in sorted(drawn.items())) or "none"
 
 
-def _tasks_rows(receipt: Mapping[str, Any]) -> Rows:
+def _tasks_rows(receipt: Receipt) -> Rows:
     rows = []
-    for task in receipt["tasks"]:
-        outcome, tries = task["outcome"], sum(one["tip_sha"] is not None for one in task["attempts"])
+    for task in receipt.tasks:
+        outcome, tries = task.outcome, sum(one.tip_sha is not None for one in task.attempts)
         rows.append(
             (
-                Text(task["key"], style="bold"),
+                Text(task.key, style="bold"),
                 Text(_words(outcome), style=_STYLES.get(outcome, "red")),
-                Text((task["landed_sha"] or "")[:10]),
+                Text((task.landed_sha or "")[:10]),
                 Text(counted(tries, "attempt")),
-                Text(task["title"]),
+                Text(task.title),
             )
         )
     return Rows(rows, spare=(4, 3), cut=0)
@@ -175,7 +181,7 @@ def _words(outcome: str) -> str:
 
 @app.command(name="export")
 def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> int:
-    """Put a receipt into a new folder for somebody else, with a script that checks it and the outputs of the gates.
+    """Put a receipt into a new folder to hand on, with a script that checks it and the outputs of the gates.
 
     `sh FOLDER/receipt.sh REPOSITORY` needs git and sha256sum, and nothing of Loopwright.
 
@@ -227,18 +233,18 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
     if json:
         print_json(
             {
-                "plan": found["plan"]["id"],
+                "plan": found.plan.id,
                 "file": str(done.file),
                 "repository": str(done.repository),
-                "outcome": found["outcome"],
+                "outcome": found.outcome,
                 "agrees": done.agrees,
                 "differences": done.differences,
                 "cleaned": sorted(done.facts.cleaned),
                 "checked": done.checked,
                 "unchecked": done.facts.unchecked,
-                "gaps": found["gaps"],
-                "notes": found["notes"],
-                "not_checked": found["not_checked"],
+                "gaps": found.gaps,
+                "notes": found.notes,
+                "not_checked": found.not_checked,
                 "exit_code": int(code),
             }
         )
@@ -249,9 +255,9 @@ def verify(receipt: str | None = None, /, *, repository: Path | None = None, jso
 
 def _print_findings(found: receipts.Verified) -> None:
     receipt, facts, differences = found.receipt, found.facts, found.differences
-    out, plan = console(), receipt["plan"]
+    out, plan = console(), receipt.plan
     where = escape(str(found.repository))
-    out.print(f"[bold]{escape(plan['title'])}[/]  {short_id(plan['id'])}  against {where}")
+    out.print(f"[bold]{escape(plan.title)}[/]  {short_id(plan.id)}  against {where}")
     for difference in differences:
         out.print(f"[red]✘ differs[/]: {escape(difference)}")
     for done in found.checked:
@@ -261,7 +267,7 @@ def _print_findings(found: receipts.Verified) -> None:
     if differences:
         out.print(f"[bold red]DIFFERS[/]  {len(differences)} of its statements do not hold")
         if any(difference.endswith("does not exist") for difference in differences):
-            out.print(f"is this the right repository? `git fetch` brings the branch {escape(plan['branch'])}")
+            out.print(f"is this the right repository? `git fetch` brings the branch {escape(plan.branch)}")
         return
     if facts.cleaned:
         gone = f"{counted(len(facts.cleaned), 'commit')} that it names"
@@ -270,8 +276,8 @@ def _print_findings(found: receipts.Verified) -> None:
             "record says, and deleted by git since; nothing else differs"
         )
         return
-    style = _STYLES.get(receipt["outcome"], "yellow")
-    out.print(f"[bold green]AGREES[/]  it says: [{style}]{_words(receipt['outcome'])}[/]")
+    style = _STYLES.get(receipt.outcome, "yellow")
+    out.print(f"[bold green]AGREES[/]  it says: [{style}]{_words(receipt.outcome)}[/]")
 
 
 # --- replay ----------------------------------------------------------------------------------------
@@ -287,7 +293,7 @@ def replay_(
     yes: Annotated[bool, Parameter(alias="-y")] = False,
     json: bool = False,
 ) -> int:
-    """Run the recorded gates again on the recorded tree, in a clean workspace, and compare what they say.
+    """Run the recorded gates again on the recorded tree, in a clean workspace, and compare the results.
 
     The commands come from the receipt and run on this machine: they are shown first, and run when you agree.
 
@@ -316,7 +322,7 @@ def replay_(
             {
                 "what": judged.what,
                 "sha": judged.sha,
-                "then": judged.recorded["status"],
+                "then": judged.recorded.status,
                 "now": verdict.status.value,
                 "differences": one.differences,
                 "commands": [
@@ -334,7 +340,7 @@ def replay_(
     if json:
         print_json(
             {
-                "plan": prepared.receipt["plan"]["id"],
+                "plan": prepared.receipt.plan.id,
                 "agrees": code == 0,
                 "replayed": entries,
                 "not_replayed": [{"what": what, "why": why} for what, why in prepared.not_run.items()],

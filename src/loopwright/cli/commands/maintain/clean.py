@@ -1,4 +1,4 @@
-"""`clean`: let go of branches and pins of ended plans whose work is in a branch of yours."""
+"""`clean`: delete branches and pins of ended plans whose work one of your branches has."""
 
 import asyncio
 import os
@@ -33,18 +33,18 @@ def clean(
     yes: bool = False,
     json: bool = False,
 ) -> int:
-    """Delete branches and pins of ended plans, where a branch of yours is proven to have their work.
+    """Delete branches and pins of ended plans, where one of your branches is proven to have their work.
 
-    What is not proven stays: the work of rejected attempts, and of plans that you did not merge.
+    The work of rejected attempts, and of plans that you did not merge, stays.
 
     Parameters
     ----------
     plan
         Only this plan (default: every ended plan of this repository).
     unproven
-        Delete what is in no branch of yours as well; only with a PLAN, and there is no way back.
+        Also delete what none of your branches has. Needs a PLAN. You cannot undo this.
     recordings
-        Delete what the agents of these plans said instead; what gates printed stays.
+        Delete the recordings of agents instead; the output of gates stays.
     dry_run
         Show what would be deleted, and change nothing.
     yes
@@ -131,7 +131,7 @@ def _print(found: Sequence[Leftovers]) -> None:
     if shown:
         out.print("[dim]each ref by its name: --dry-run --json[/]")
     if not any(one.go for one in found):
-        out.print("nothing to delete: no ended plan has anything here that a branch of yours has too")
+        out.print("nothing to delete: none of your branches has the work of an ended plan")
 
 
 def _grouped(refs: Sequence[Leftover]) -> dict[str, str]:
@@ -152,21 +152,21 @@ def _why(left: Leftover) -> str:
     if left.ref.worktree:
         return f"checked out in {left.ref.worktree}"
     if left.branch is None:
-        return "in no branch of yours"
+        return "in none of your branches"
     return f"in {left.branch}" if left.same_commits else f"in {left.branch}, but as other commits"
 
 
 def _agreed(found: Sequence[Leftovers]) -> bool:
-    """Ask the person at the terminal; without one, nothing is deleted unasked."""
+    """Ask at the terminal; without one, refuse."""
     lost = sum(left.branch is None for one in found for left in one.go)
-    warning = f"{lost} of them {'is' if lost == 1 else 'are'} in no branch of yours." if lost else ""
+    warning = f"{lost} of them {'is' if lost == 1 else 'are'} in none of your branches." if lost else ""
     return _answered(counted(sum(len(one.go) for one in found), "ref"), warning)
 
 
 def _answered(what: str, warning: str) -> bool:
     if not (sys.stdin.isatty() and os.isatty(1)):
         raise Refused(
-            f"{what} would be deleted, and nobody is here to ask",
+            f"{what} would be deleted, and there is no terminal to ask at",
             code="confirmation_needed",
             hint="--yes deletes without asking",
         )

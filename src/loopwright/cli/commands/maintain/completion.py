@@ -3,6 +3,7 @@
 import sys
 from typing import Final, Literal
 
+from loopwright.cli.shell.command_table import build
 from loopwright.cli.shell.exits import ExitCode
 
 _ZSH: Final = "compdef _cyclopts_loopwright loopwright\n"
@@ -18,8 +19,6 @@ def completion(shell: Literal["bash", "zsh", "fish"], /) -> int:
         Your shell. For bash or zsh, put `eval "$(loopwright completion bash)"` into ~/.bashrc or ~/.zshrc. For fish,
         save what is printed as ~/.config/fish/completions/loopwright.fish.
     """
-    from loopwright.cli.shell.command_table import build
-
     sys.stdout.write(build().generate_completion(shell=shell))
     if shell == "zsh":
         sys.stdout.write(_ZSH)

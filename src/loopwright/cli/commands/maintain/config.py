@@ -22,7 +22,7 @@ _EMPTY: Final[tuple[object, ...]] = ("", [], None)
 
 @app.command
 def show(*, settings_file: SettingsFile = None, json: bool = False) -> int:
-    """Show every setting that is in force here, and where each value comes from.
+    """Show every setting in force here, and where each value comes from.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ def show(*, settings_file: SettingsFile = None, json: bool = False) -> int:
 
 @app.command
 def check(*, settings_file: SettingsFile = None, json: bool = False) -> int:
-    """Check every setting that is in force here, the options of agents included; nothing is started.
+    """Check every setting in force here, and the options of agents. Nothing starts.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from loopwright.cli.commands.maintain.restoring import restore as put_back
 from loopwright.cli.screens.findings import report
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
@@ -32,17 +33,15 @@ def doctor(
     model
         With which model to probe it (default: the one that the settings name, else the agent's own).
     probe
-        Let the agent make one short turn with your own login, as a run would: it costs what one answer costs.
+        Let the agent make one short turn with your login. It costs what one answer costs.
     restore
-        Put this backup in the place of a damaged database, and compare it with what happened since.
+        Replace a damaged database with this backup, and compare it with what happened since.
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     json
         Print one JSON document.
     """
     if restore is not None:
-        from loopwright.cli.commands.maintain.restoring import restore as put_back
-
         return put_back(restore, as_json=json)
     probed = {"--agent": agent, "--account": account, "--model": model}
     given = [flag for flag, value in probed.items() if value is not None]

@@ -1,5 +1,6 @@
 """`help`: what every command offers with `--help`, for those who type the word first."""
 
+from loopwright.cli.shell.command_table import build
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.errors import NotFound
 
@@ -12,8 +13,6 @@ def help_(*command: str) -> int:
     command
         Which command, such as `run` or `plan check` (default: list them all).
     """
-    from loopwright.cli.shell.command_table import build
-
     app = build()
     unknown = app.parse_commands([*command])[2]
     if unknown:

@@ -1,4 +1,4 @@
-"""`projects`: the repositories of a home, and how one that lost its rows gets them again."""
+"""`projects`: the repositories of a home, and the import of their plans."""
 
 import asyncio
 
@@ -13,7 +13,7 @@ from loopwright.services.projects import projects as service
 
 app = App(
     name="projects",
-    help="List the repositories of this home, or take up plans that it does not know.",
+    help="List the repositories of this home, or import plans that it does not know.",
     help_format="plaintext",
 )
 
@@ -88,14 +88,14 @@ def add(*, json: bool = False) -> int:
 
 @app.command(name="import")
 def import_(*, json: bool = False) -> int:
-    """Take up the plans of this repository that the home does not know, from .loopwright/ and the plan branches.
+    """Import the plans of this repository that the home does not know, from .loopwright/ and the plan branches.
 
-    It also notes where a repository that was moved is now.
+    It also records the new place of a repository that was moved.
 
     Parameters
     ----------
     json
-        Print what was taken up as JSON.
+        Print what was imported as JSON.
     """
     rebuilt = asyncio.run(service.import_here())
     if json:

@@ -23,5 +23,5 @@ def restore(backup: Path, *, as_json: bool) -> int:
     if done.kept.exists():
         out.print(f"the database from before is {escape(shlex.quote(str(done.kept)))}")
     out.print(escape(f"compared with the repositories: {done.since.in_words()}"))
-    out.print("`loopwright status` shows how things stand; `loopwright resume PLAN` continues a plan")
+    out.print("`loopwright status` shows the plans; `loopwright resume PLAN` continues a plan")
     return ExitCode.VERIFIED

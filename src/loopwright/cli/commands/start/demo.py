@@ -1,4 +1,4 @@
-"""`demo`: the main job for real on a sample repository, with an agent that follows a script."""
+"""`demo`: run a plan on a sample repository, with an agent that follows a script."""
 
 import json as json_format
 import os
@@ -28,7 +28,7 @@ from loopwright.services.demo.story import Story, read_story
 _PARALLEL: Final = 3
 _STOPPED: Final = (ExitCode.UNFINISHED, ExitCode.INTERRUPTED)
 _KEPT: Final = frozenset({"LOOPWRIGHT_RUN"})
-"""The mark of a run that we may be part of ourselves: whoever ends that run must find our processes too."""
+"""The mark of a run that this demo may be part of: ending that run must find the processes of the demo too."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +82,7 @@ class _Stage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Seen:
-    """What came of a demonstration."""
+    """The result of a demonstration."""
 
     story: Story | None
     run_code: int
@@ -108,7 +108,7 @@ class _Seen:
 
 
 def demo(*, directory: Path | None = None, keep: bool = False, json: bool = False) -> int:
-    """See the whole thing work: a sample repository, a plan, and an agent that follows a script.
+    """Run a plan on a sample repository, with an agent that follows a script.
 
     Only the agent is scripted. Its processes, the workspaces, git, the checks, the landing and the receipt are real.
 
@@ -249,7 +249,7 @@ def _conclude(stage: _Stage, seen: _Seen, out: Console, *, kept: bool) -> None:
 
 
 def _sentences(seen: _Seen) -> list[str]:
-    """Say in plain words what the records show."""
+    """Return in plain words what the records show."""
     story = seen.story
     if story is None:
         return ["the run did not even begin"]
@@ -259,16 +259,16 @@ def _sentences(seen: _Seen) -> list[str]:
             f'{claim.task}, attempt {claim.attempt}: the agent said "{claim.claim}" and had changed nothing. It was '
             f"not believed; attempt {claim.landed_in} did the work."
         )
-    if (mended := story.mended) is not None:
+    if (fixed := story.fixed) is not None:
         found.append(
-            f'{mended.task}, attempt {mended.attempt}: the check "{mended.check}" failed, saying "{mended.evidence}". '
-            f"Attempt {mended.landed_in} was told exactly that, and passed."
+            f'{fixed.task}, attempt {fixed.attempt}: the check "{fixed.check}" failed, saying "{fixed.evidence}". '
+            f"Attempt {fixed.landed_in} got exactly that text, and passed."
         )
     if (pair := story.side_by_side) is not None:
         one, other = pair.tasks
         found.append(
-            f"{one} and {other} were worked on at the same time ({pair.seconds:.1f} s side by side), each in a "
-            "clone of its own."
+            f"{one} and {other} were worked on at the same time ({pair.seconds:.1f} s side by side), each in "
+            "its own clone."
         )
     if seen.untouched:
         found.append(
@@ -286,7 +286,7 @@ def _document(stage: _Stage, seen: _Seen, *, kept: bool) -> Mapping[str, Any]:
         "directory": str(stage.folder) if kept else None,
         "plan": story.plan if story else None,
         "empty_claim": story.empty_claim if story else None,
-        "mended": story.mended if story else None,
+        "fixed": story.fixed if story else None,
         "side_by_side": story.side_by_side if story else None,
         "checkout_untouched": seen.untouched,
         "log": seen.log,

@@ -15,7 +15,8 @@ from loopwright.cli.shell.output import console, paragraph, print_json
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import listed, one_line
-from loopwright.services.projects.proposal import SAMPLE, Proposal, found_work, propose, write
+from loopwright.services.projects.found_work import find_work
+from loopwright.services.projects.proposal import SAMPLE, Proposal, propose, write
 
 _STYLES: Final = {"passed": "green", "failed": "red", "not run": "yellow"}
 _NO_TESTS: Final = (
@@ -37,13 +38,13 @@ def init(
     Parameters
     ----------
     agent
-        Which agent is to do the work; written into the file.
+        The agent that does the work; written into the file.
     no_run
-        Only write the proposed checks down, and run none of them.
+        Write the proposed checks without running them.
     dry_run
         Print the file instead of writing it.
     force
-        Replace a loopwright.toml that is there already.
+        Replace an existing loopwright.toml.
     json
         Print one JSON document.
     """
@@ -98,6 +99,16 @@ def _document(report: Proposal, *, written: bool) -> Mapping[str, Any]:
         "file": str(report.file),
         "written": written,
         "text": report.text,
+        "work": [
+            {
+                "kind": one.kind,
+                "path": os.path.relpath(one.path, report.file.parent),
+                "open": one.open,
+                "total": one.total,
+                "problem": one.problem,
+            }
+            for one in find_work(report.file.parent)
+        ],
     }
 
 
@@ -141,14 +152,14 @@ def _print(report: Proposal, out: Console) -> None:
 
 def work_steps(folder: Path, *, sample: bool = False) -> list[str]:
     """Return what to do about the work: it is there already, is a sample, or has to be written."""
-    found = found_work(folder)
-    there = [f"{os.path.relpath(path)} ({kind})" for kind, path in found]
+    found = find_work(folder)
+    there = [f"{os.path.relpath(one.path)} ({one.summary})" for one in found]
     first = "write a plan.yaml; its format: loopwright config schema plan"
     if sample:
         first = f"edit {SAMPLE}, a sample; its format: loopwright config schema plan"
     elif there:
         first = f"there is work already, any of it can be checked and run as it is: {listed(there)}"
-    name = os.path.relpath(found[0][1]) if found else "plan.yaml"
+    name = os.path.relpath(found[0].path) if found else "plan.yaml"
     return [first, f"check it: {to_type('plan', 'check', name)}", f"run it: {to_type('run', name)}"]
 
 
@@ -160,7 +171,7 @@ def _print_next(report: Proposal, out: Console, *, sample: bool) -> None:
     steps = [f"commit it: git add {file} && git commit -m 'Add {PROJECT_FILE}'"]
     if report.is_unchecked:
         name = report.left_out[0]
-        steps.insert(0, f"take the # away from a gate: mend {name} first, or let the plan make it pass")
+        steps.insert(0, f"remove the # from a gate: fix {name} first, or let the plan make it pass")
     if not report.agent.usable:
         steps.append(f"agent {report.agent.name}: {report.agent.problem}; {report.agent.hint}")
     steps += work_steps(report.file.parent, sample=sample)

@@ -1,4 +1,4 @@
-"""`plan`: have one written for a goal, and everything that can be known about one before any money is spent."""
+"""`plan`: write a plan for a goal, or check a plan before it costs anything."""
 
 import asyncio
 import os
@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from cyclopts import App
 from rich.console import Console
 from rich.markup import escape
 from rich.text import Text
 
+from loopwright.cli.foreground import code_of, showing
 from loopwright.cli.screens.clock import Clock
 from loopwright.cli.screens.unusable_answers import print_wrong
 from loopwright.cli.shell.command_table import COMMANDS
@@ -28,12 +29,10 @@ from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
 from loopwright.services.plans.evaluator import Judgement, in_words
 from loopwright.services.plans.goals import check_goal, is_goal
+from loopwright.services.plans.planning import GoalRequest, Planned, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
 
-if TYPE_CHECKING:
-    from loopwright.services.plans.planning import GoalRequest, Planned
-
-app = App(name="plan", help="Have a plan written for a goal, or check one.", help_format="plaintext")
+app = App(name="plan", help="Write a plan for a goal, or check a plan.", help_format="plaintext")
 app.command(
     "loopwright.cli.commands.inspect.coverage:coverage",
     name="coverage",
@@ -63,7 +62,7 @@ def make(
     Parameters
     ----------
     goal
-        What is to be done, in your own words.
+        The goal, in your own words.
     out
         Where to put the plan (default: in the folder plans, by the goal's first words).
     agent
@@ -71,14 +70,12 @@ def make(
     model
         Which model it uses.
     packet
-        A packet of `loopwright inspect` to plan from, by its id: of a run that went wrong, for example.
+        The id of a packet of `loopwright inspect` to plan from, such as one of a failed run.
     force
-        Plan anew, and replace the file that is there.
+        Plan again, and replace the existing file.
     json
         Print one JSON document.
     """
-    from loopwright.services.plans.planning import GoalRequest
-
     check_goal(goal, ["plan check", "plan coverage", *COMMANDS])
     if not json and not is_goal(goal):
         console().print(f"taken as a goal in one word: {escape(goal.strip())}")
@@ -110,10 +107,8 @@ def made(
 ) -> Path:
     """Have a plan written for a goal and show it, or raise why there is none.
 
-    `notes` says whether what is odd about it is told here; else whoever runs it tells that.
+    `notes` prints the notes about it here; otherwise `run` prints them.
     """
-    from loopwright.services.plans.planning import GoalRequest
-
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = _planned(GoalRequest(goal=goal, flags=flags, own=False), quiet=quiet)
     if planned.path is None:
@@ -125,20 +120,15 @@ def made(
     return planned.path
 
 
-def _planned(request: "GoalRequest", *, quiet: bool) -> "Planned":
+def _planned(request: GoalRequest, *, quiet: bool) -> Planned:
     """Have a plan made, and show the planner at work."""
-    from loopwright.cli.foreground import showing
-    from loopwright.services.plans.planning import plan_goal
-
     return asyncio.run(
         plan_goal(request, tell=_unheard if quiet else console().print, drive=showing(quiet=quiet))
     )
 
 
-def _code(planned: "Planned") -> ExitCode:
+def _code(planned: Planned) -> ExitCode:
     """Return what the exit code says about a plan that was made, or could not be."""
-    from loopwright.cli.foreground import code_of
-
     if planned.is_objected_to:
         return ExitCode.NOT_VERIFIED
     if planned.path is not None or planned.rested is None:
@@ -150,12 +140,12 @@ def _unheard(_: str) -> None:
     """Print nothing."""
 
 
-def _why(planned: "Planned") -> str:
+def _why(planned: Planned) -> str:
     return to_type("status", planned.task)
 
 
 def _present(path: Path, judgement: Judgement | None, *, notes: bool = True) -> None:
-    # What an agent wrote and nobody has read is not run.
+    # The commands that an agent wrote are not run before you have read them.
     report = _examined(path, run=RunOnBase.GATES)
     report = report if notes else replace(report, notes=())
     _print(report, console())
@@ -185,18 +175,18 @@ def check(
     no_run: bool = False,
     json: bool = False,
 ) -> int:
-    """Read a plan, name every problem with its place, run its checks on the base, and say what running it would mean.
+    """Check a plan: name every problem with its place, and run its checks on the base commit.
 
     Parameters
     ----------
     file
-        The file or folder that has the work, in any form that is known.
+        The file or folder with the work, in any supported form.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     no_run
-        Only look: do not run gates and acceptance on the commit that the plan starts from.
+        Do not run gates and acceptance commands on the base commit.
     json
         Print one JSON document.
     """

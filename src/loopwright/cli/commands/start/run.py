@@ -1,4 +1,4 @@
-"""`run`: the command that does a plan."""
+"""`run`: run agents on a plan."""
 
 import asyncio
 import os
@@ -18,10 +18,10 @@ from loopwright.cli.screens.plan_table import news_lines
 from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
-from loopwright.cli.shell.parameters import PlanPath, SettingsFile
+from loopwright.cli.shell.parameters import FoundPlan, SettingsFile
 from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags
 from loopwright.config.settings import settings
-from loopwright.core.values.errors import Refused
+from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import PlanState
@@ -30,6 +30,7 @@ from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.goals import is_goal
+from loopwright.services.projects.found_work import find_work
 from loopwright.services.runs.known_plans import for_finished
 from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Standing, Submitted, submit
@@ -38,9 +39,12 @@ from loopwright.services.views.source_news import view_with_news
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 
+_SHOWN = 20
+"""So many sources are named."""
+
 
 def run(
-    plan: PlanPath,
+    plan: FoundPlan = None,
     /,
     *,
     agent: str | None = None,
@@ -64,48 +68,51 @@ def run(
     rounds: RoundFlags = NO_ROUND_FLAGS,
     json: bool = False,
 ) -> int:
-    """Do a plan: run agents over its tasks until the project's own checks pass.
+    """Run agents on the tasks of a plan until the project's own checks pass.
 
     Parameters
     ----------
     plan
-        The file or folder that has the work, in any form that is known; or a goal in words, to be planned first.
+        The file or folder with the work, in any supported form; or a goal in words, which an agent plans first.
+        Without one, Loopwright looks for work at the usual places and asks before it runs any.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
     model
-        Which model the agent uses.
+        The model that the agent uses.
     parallel
-        How many tasks are worked on at once.
+        How many tasks to work on at once.
     max_attempts
-        How often a task is tried before a person is asked.
+        How often to try a task before asking you.
     source
-        Which form the work has, where that cannot be seen from its name.
+        The form of the work, if its name does not show it.
     base
         Commit or branch to start from (default: what is checked out).
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     allow_unverified
-        Let work land that nothing checks, or do not; if it lands, the exit code is not 0.
+        Let work land that no check proves; the exit code is then not 0.
     finish
-        What becomes of the plan's branch once it is verified: leave, fast-forward, squash or pull-request.
+        What to do with the branch of a verified plan: leave, fast-forward, squash or pull-request.
     qa_mode
-        What a look at the whole (a QA item) goes through: full or lite.
+        What a QA review covers: full or lite.
     despite
-        Your reason to run a plan that its evaluation refuses; it stands in the receipt.
+        Your reason to run a plan although its evaluation refuses it. The receipt records it.
     new
-        Start over a plan that was already done or cancelled.
+        Start a plan over that has ended.
     no_check_base
-        Do not run the gates on the commit that the plan starts from before anything is spent.
+        Do not run the gates on the base commit before the first agent starts.
     no_wait
-        Pause, and say why, rather than wait for an account that is used up or locked, or for the next day.
+        Pause instead of waiting for a used-up or locked account, or for the next day.
     detach
         Submit the plan and return; a worker, or a process in the background, executes it.
     yes
-        Run the plan that was made for a goal without asking.
+        Run the plan for a goal without asking you first.
     json
         Print the result as JSON, and nothing else.
     """
-    if is_goal(str(plan)):
+    if plan is None:
+        plan = _confirmed(as_json=json)
+    elif is_goal(str(plan)):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
     flags: dict[str, Any] = {
         "agent": agent,
@@ -133,10 +140,40 @@ def run(
     return asyncio.run(_run(request, detach=detach, as_json=json))
 
 
+def _confirmed(*, as_json: bool) -> Path:
+    """Return the work that the user chooses among what is found here; none of it runs without their word."""
+    found = find_work(Path())
+    todo = [one for one in found if one.open]
+    if not todo:
+        there = ", ".join(f"{one.path} ({one.summary})" for one in found[:_SHOWN])
+        raise NotFound(
+            f"no plan is named, and there is no open work here{f': {there}' if there else ''}",
+            code="work_not_found",
+            hint=f"name a plan, such as `{to_type('run', 'plan.yaml')}`, or a goal in words",
+        )
+    names = [f"{one.path} ({one.summary})" for one in todo[:_SHOWN]]
+    more = len(todo) - len(names)
+    if as_json or not sys.stdin.isatty():
+        raise Refused(
+            f"no plan is named; found here: {', '.join(names)}{f' and {more} more' if more else ''}",
+            code="confirmation_needed",
+            hint=f"name the one to run: `{to_type('run', str(todo[0].path))}`",
+        )
+    for n, name in enumerate(names, 1):
+        sys.stdout.write(f"  {n}  {name}\n")
+    said = input(f"Run {todo[0].path}? [y/N, or a number] ").strip().lower()
+    if said.isdecimal() and 1 <= int(said) <= len(names):
+        return todo[int(said) - 1].path
+    if said in ("y", "yes"):
+        return todo[0].path
+    raise Refused("nothing was run", code="declined", hint=f"`{to_type('run', str(todo[0].path))}`")
+
+
 def _for_goal(
     goal: str, *, agent: str | None, model: str | None, costs: CostFlags, yes: bool, as_json: bool
 ) -> Path:
-    """Have a plan made for a goal, and return where it lies once a person has agreed to it."""
+    """Have a plan made for a goal, and return its path once the user has agreed to it."""
+    # Only a goal needs a planner.
     from loopwright.cli.commands.start.plans import made
 
     if not yes and (as_json or not sys.stdin.isatty()):
@@ -165,7 +202,7 @@ async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
             _note(*submitted.notes)
             plan = submitted.plan
             begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
-            console().print(f"carrying on plan {short_id(plan.id)}, {begun}")
+            console().print(f"continuing plan {short_id(plan.id)}, {begun}")
         if detach:
             return await _detached(prepared.at, submitted, as_json=as_json)
         return await _driven(prepared, submitted, as_json=as_json)
@@ -185,6 +222,7 @@ async def _prepared(request: RunRequest, *, as_json: bool) -> Prepared | Nothing
         sys.stdout.flush()
         match sys.stdin.readline().strip().lower():
             case "i" | "import":
+                # Only an answer at the terminal asks for it.
                 from loopwright.services.projects.projects import import_here
 
                 console().print(escape((await import_here()).in_words()))
@@ -214,7 +252,7 @@ def _told_once() -> Tell:
 
 
 def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
-    """Say that every item of a source is settled, so that no plan is made of it."""
+    """Print that every item of a source is settled, so that there is no plan."""
     code = ExitCode.UNFINISHED if found.news.open_ends else ExitCode.VERIFIED
     if as_json:
         facts = {"done": found.done, "skipped": found.skipped, "open_ends": found.news.open_ends}
@@ -222,7 +260,7 @@ def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
         return code
     told = f"{counted(found.done, 'item')} done" + (f", {found.skipped} skipped" if found.skipped else "")
     console().print(
-        f"Nothing is left to do in {escape(found.news.source)}: {told}. What you set open again there is done again."
+        f"Nothing is left to do in {escape(found.news.source)}: {told}. An item that you reopen there runs again."
     )
     for line in news_lines(found.news):
         console().print(escape(line))

@@ -1,4 +1,4 @@
-"""`worker`: the command that works on whatever is due in a home."""
+"""`worker`: run the plans of every project."""
 
 import asyncio
 import json as jsonlib
@@ -15,14 +15,14 @@ from loopwright.services.driving.worker import StandingBy, WorkerNews, work
 
 
 def worker(*, slots: int | None = None, until_idle: bool = False, json: bool = False) -> int:
-    """Join a home as one more worker and stay until it is told to stop.
+    """Work on the plans of every project until you stop it.
 
     Parameters
     ----------
     slots
         How many tasks this worker takes at once (default: the setting `parallel`).
     until_idle
-        Leave as soon as nothing is left to do.
+        Stop as soon as nothing is left to do.
     json
         Print one JSON document per line: when it stands by, when it begins to work, and when it leaves.
     """
@@ -44,7 +44,7 @@ def _print(news: WorkerNews) -> None:
     if isinstance(news, StandingBy):
         text = f"standing by: process {news.pid} works here; this one takes over when it ends"
     else:
-        text = f"working in {news.home} with {counted(news.slots, 'slot')}; Ctrl-C leaves, agents go on"
+        text = f"working in {news.home} with {counted(news.slots, 'slot')}; Ctrl-C leaves, agents continue"
     console().print(escape(text))
 
 

@@ -38,7 +38,7 @@ def logs(
         A run, a task (the runs of its newest attempt) or a plan (its verification); default: the task that
         needs you, else the one that is running, else what ran last.
     follow
-        Stay, and print what comes until the target is finished.
+        Keep printing until the target is finished.
     raw
         Print the lines exactly as they were recorded.
     role
@@ -122,7 +122,7 @@ class _Printer:
                 self._styled(text, style)
 
     def _end(self, one: RunEnds) -> None:
-        """Say how a run ended, or why there is nothing of it."""
+        """Print how a run ended, or why there is no output of it."""
         run = one.run
         if one.missing:
             where = "it ran on another machine" if one.missing == "elsewhere" else "its files are gone"

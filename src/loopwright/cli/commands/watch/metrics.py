@@ -46,7 +46,7 @@ def metrics(
     per
         What a line is about: a plan, a loop (all plans of one source), or a run (one agent's or gate's process).
     last
-        How many plans to look at, from the newest.
+        How many of the newest plans to include.
     jsonl
         Print one JSON document per plan, loop or run, each on a line.
     json

@@ -88,7 +88,7 @@ def _run(run: Drew) -> tuple[Text, ...]:
 
 @app.command(name="open")
 def open_(name: str, /, *, json: bool = False) -> int:
-    """Say that an account is in order again: whatever waits for it goes on.
+    """Reopen an account: the tasks that wait for it continue.
 
     Parameters
     ----------
@@ -101,7 +101,7 @@ def open_(name: str, /, *, json: bool = False) -> int:
 
 
 async def _open(name: str, *, as_json: bool) -> int:
-    # To look at quotas is a glance: it loads neither the settings nor a worker's parts.
+    # Showing quotas loads neither the settings nor a worker's parts.
     from loopwright.services.control.decisions import open_account
     from loopwright.services.homes.session import session
 
@@ -114,7 +114,7 @@ async def _open(name: str, *, as_json: bool) -> int:
     return ExitCode.VERIFIED
 
 
-# A command can be listed or hidden, not both: the hidden name is a command of its own.
+# A command can be listed or hidden, not both: the hidden name is a separate command.
 alias = App(name="quota", help_format="plaintext")
 alias.default(quota)
 alias.command(show)

@@ -1,4 +1,4 @@
-"""`status`: what is going on, or everything about one plan, task or run. It only looks."""
+"""`status`: what happens now, or everything about one plan, task or run. It changes nothing."""
 
 from rich.console import Console
 from rich.markup import escape
@@ -26,7 +26,7 @@ from loopwright.services.views.targets import look_up, look_up_obvious
 def status(
     target: str | None = None, /, *, all: bool = False, exit_code: bool = False, json: bool = False
 ) -> int:
-    """Show what is going on here, or everything about one plan, task or run.
+    """Show what happens here, or everything about one plan, task or run.
 
     Parameters
     ----------
@@ -36,7 +36,7 @@ def status(
     all
         List the plans of every repository, not only of this one.
     exit_code
-        Exit with the code that `run` would end with; without it, 0 means that the status could be shown.
+        Exit with the code that `run` would end with. Without it, the exit code is 0.
     json
         Print the status as JSON.
     """
@@ -123,7 +123,7 @@ def _workers_line(found: Overview) -> str:
         + f" ({one.command})" * bool(one.command)
         for one in found.workers
     ]
-    # One that is there and finds nothing to do, because everything is paused or over, does not work.
+    # A worker that finds nothing to do, because everything is paused or has ended, stands by.
     word = "[green]working[/]" if found.busy else "[dim]standing by[/]"
     return f"{word}: {escape(', '.join(names))}  {home}"
 
@@ -161,6 +161,7 @@ def print_plan(out: Console, seen: Seen, row: Plan | None = None) -> None:
     out.print(screen(view))
     print_finishes(view)
     if row is not None:
+        # Only a named plan has details.
         from loopwright.cli.screens.plan_details import print_details
 
         print_details(out, row, view)
@@ -169,6 +170,7 @@ def print_plan(out: Console, seen: Seen, row: Plan | None = None) -> None:
     if view.stopped:
         out.print(paragraph(f"stopped: {escape(in_local_time(view.stopped))}"))
     if has_gaps(view):
+        # Reading receipts takes long to load, and few plans have gaps.
         from loopwright.cli.screens.gaps import print_gaps
 
         print_gaps(out, view.path, view.id)

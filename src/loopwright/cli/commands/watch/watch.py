@@ -1,4 +1,4 @@
-"""`watch`: follow a plan live, as a picture or as lines of JSON. It only looks."""
+"""`watch`: follow a plan live, as a picture or as lines of JSON. It changes nothing."""
 
 import asyncio
 import json as jsonlib
@@ -22,7 +22,7 @@ def watch(plan: str | None = None, /, *, after: int | None = None, json: bool = 
     plan
         Which plan (default: the newest of this repository).
     after
-        With --json: begin after the event with this number; 0 gives the whole history (default: only what comes).
+        With --json: begin after the event with this number; 0 for the whole history (default: only new events).
     json
         Print one JSON document per line for each event, and the final state as the last line.
     """
@@ -41,7 +41,7 @@ async def _live(it: Followed) -> int:
             if not seen.worked and not told:
                 display.say(
                     f"[yellow]no worker is running[/]: `loopwright resume {short_id(it.plan_id)}` in another "
-                    "terminal goes on"
+                    "terminal continues the plan"
                 )
             told = not seen.worked
             # Woken up by news, by a key, or by the clock: the picture shows running seconds.

@@ -1,0 +1,279 @@
+"""The tasks of a Markdown file: checkboxes, or headings such as `### Task 3: Title` with the boxes below them."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
+from loopwright.adapters.sources.text.titles import plain_title, without_sha
+from loopwright.ports import Mark
+
+_TAG: Final = re.compile(r"\[([A-Za-z][\w+.,/ -]{0,30})\](?![(\[])[ \t]*|\((P)\)[ \t]*")
+_NUMBER: Final = re.compile(
+    r"(?:Task[ \t]+|Step[ \t]+)?#?([0-9]{1,4}(?:\.[0-9]{1,4}){0,5}[a-z]?)(\\?\*)?"
+    r"(?:[.):]+[ \t]*|[ \t]+[-–—]?[ \t]*|$)(?=\S|$)",
+    re.IGNORECASE,
+)
+_CODE: Final = re.compile(
+    r"((?:[A-Z][A-Z0-9]{0,9}-)?T-?[0-9]{1,5}(?:\.[0-9]{1,4}){0,3}[a-z]?"
+    r"|[A-Z][A-Z0-9]{0,9}-[0-9]{1,6}[a-z]?)(?![\w-])[ \t]*[.:–—-]*[ \t]*"
+)
+_STARS: Final = re.compile(r"(?:\*\*|__)(?=[\[(]?[A-Z0-9])")
+_FINISHED: Final = re.compile(
+    r"✅|☑|✔|\[x\]|[\[(][ \t]*(?:completed?|done|finished|implemented)[ \t]*[\])]"
+    r"|[-–—:][ \t]*(?:completed?|done)[ \t]*$",
+    re.IGNORECASE,
+)
+_STATUS: Final = re.compile(
+    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
+)
+_DONE_WORDS: Final = re.compile(
+    r"\W*(?:completed?|done|finished|implemented|shipped|merged)\b", re.IGNORECASE
+)
+_ASIDES: Final = frozenset(
+    {
+        "acceptance", "acceptance criteria", "acceptance checklist", "completion checklist", "completion criteria",
+        "definition of done", "dependencies", "execution checklist", "format", "legend", "non-goals", "notes",
+        "open questions", "out of scope", "pre-flight checklist", "quality checklist", "quality gates",
+        "review checklist", "risks", "rollback plan", "status legend", "success criteria", "success metrics",
+        "task status legend", "validation checklist", "verification checklist",
+    }
+)  # fmt: skip
+_EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One task of a file, as it is written there."""
+
+    line: int
+    """Index of its line."""
+    end: int
+    """Index after its last line."""
+    section: int
+    """Index of the section around it."""
+    words: str
+    """Its first line, without the box."""
+    name: str = ""
+    """Its own number or code; empty without one."""
+    title: str
+    tags: tuple[str, ...] = ()
+    mark: Mark
+    box: int | None = None
+    """The line of its own checkbox; None for a heading."""
+    below: tuple[int, ...] = ()
+    """The lines of the checkboxes below it that are ticked together with it."""
+    optional: bool = False
+    criteria: tuple[str, ...] = ()
+    hidden: tuple[tuple[int, int], ...] = field(default=())
+    """Lines below it that its agent does not see: optional parts."""
+
+    @property
+    def parallel(self) -> bool:
+        """Whether the form says that it may run beside its neighbours."""
+        return "P" in self.tags
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """A title taken apart."""
+
+    name: str
+    title: str
+    tags: tuple[str, ...]
+    optional: bool
+
+
+def named(words: str) -> Named:
+    """Take the number or code and the tags from the beginning of a title: `**T012** [P] [US1] Create the model`."""
+    rest = _STARS.sub("", words, count=1) if words.startswith(("**", "__")) else words
+    bold = len(rest) != len(words)
+    tags: list[str] = []
+    name, optional = "", False
+    while True:
+        if (tag := _TAG.match(rest)) is not None and len(tags) < 6:
+            tags.append(tag[1] or tag[2])
+            rest = rest[tag.end() :]
+        elif not name and (found := _NUMBER.match(rest) or _CODE.match(rest)) is not None:
+            name = found[1]
+            optional = found.re is _NUMBER and bool(found[2])
+            rest = rest[found.end() :]
+            if bold and rest.startswith(("**", "__")):
+                rest, bold = rest[2:].lstrip(" \t:.-"), False
+        else:
+            break
+    if bold:
+        rest = re.sub(r"\*\*|__", "", rest, count=1)
+    trailing = re.search(r"[ \t]*\[(P)\][ \t]*$", rest)
+    if trailing is not None:
+        tags.append(trailing[1])
+        rest = rest[: trailing.start()]
+    return Named(name, plain_title(rest.strip()) or plain_title(words), tuple(tags), optional)
+
+
+def boxed(
+    markdown: Markdown, *, marks: Mapping[str, Mark] = MARKS, within: Callable[[int], bool] | None = None
+) -> list[Entry]:
+    """Return the outermost checkboxes of the sections that `within` takes; boxes below one follow it."""
+    wanted = within or (lambda at: not is_aside(markdown, at))
+    found: list[Entry] = []
+    children = _children(markdown.items)
+    inside: set[int] = set()
+    for number, item in enumerate(markdown.items):
+        if number in inside or item.box not in marks or not wanted(item.section):
+            continue
+        below = list(_descendants(number, children))
+        inside.update(below)
+        found.append(_boxed_entry(item, [markdown.items[one] for one in below], marks))
+    return found
+
+
+def headed(
+    markdown: Markdown, is_task: Callable[[str], bool], *, marks: Mapping[str, Mark] = MARKS
+) -> list[Entry]:
+    """Return the headings that are tasks; a task is done when all boxes below it are ticked or its heading says so."""
+    boxes = [one for one in markdown.items if one.box in marks]
+    starts = [one.line for one in boxes]
+    found: list[Entry] = []
+    until = 0
+    for at, section in enumerate(markdown.sections):
+        if section.line < until or section.line < 0 or not is_task(section.title):
+            continue
+        until = section.last
+        below = boxes[bisect_left(starts, section.line) : bisect_left(starts, section.last)]
+        found.append(_headed_entry(markdown, at, below, marks))
+    return found
+
+
+def is_aside(markdown: Markdown, section: int) -> bool:
+    """Return whether the boxes of a section say what must be true, not what is to be done."""
+    return any(plain(markdown.sections[at].title) in _ASIDES for at in markdown.around(section))
+
+
+def plain(title: str) -> str:
+    """Return the words of a heading in lower case, without its number and signs."""
+    return title.casefold().strip(_EDGE)
+
+
+def open_asides(
+    markdown: Markdown, entries: Sequence[Entry], marks: Mapping[str, Mark] = MARKS
+) -> Iterator[tuple[int, str]]:
+    """Return the line and title of each section that has open boxes outside of all tasks."""
+    ends = {entry.line: entry.end for entry in entries}
+    until = 0
+    seen: set[int] = set()
+    starts = sorted(ends)
+    at = 0
+    for item in markdown.items:
+        while at < len(starts) and starts[at] <= item.line:
+            until = max(until, ends[starts[at]])
+            at += 1
+        if item.line >= until and item.box is not None and marks.get(item.box) is Mark.OPEN:
+            section = markdown.sections[item.section]
+            if item.section not in seen:
+                seen.add(item.section)
+                yield item.line, section.title
+
+
+def status_in(lines: Iterable[str]) -> Mark | None:
+    """Return what a line such as `**Status**: Complete` says; None without one."""
+    said = next((match[1] for text in lines if (match := _STATUS.match(text.strip())) is not None), None)
+    if said is None:
+        return None
+    return Mark.DONE if _DONE_WORDS.match(said) or _FINISHED.match(said) else Mark.OPEN
+
+
+def says_done(title: str) -> bool:
+    """Return whether a heading says that its task is finished: ✅, [COMPLETED], (done)."""
+    return _FINISHED.search(title) is not None
+
+
+def _children(items: Sequence[Item]) -> Mapping[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for number, item in enumerate(items):
+        if item.parent is not None:
+            found.setdefault(item.parent, []).append(number)
+    return found
+
+
+def _descendants(number: int, children: Mapping[int, list[int]]) -> Iterator[int]:
+    waiting = list(reversed(children.get(number, [])))
+    while waiting:
+        one = waiting.pop()
+        yield one
+        waiting += reversed(children.get(one, []))
+
+
+def _boxed_entry(item: Item, below: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
+    mark = marks[item.box or ""] if item.box in marks else Mark.OPEN
+    words, _ = without_sha(item.words, done=mark is Mark.DONE)
+    parts = named(words)
+    left_out = [one for one in below if _is_optional(one)]
+    hidden = tuple((one.line, one.end) for one in left_out)
+    kept = [one for one in below if not any(start <= one.line < end for start, end in hidden)]
+    return Entry(
+        line=item.line,
+        end=item.end,
+        section=item.section,
+        words=words,
+        name=parts.name,
+        title=parts.title,
+        tags=parts.tags,
+        mark=mark,
+        box=item.line,
+        below=tuple(one.line for one in kept if one.box in marks),
+        optional=item.optional or parts.optional,
+        hidden=hidden,
+    )
+
+
+def _is_optional(item: Item) -> bool:
+    return item.box is not None and (item.optional or named(item.words).optional)
+
+
+def _headed_entry(markdown: Markdown, at: int, boxes: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
+    section = markdown.sections[at]
+    words = markdown.lines[section.line].words
+    parts = named(_FINISHED.sub("", words).strip() or words)
+    said = status_in(_own_text(markdown, section))
+    is_done = bool(boxes) and all(marks[one.box or ""] in (Mark.DONE, Mark.SKIPPED) for one in boxes)
+    if says_done(words) or said is Mark.DONE:
+        is_done = True
+    last = section.last
+    while last > section.line + 1 and not markdown.lines[last - 1].text.strip().strip("-"):
+        last -= 1
+    return Entry(
+        line=section.line,
+        end=last,
+        section=at,
+        words=words,
+        name=parts.name,
+        title=parts.title,
+        tags=parts.tags,
+        mark=Mark.DONE if is_done else Mark.OPEN,
+        below=tuple(one.line for one in boxes),
+        criteria=tuple(_criteria(markdown, boxes)),
+    )
+
+
+def _own_text(markdown: Markdown, section: Section) -> Iterator[str]:
+    return (
+        line.text
+        for line in markdown.lines[section.line + 1 : section.end]
+        if line.kind in (Kind.TEXT, Kind.BULLET)
+    )
+
+
+def _criteria(markdown: Markdown, boxes: Sequence[Item]) -> Iterator[str]:
+    """Return the boxes below a label or heading that is about acceptance."""
+    starts = [label.line for label in markdown.labels] if boxes else []
+    for item in boxes:
+        above = bisect_left(starts, item.line) - 1
+        label = markdown.labels[above] if above >= 0 and item.line < markdown.labels[above].end else None
+        title = label.title if label is not None else markdown.sections[item.section].title
+        if re.match(
+            r"\W*(?:acceptance|success|definition of done|criteria|done when|verif)", title, re.IGNORECASE
+        ):
+            yield plain_title(item.words)

@@ -1,0 +1,332 @@
+"""Build a candidate and find out about it, step by step, what `core.policy.landing` needs to decide."""
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from loopwright.core.gates.contradictions import KIND, has_had_its_turn
+from loopwright.core.gates.gates import task_commands
+from loopwright.core.gates.held_out import held_commands, held_files
+from loopwright.core.gates.verdict_reuse import names_all
+from loopwright.core.policy.landing import (
+    Alone,
+    Decided,
+    Decision,
+    Found,
+    Objection,
+    Want,
+    base_taken_back,
+    conflict_at,
+    early_objections,
+    judge_candidate,
+)
+from loopwright.core.policy.rounds import loops
+from loopwright.core.rows.model import Attempt, Review, Role, Task
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.errors import CommitGone, MergeConflict
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.patches import Patch
+from loopwright.core.values.states import QuestionState, ReviewState, RunState
+from loopwright.engine.attempt.collisions import told_of_conflict, told_of_red
+from loopwright.engine.attempt.landing_line import Landing
+from loopwright.engine.attempt.red_proof import red_proof
+from loopwright.engine.attempt.reviewing import author_of
+from loopwright.engine.attempt.rounds import settles
+from loopwright.engine.branch.receipt import landing_trailer
+from loopwright.engine.gates.gate_runs import judge_until_known
+from loopwright.engine.gates.judging import Judging
+from loopwright.engine.intake.doc_sync import left_behind
+from loopwright.engine.integrity.gate_scripts import inside, judges_of
+from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
+from loopwright.engine.integrity.suspicion import leading_out
+from loopwright.engine.people.handover import HUMAN
+from loopwright.engine.rows.moves import need
+from loopwright.engine.rows.ref_names import commit_subject, taken_ref, trailers
+from loopwright.engine.sources.status_writeback import booked, touched_books
+from loopwright.ports import Candidate, Repository, Tx
+
+_FINISHED = (ReviewState.CLEAR, ReviewState.BLOCKING, ReviewState.UNCLEAR)
+
+
+async def build(landing: Landing, tip: str) -> "Built | Objection":
+    """Build the commit that would land on `tip`; return an objection if there can be none."""
+    plan, attempt = landing.plan, landing.attempt
+    if await landing.repository.is_pinned(taken_ref(plan.id, need(attempt.base_sha, "a base"))):
+        # A merge would bring these commits back, as if this attempt had made them.
+        return base_taken_back()
+    run, receipt = await landing.world.store.read(
+        lambda tx: (author_of(tx, attempt), landing_trailer(tx, plan, landing.task, attempt))
+    )
+    try:
+        candidate = await landing.repository.candidate(
+            tip=tip,
+            attempt_sha=need(attempt.tip_sha, "a snapshot"),
+            subject=commit_subject(landing.task),
+            trailers=replace(trailers(attempt, run), receipt=receipt),
+            at=run.ended_at or attempt.updated_at,
+            leave=touched_books(landing.project, plan, attempt),
+        )
+    except MergeConflict as conflict:
+        await landing.place.first(lands=False)
+        landing.place.leave()
+        seen = await told_of_conflict(landing.world, landing.repository, plan, attempt, tip, conflict)
+        return conflict_at(conflict.paths, seen)
+    return Built(landing=landing, tip=tip, candidate=candidate)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Built:
+    """A candidate, and what finds out about it."""
+
+    landing: Landing
+    tip: str
+    """What it was built on."""
+    candidate: Candidate
+    top: str = ""
+    """The commit that continues the branch: the candidate, or status write-back on top of it."""
+    old: OldChecks | None = None
+    """The candidate with its judging files restored."""
+
+    async def objections(self) -> tuple[Objection, ...]:
+        """Return what speaks against the candidate before any check runs."""
+        landing, candidate = self.landing, self.candidate
+        sent_back = await landing.world.store.read(lambda tx: rejected(tx, landing.task, landing.attempt))
+        return early_objections(
+            links=await leading_out(landing.repository, landing.task, candidate),
+            documents=await left_behind(
+                landing.repository, landing.project, landing.plan, landing.task, candidate.sha
+            ),
+            rejected=await as_rejected(landing.repository, candidate, sent_back),
+        )
+
+    async def ready(self) -> "Built":
+        """Add status write-back, restore judging files, and let those behind it build on the candidate."""
+        landing, candidate = self.landing, self.candidate
+        plan, task = landing.plan, landing.task
+        if plan.books:
+            below = await landing.repository.judged(candidate.parent)
+            candidate = replace(candidate, judged_parent=below)
+        top = await booked(
+            landing.world, landing.repository, landing.project, plan, task, landing.attempt, candidate
+        )
+        landing.place.build(top, lands=not candidate.empty)
+        judges = judges_of(landing.project, plan, task)
+        old = await with_old_checks(landing.repository, judges, candidate)
+        return replace(self, candidate=candidate, top=top, old=old)
+
+    def found(self, objections: tuple[Objection, ...] = ()) -> Found:
+        """Return what is known before any check runs."""
+        landing = self.landing
+        found = Found(
+            plan=landing.plan,
+            task=landing.task,
+            attempt=landing.attempt,
+            subfolder=landing.project.subfolder,
+            by_hand=landing.attempt.agent == HUMAN,
+            objections=objections,
+            is_empty=self.candidate.empty,
+        )
+        if self.old is None:
+            return found
+        return replace(found, files=self.old.facts, is_restored=self.old.restored is not None)
+
+    async def decide(self, found: Found, interrupt: asyncio.Event) -> tuple[Found, Decision]:
+        """Find out one thing after the other until there is a decision."""
+        decision = judge_candidate(found)
+        while isinstance(decision, Want):
+            found = await self._find(decision, found, interrupt)
+            decision = judge_candidate(found)
+        return found, decision
+
+    async def _find(self, want: Want, found: Found, interrupt: asyncio.Event) -> Found:
+        landing, candidate = self.landing, self.candidate
+        match want:
+            case Want.VERDICT:
+                record_id, verdict = await gated(landing, self._known_checks(found), interrupt)
+                return replace(found, verdict=verdict, verdict_id=record_id)
+            case Want.HELD_OUT:
+                _, verdict = await gated(landing, self._held_out_checks(found), interrupt)
+                return replace(found, held_out=verdict)
+            case Want.ALONE:
+                return replace(found, alone=await self._alone(found, interrupt))
+            case Want.ROUNDS:
+                verdict = found.held_out or need(found.verdict, "a verdict")
+                rested = await settles(landing.world, landing.plan, landing.task, landing.attempt, verdict)
+                return replace(found, rounds_settled=rested)
+            case Want.OLD_CHECKS:
+                return await self._with_old_checks(found, interrupt)
+            case Want.RED_PROOF:
+                ask, verdict = self._ask(found), need(found.verdict, "a verdict")
+                red = await red_proof(landing, ask, candidate, verdict, found.verdict_id, interrupt)
+                return replace(found, red=red)
+            case Want.DECISIONS:
+                patch = await landing.repository.patch(candidate.parent, candidate.sha)
+                decided = await landing.world.store.read(lambda tx: decisions(tx, landing, patch))
+                return replace(found, decided=decided)
+
+    async def _alone(self, found: Found, interrupt: asyncio.Event) -> Alone:
+        landing = self.landing
+        await landing.place.first(lands=False)
+        # Those behind it need not wait for this.
+        landing.place.leave()
+        verdict = found.held_out or need(found.verdict, "a verdict")
+        passes, seen = await told_of_red(
+            landing.world, landing.repository, self._ask(found), verdict, interrupt
+        )
+        return Alone(passes=passes, evidence=seen)
+
+    async def _with_old_checks(self, found: Found, interrupt: asyncio.Event) -> Found:
+        """Judge the candidate with its judging files restored."""
+        landing, candidate = self.landing, self.candidate
+        restored = need(need(self.old, "the old checks").restored, "the restored tree")
+        parent = candidate.judged_parent or candidate.parent
+        if restored.tree == await landing.repository.tree_of(parent):
+            return replace(found, only_judging_files=True)
+        without = found.files.pinned_without
+        if all(one.command in without for one in task_commands(landing.plan, landing.task)):
+            # Every command needs a file that the work adds, so none has anything to say without it.
+            return replace(found, old_checks=Verdict(status=VerdictStatus.PASSED))
+        ask = self._known_checks(found, restored, without=without, old_files=True)
+        _, verdict = await gated(landing, ask, interrupt)
+        return replace(found, old_checks=verdict)
+
+    # --- the questions that a gate answers ---------------------------------------------------------------
+
+    def _ask(self, found: Found, candidate: Candidate | None = None) -> Judging:
+        landing, candidate = self.landing, candidate or self.candidate
+        commands = task_commands(landing.plan, landing.task)
+        return Judging(
+            project=landing.project,
+            plan=landing.plan,
+            attempt=landing.attempt,
+            role=Role.GATE,
+            sha=candidate.sha,
+            tree=candidate.tree,
+            commands=commands,
+            still_mine=landing.still_mine,
+            before=candidate.judged_parent or candidate.parent,
+            exempt=found.files.exempt,
+            rewritten=(*found.files.exempt, *found.files.pinned),
+            # A loop runs until its gates are green, so they count as its own.
+            own=commands if loops(landing.plan, landing.task) else landing.task.acceptance,
+        )
+
+    def _known_checks(
+        self,
+        found: Found,
+        candidate: Candidate | None = None,
+        *,
+        without: Sequence[str] = (),
+        old_files: bool = False,
+    ) -> Judging:
+        """Ask for every check that the author knows, or for all but some."""
+        landing, files = self.landing, found.files
+        ask = self._ask(found, candidate)
+        changes = self.candidate.changes
+        brought = tuple(inside(found.subfolder, one.path) for one in changes if one.after is not None)
+        commands, own = (
+            tuple(one for one in each if one.command not in without) for each in (ask.commands, ask.own)
+        )
+        gates = {gate.command for gate in landing.plan.gates}
+        acceptance = tuple(one for one in own if one.command not in gates)
+        # New test files could act on other tests, so only a command that names all of them shares a run.
+        touched = () if old_files else (*files.pinned, *files.exempt)
+        return replace(
+            ask,
+            commands=commands,
+            own=own,
+            brought=brought,
+            may_share=tuple(one for one in acceptance if names_all(one.command, landing.plan.gates, touched)),
+            may_be_empty=acceptance if old_files else (),
+        )
+
+    def _held_out_checks(self, found: Found) -> Judging:
+        """Ask for the held-out checks, with the old judging files. The base commit has no files for these checks."""
+        held, old = self.landing.task.held_out, need(self.old, "the old checks")
+        return replace(
+            self._ask(found, old.restored),
+            commands=held_commands(held),
+            own=held_commands(held),
+            unseen=True,
+            files=held_files(held),
+            before=None,
+            exempt=(),
+            rewritten=(),
+        )
+
+
+async def gated(landing: Landing, ask: Judging, interrupt: asyncio.Event) -> tuple[str | None, Verdict]:
+    """Run a gate for an attempt; return the id of its verdict, and the verdict."""
+    record, verdict = await judge_until_known(landing.world, landing.repository, ask, interrupt)
+    return (record.id if record else None), verdict
+
+
+def decisions(tx: Tx, landing: Landing, patch: Patch) -> Decided:
+    """Return what people and reviewers decided about a change, in any attempt at the task."""
+    attempt = need(tx.get(Attempt, landing.attempt.id), "the attempt")
+    run = author_of(tx, attempt)
+    said = has_had_its_turn(attempt) and run.state is RunState.COMPLETE
+    answers = tx.find(
+        Question,
+        task_id=landing.task.id,
+        kind=KIND,
+        state=QuestionState.ANSWERED,
+        order_by=("-answered_at",),
+    )
+    reviews = tx.find(
+        Review,
+        task_id=landing.task.id,
+        patch_sha256=patch.sha256,
+        state=_FINISHED,
+        order_by=("-created_at",),
+    )
+    return Decided(
+        patch=patch,
+        answers=tuple(answers),
+        reviews=tuple(reviews),
+        reason=run.summary if said else "",
+    )
+
+
+# --- work that a person rejected does not come back unchanged --------------------------------------------
+
+_REJECTED: Final = ("task_reopened", "task_rejected")
+_MOST: Final = 5
+"""How many of the newest rejections count."""
+
+
+def rejected(tx: Tx, task: Task, attempt: Attempt) -> list[tuple[Attempt, str]]:
+    """Return the attempts at a task that a person sent back, the newest first, each with what was said."""
+    # A person who hands the same in again has decided so.
+    if attempt.n == 1 or attempt.agent == HUMAN:
+        return []
+    tried = [one for one in tx.find(Attempt, task_id=task.id, order_by=("n",)) if one.tip_sha is not None]
+    found = []
+    for event in reversed(tx.events(plan=task.plan_id, task=task.id, types=_REJECTED)):
+        about = event.payload
+        # What builds on rejected work is done again as well, and nothing was said about it.
+        before = [one for one in tried if one.n < about["n"]] if about.get("note") else []
+        if before and about["why"] == "reject":
+            found.append((before[-1], str(about["note"])))
+    return found[:_MOST]
+
+
+async def as_rejected(
+    repository: Repository, candidate: Candidate, sent_back: list[tuple[Attempt, str]]
+) -> tuple[int, str] | None:
+    """Return the rejected attempt with exactly this change, by its number, and what was said; None if there is none."""
+    if candidate.empty or not sent_back:
+        return None
+    mine = (await repository.patch(candidate.parent, candidate.sha)).sha256
+    for attempt, said in sent_back:
+        landed = (attempt.candidate_parent, attempt.candidate_sha)
+        old, new = landed if all(landed) else (attempt.base_sha, attempt.tip_sha)
+        try:
+            for sha in (old, new):
+                await repository.tree_of(sha or "")
+        except CommitGone:
+            continue  # its commits were removed, so they cannot be compared
+        if (await repository.patch(old or "", new or "")).sha256 == mine:
+            return attempt.n, said
+    return None
