@@ -82,7 +82,7 @@ class Place:
         return self.ground != (before.built if before is not None else self._line.tip)
 
     async def turn(self, most: int, interrupt: asyncio.Event) -> str | None:
-        """Wait until at most `most` candidates are judged at once; return what to build on, None for the branch itself."""
+        """Wait until fewer than `most` are judged; return what to build on, None for the branch itself."""
         while True:
             before = self._before
             # The same leg may run twice, or an earlier one linger: a task does not build on its own candidate.
