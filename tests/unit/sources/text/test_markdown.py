@@ -89,7 +89,9 @@ def test_a_block_without_an_end_that_hides_a_task_is_refused_with_its_line(lines
 
 
 def test_a_fence_without_an_end_that_hides_no_work_is_read() -> None:
-    assert titles(read("# A", "```sh", "make")) == ["A"]
+    for end in ((), ("",), ("", " ")):
+        found = read("# A", "```sh", "make", *end)
+        assert (titles(found), found.opened) == (["A"], 1)
 
 
 def test_tags_hide_no_task_but_comments_do() -> None:
