@@ -95,6 +95,52 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             fine=frozenset({"empty lines"}),
         ),
     ),
+    "speckit": (
+        Form(place="specs/001-a", file="specs/001-a/tasks.md", items=lambda n: "- [ ] T001 [P] Do it\n" * n),
+    ),
+    "openspec": (
+        Form(
+            place="openspec/changes/a",
+            file="openspec/changes/a/tasks.md",
+            items=lambda n: "## 1. Do\n- [ ] 1.1 Do it\n" * n,
+        ),
+    ),
+    "kiro": (
+        Form(
+            place=".kiro/specs/a",
+            file=".kiro/specs/a/tasks.md",
+            items=lambda n: "- [ ] 1. Do it\n  - [ ]* 1.1 And more\n  - _Depends: 1.1_\n" * n,
+        ),
+    ),
+    "execplan": (
+        Form(
+            place="plan.md",
+            file="plan.md",
+            items=lambda n: "## Progress\n\n- [ ] Do it\n\n## Decision Log\n\n## Surprises\n\n" * n,
+        ),
+    ),
+    "superpowers": (
+        Form(
+            place="docs/plans/a.md",
+            file="docs/plans/a.md",
+            items=lambda n: "### Task 1: Do it\n\n- [ ] **Step 1: Write it**\n\n" * n,
+        ),
+    ),
+    "gsd": (
+        Form(
+            place="01-01-PLAN.md",
+            file="01-01-PLAN.md",
+            items=lambda n: '<task type="auto">\n<name>Task 1: Do it</name>\n</task>\n' * n,
+        ),
+    ),
+    "backlog_md": (
+        Form(
+            place="backlog/tasks",
+            file="backlog/tasks/task-1.md",
+            items=lambda n: "---\nid: task-1\nstatus: To Do\nlabels:\n" + "  - a\n" * n,
+        ),
+    ),
+    "todo_md": (Form(place="TODO.md", file="TODO.md", items=lambda n: "- Do it\n" * n),),
     "prompt_md": (Form(place="PROMPT.md", file="PROMPT.md", items=lambda n: "Do it, and then again.\n" * n),),
     "test_state": (
         Form(

@@ -140,7 +140,7 @@ def _markdown(content: bytes, name: str) -> Markdown:
 
 def _front(markdown: Markdown) -> Located | None:
     """Return the front matter; Backlog.md takes `@name` without quotes, which is not YAML."""
-    text = "\n".join(line.text for line in markdown.lines[1 : markdown.front - 1])
+    text = "\n".join(line.text for line in markdown.lines[1 : max(markdown.front - 1, 1)])
     text = _LIST_AT.sub("", _AT.sub(r'\1"\2"', text))
     return read_yaml(text) if text.strip() else None
 
