@@ -34,7 +34,7 @@ _SIGN: Final = " ✅"
 _CALLED: Final = re.compile(
     r"(?:implementation[ \t]+)?(?:tasks?|plan)(?:[ \t]+list)?[ \t]*(?:[:–—-][ \t]*|$)", re.IGNORECASE
 )
-_STATUS: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]|✅[ \t]?")
+_STATUS: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]|[ \t]*✅[ \t]*")
 
 
 class ChecklistSource(Source):

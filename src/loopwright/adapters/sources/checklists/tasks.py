@@ -10,7 +10,7 @@ from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import Kind, Markdown
 from loopwright.adapters.sources.text.problems import Problems
-from loopwright.adapters.sources.text.titles import slug, without_comments
+from loopwright.adapters.sources.text.titles import plain_title, slug, without_comments
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
 from loopwright.ports import Mark, PlannedTask
@@ -31,6 +31,11 @@ _RANGE: Final = re.compile(
 )
 _REFERENCE: Final = re.compile(
     r"\b(?:[A-Z][A-Z0-9]{0,9}-)?T?-?[0-9]{1,5}(?:\.[0-9]{1,4}){0,5}[a-z]?\b|\b[A-Z][A-Z0-9]{0,9}-[0-9]{1,6}\b"
+)
+_MUST: Final = re.compile(
+    r"[*_]{0,2}(?:acceptance(?:[ \t]criteria)?|done[ \t]when|success[ \t]criteria|verif(?:y|ication))"
+    r"[*_]{0,2}[ \t]*:(.*)",
+    re.IGNORECASE,
 )
 _RULE: Final = re.compile(r"(?m)^-{3,}$\n?")
 _MOST_LINES: Final = 300
@@ -55,13 +60,14 @@ def planned_tasks(
     _tell_optional(both, problems)
     prose = Prose(markdown, entries)
     parts = _parts(known)
+    criteria = {key: _criteria(markdown, entry) for key, entry in both}
     return [
         PlannedTask(
             key=key,
             title=entry.title[:MAX_TITLE],
             description=_description(markdown, entry, parts.get(entry.name, ())),
-            criteria=tuple(one[:MAX_CRITERION] for one in entry.criteria),
-            acceptance=acceptance(entry.criteria),
+            criteria=criteria[key],
+            acceptance=acceptance(criteria[key]),
             depends_on=needs[key],
             after=after[key],
             manual=is_manual(entry.title),
@@ -72,6 +78,24 @@ def planned_tasks(
         )
         for key, entry in both
     ]
+
+
+def _criteria(markdown: Markdown, entry: Entry) -> tuple[str, ...]:
+    """Return what must be true of the result: boxes about acceptance, and lines such as `Done when: …`."""
+    found = list(entry.criteria)
+    below = -1  # the indent of a label whose entries follow
+    for line in markdown.lines[entry.line + 1 : min(entry.end, entry.line + _MOST_LINES)]:
+        if line.kind not in (Kind.TEXT, Kind.BULLET):
+            continue
+        label = _MUST.match(line.words) if line.box is None else None
+        if label is not None:
+            found += [label[1].strip("*_ ")] if label[1].strip("*_ ") else []
+            below = line.indent if not label[1].strip("*_ ") else -1
+        elif 0 <= below < line.indent and line.kind is Kind.BULLET and line.box is None:
+            found.append(plain_title(line.words))
+        elif line.indent <= below:
+            below = -1
+    return tuple(one[:MAX_CRITERION] for one in found)
 
 
 def bounded(text: str, limit: int) -> str:
