@@ -75,6 +75,18 @@ EVERY = (
     Sample(kind="issues_json", place="export.json", first="#9", then=("#12",), proves=False, code=4),
     Sample(kind="spec", place="work.yaml", first="one", then=("two",)),
     Sample(kind="prompt_md", place="PROMPT.md", first="prompt", then=("prompt-2",)),
+    Sample(kind="speckit", place="specs/001-greet", first="T002", then=("T003",)),
+    Sample(kind="openspec", place="openspec/changes/add-greeting", first="1.2", then=("2.1",)),
+    Sample(kind="kiro", place=".kiro/specs/greeting", first="2", then=("3",)),
+    Sample(
+        kind="execplan", place="docs/exec-plans/active/greeting.md", first="say-hello", then=("say-goodbye",)
+    ),
+    Sample(
+        kind="superpowers", place="docs/superpowers/plans/2026-01-05-greeting.md", first="1", then=("2",)
+    ),
+    Sample(kind="gsd", place=".planning/phases/01-greeting/01-01-PLAN.md", first="1", then=("2",)),
+    Sample(kind="backlog_md", place="backlog", first="task-1", then=("task-2",)),
+    Sample(kind="todo_md", place="TODO.md", first="say-hello", then=("say-goodbye",)),
 )
 
 

@@ -72,7 +72,7 @@ def planned_tasks(
             after=after[key],
             manual=is_manual(entry.title),
             section=prose.around(entry),
-            phase=markdown.sections[outer_section(markdown, entry)].title[:MAX_TITLE],
+            phase=_phase(markdown, entry)[:MAX_TITLE],
             mark=Mark.SKIPPED if entry.optional and _is_open(entry.mark) else entry.mark,
             line=entry.line + 1,
         )
@@ -186,6 +186,12 @@ def outer_section(markdown: Markdown, entry: Entry) -> int:
     """Return the outermost section around an entry that is not the title of the file."""
     around = [at for at in markdown.around(entry.section) if markdown.sections[at].level > 1]
     return around[-1] if around else entry.section
+
+
+def _phase(markdown: Markdown, entry: Entry) -> str:
+    outer = outer_section(markdown, entry)
+    # A heading that is itself a task is not the phase around it.
+    return markdown.sections[outer].title if entry.box is not None or outer != entry.section else ""
 
 
 def _tell_optional(both: Sequence[tuple[str, Entry]], problems: Problems) -> None:
