@@ -271,8 +271,9 @@ def _needed(words: str) -> Iterable[str]:
     for match in _IN_BRACKETS.finditer(words):
         yield from _references(match[1])
     label = _AS_LABEL.match(words)
-    if label is not None and _NOTHING_ELSE.fullmatch(_REFERENCE.sub(" ", label[1])):
-        yield from _references(label[1])
+    said = label[1].strip("*_ \t") if label is not None else ""
+    if _NOTHING_ELSE.fullmatch(_REFERENCE.sub(" ", said)):
+        yield from _references(said)
 
 
 def _references(words: str) -> Iterable[str]:

@@ -28,6 +28,7 @@ _STATUS: Final = re.compile(r"[ \t]+status=[\"']([\w-]*)[\"']")
 _NUMBERED: Final = re.compile(
     r"Task[ \t]+([0-9]{1,3}(?:\.[0-9]{1,3})?[a-z]?)[ \t]*[:.–—-][ \t]*", re.IGNORECASE
 )
+_SUMMARY: Final = "SUMMARY.md"
 _CHECKPOINT: Final = "checkpoint"
 _DONE: Final = "done"
 _CONTEXT: Final = ("objective", "context", "interfaces", "constraints", "verification", "success_criteria")
@@ -69,7 +70,7 @@ class GsdSource(Source):
 
     def status_files(self, files: Files) -> tuple[str, ...]:
         """Return the plans: a summary is its author's."""
-        return tuple(name for name in files if _PLAN.search(name))
+        return tuple(name for name in files if not name.endswith(_SUMMARY))
 
     def documents(self, place: Path) -> tuple[str, ...]:
         """Return what the phase and the project say about the work."""
@@ -141,7 +142,7 @@ def _plans(folder: Path) -> list[Path]:
 
 
 def _summary(name: str) -> str:
-    return f"{name.removesuffix('PLAN.md')}SUMMARY.md"
+    return f"{name.removesuffix('PLAN.md')}{_SUMMARY}"
 
 
 def _prefix(name: str) -> str:
