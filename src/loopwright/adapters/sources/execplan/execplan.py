@@ -26,7 +26,6 @@ _LIVING: Final = (
 )
 _HEADING: Final = re.compile(r"^#{1,4}[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _AT: Final = re.compile(r"^\(?(?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|YYYY-MM-DD)[^)\]]{0,30}?\)[ \t]*[:–—-]?[ \t]*")
-_LONGEST: Final = 256 * 1024
 
 
 class ExecPlanSource(ChecklistSource):
@@ -34,13 +33,7 @@ class ExecPlanSource(ChecklistSource):
 
     kind = "execplan"
     file_name = "EXECPLAN.md"
-    usual_places = (
-        "EXECPLAN.md",
-        "execplans/*.md",
-        "docs/exec-plans/active/*.md",
-        ".agent/execplans/*.md",
-        "plans/*.md",
-    )
+    usual_places = ("EXECPLAN.md", "execplans/[!Rr]*.md", "docs/exec-plans/active/[!Rr]*.md")
 
     def is_like(self, file: Path) -> bool:
         """Take a file with a *Progress* that has boxes, and two other sections of an ExecPlan."""

@@ -27,7 +27,7 @@ class SuperpowersSource(ChecklistSource):
 
     kind = "superpowers"
     file_name = ""
-    usual_places = ("docs/superpowers/plans/*.md", "docs/plans/*.md")
+    usual_places = ("docs/superpowers/plans/[!Rr]*.md", "docs/plans/[!Rr]*.md")
 
     def recognises(self, place: Path) -> bool:
         """Take a file: a folder of plans has several."""
