@@ -81,9 +81,7 @@ EVERY = (
     Sample(
         kind="execplan", place="docs/exec-plans/active/greeting.md", first="say-hello", then=("say-goodbye",)
     ),
-    Sample(
-        kind="superpowers", place="docs/superpowers/plans/2026-01-05-greeting.md", first="1", then=("2",)
-    ),
+    Sample(kind="superpowers", place="docs/superpowers/plans/2026-01-05-greeting.md", first="1", then=("2",)),
     Sample(kind="gsd", place=".planning/phases/01-greeting/01-01-PLAN.md", first="1", then=("2",)),
     Sample(kind="backlog_md", place="backlog", first="task-1", then=("task-2",)),
     Sample(kind="todo_md", place="TODO.md", first="say-hello", then=("say-goodbye",)),

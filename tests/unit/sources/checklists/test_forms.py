@@ -115,7 +115,7 @@ def test_in_kiro_a_parent_beside_its_parts_comes_after_them() -> None:
     found = tasks(parsed("kiro"))
     assert found["5"].after == ("5.1", "5.2")
     assert found["5.1"].after == found["5.2"].after == ("4",)
-    assert "Its parts are tasks of their own: 5.1, 5.2." in found["5"].description
+    assert "Its parts are separate tasks: 5.1, 5.2." in found["5"].description
     assert not found["3"].manual
 
 
@@ -252,7 +252,7 @@ def test_bullets_are_tasks_only_where_there_is_no_checkbox(tmp_path: Path) -> No
     assert not registry.source("todo_md").recognises(tmp_path / "README.md")
     notes = parsed("todo_md", name="TODO.md").notes
     assert notes == (
-        "TODO.md:3: there is no checkbox here, so every bullet is read as a task",
+        "TODO.md:3: the file has no checkbox, so every bullet is read as a task",
         'TODO.md:12: "Ideas" is read as text, not as tasks',
     )
 
@@ -266,7 +266,7 @@ def test_headings_with_text_are_the_tasks_of_a_list() -> None:
 @pytest.mark.parametrize("kind", sorted({form.kind for form in FORMS} - {"backlog_md"}))
 def test_a_file_without_a_task_is_refused_with_what_to_write(kind: str) -> None:
     problems = refused(registry.source(kind), {"tasks.md": b"# Nothing\n"}, "tasks.md")
-    assert problems[0].startswith("tasks.md:1: there is no ")
+    assert problems[0].startswith("tasks.md:1: found no ")
     assert "write each" in problems[0]
 
 

@@ -76,9 +76,7 @@ class BacklogMdSource(Source):
             return {place.name: read_file(place)}
         found = sorted(_folder(place).glob("*.md"))
         if not found or len(found) > _MAX_FILES:
-            raise BadPlan(
-                place.name, (f"there must be between 1 and {_MAX_FILES} tasks here: name one of them",)
-            )
+            raise BadPlan(place.name, (f"expected between 1 and {_MAX_FILES} tasks here: name one of them",))
         config = [place / name for name in _CONFIG if (place / name).is_file()]
         return {path.relative_to(place).as_posix(): read_file(path) for path in (*found, *config[:1])}
 
@@ -100,9 +98,7 @@ class BacklogMdSource(Source):
         found.sort(key=lambda one: one[0])
         tasks = _graph([task for _, task in found], gathered[-1])
         if not tasks:
-            gathered[-1].note(
-                1, "", "there is no task here: a task has an id and a status in its front matter"
-            )
+            gathered[-1].note(1, "", "found no task here: a task has an id and a status in its front matter")
         refuse(name, *gathered)
         title = tasks[0].title if len(tasks) == 1 else PurePosixPath(name).name
         notes = tuple(note for one in gathered for note in one.notes)
@@ -176,7 +172,7 @@ def _task(
     key = words(front, "id")[:MAX_ID] if front is not None else ""
     if front is None or not key:
         if alone:
-            problems.note(1, "", "there is no id in the front matter: it says which task this is")
+            problems.note(1, "", "the front matter has no id: it says which task this is")
         return None  # a README in the folder is not a task
     status = words(front, "status")
     mark = _mark(status, ends)

@@ -102,7 +102,7 @@ class ChecklistSource(Source):
         """Take down what makes the file unusable, and what was guessed about it."""
         if not entries:
             problems.note(
-                1, "", "there is no task here: write each as a line such as `- [ ] Add the login form`"
+                1, "", "found no task here: write each as a line such as `- [ ] Add the login form`"
             )
         if len(entries) > MAX_TASKS:
             problems.note(entries[MAX_TASKS].line + 1, "", f"a file has at most {MAX_TASKS} tasks")
@@ -170,7 +170,7 @@ def called(name: str, file: str) -> str:
 
 def _only(files: Files, name: str) -> tuple[str, bytes]:
     if not files:
-        raise BadPlan(name, (f"there is no {name} here any more",))
+        raise BadPlan(name, (f"{name} is gone: restore it, or cancel the plan",))
     return next(iter(files.items()))
 
 

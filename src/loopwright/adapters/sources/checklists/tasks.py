@@ -174,7 +174,7 @@ def _description(markdown: Markdown, entry: Entry, parts: Sequence[str]) -> str:
     lines = [markdown.lines[at].text for at in range(entry.line + 1, entry.end) if at not in hidden]
     head = without_comments(entry.words)[0]
     if entry.name and parts and entry.box is not None:
-        lines.append(f"Its parts are tasks of their own: {', '.join(parts[:20])}. Do only what is left.")
+        lines.append(f"Its parts are separate tasks: {', '.join(parts[:20])}. Do only what is left.")
     return bounded("\n".join((head, *lines)).strip(), MAX_DESCRIPTION)
 
 

@@ -61,9 +61,7 @@ class ExecPlanSource(ChecklistSource):
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
         """Take down that there is no task."""
         if not entries:
-            problems.note(
-                1, "", "there is no box under Progress: write each step as `- [ ] Add the login form`"
-            )
+            problems.note(1, "", "found no box under Progress: write each step as `- [ ] Add the login form`")
         super().check(markdown, entries, problems) if entries else None
 
     def context(self, markdown: Markdown, entries: Sequence[Entry]) -> str:

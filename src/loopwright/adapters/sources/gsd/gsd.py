@@ -64,7 +64,7 @@ class GsdSource(Source):
         """Return the plans, and the summaries of those that are finished."""
         plans = _plans(place) if place.is_dir() else [place]
         if not plans or len(plans) > _MAX_FILES:
-            raise BadPlan(place.name, (f"there must be between 1 and {_MAX_FILES} files NN-MM-PLAN.md here",))
+            raise BadPlan(place.name, (f"expected between 1 and {_MAX_FILES} files NN-MM-PLAN.md here",))
         summaries = (one.with_name(_summary(one.name)) for one in plans)
         return {one.name: read_file(one) for one in (*plans, *(two for two in summaries if two.is_file()))}
 
@@ -226,7 +226,7 @@ def _tasks(text: str, prefix: str, problems: Problems) -> list[PlannedTask]:
             )
         )
     if not found:
-        problems.note(1, "", 'there is no task here: write each as <task type="auto"><name>…</name>…</task>')
+        problems.note(1, "", 'found no task here: write each as <task type="auto"><name>…</name>…</task>')
     return found
 
 

@@ -58,7 +58,7 @@ class SuperpowersSource(ChecklistSource):
             problems.note(
                 1,
                 "",
-                "there is no task here: write each as a heading such as `### Task 1: Add the login form`",
+                "found no task here: write each as a heading such as `### Task 1: Add the login form`",
             )
         else:
             super().check(markdown, entries, problems)

@@ -5,7 +5,7 @@ from typing import Final
 
 _WHAT: Final = (
     r"(?:acceptance|approv\w*|check\w*|confirm\w*|inspect\w*|qa|e2e|end-to-end|exploratory|regression|review\w*|"
-    r"sign-?off|smoke\w*|step\w*|test\w*|uat|validat\w*|verif\w*|walk-?through\w*)"
+    r"sign-?off|smoke\w*|step\w*|test\w*|uat|valid\w*|verif\w*|walk-?through\w*)"
 )
 _MANUAL: Final = (
     re.compile(rf"(?<!or )\bmanual(?:ly)?(?:[ -]+\w+)?[ -]+{_WHAT}\b", re.IGNORECASE),

@@ -80,7 +80,7 @@ class TodoMdSource(ChecklistSource):
         if entries:
             what = "bullet" if entries[0].box is not None else "heading"
             problems.warn(
-                entries[0].line + 1, "", f"there is no checkbox here, so every {what} is read as a task"
+                entries[0].line + 1, "", f"the file has no checkbox, so every {what} is read as a task"
             )
         for at in sorted({item.section for item in markdown.items}):
             section = markdown.sections[at]
