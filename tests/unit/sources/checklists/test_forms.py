@@ -176,9 +176,11 @@ def test_a_plan_whose_boxes_are_tasks_is_a_checkbox_plan(tmp_path: Path) -> None
         tmp_path,
         work_md="### Task 1: Part\n\n- [ ] Do this\n- [ ] Do that\n",
         other_md="### Task 1: Part\n\nWords.\n",
+        thoughts__plans__a_md="### Task 1: Part\n\nWords.\n",
     )
     kinds = [recognise(tmp_path / name, registry.sources()).kind for name in ("work.md", "other.md")]
     assert kinds == ["plan_md", "superpowers"]
+    assert not registry.source("superpowers").recognises(tmp_path / "thoughts/plans/a.md")
 
 
 def test_gsd_reads_checks_and_checkpoints() -> None:
@@ -231,6 +233,13 @@ def test_a_backlog_is_read_in_the_order_of_its_ids_and_keeps_its_words() -> None
     assert "tasks depend on task-1, which are not here: they count as finished" in work.notes[0]
     made = source.written(files, told({"task-2": ItemProgress(mark=Mark.DONE)}))
     assert made == {"task-2.md": files["task-2.md"].replace(b"'To Do'", b"'Done'")}
+
+
+def test_another_document_with_a_status_is_not_a_task_of_backlog_md(tmp_path: Path) -> None:
+    text = "---\nid: plan-1\nstatus: planned\n---\n\n" + TEXTS["execplan"]
+    laid(tmp_path, plan_md=text, other_md="---\nid: a\nstatus: To Do\ncreated_date: '2026-01-05'\n---\n")
+    kinds = [recognise(tmp_path / name, registry.sources()).kind for name in ("plan.md", "other.md")]
+    assert kinds == ["execplan", "backlog_md"]
 
 
 def test_criteria_of_backlog_md_are_read_without_their_numbers() -> None:

@@ -25,7 +25,11 @@ from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
 
-_FRONT: Final = re.compile(r"\ufeff?---\r?\n(?=(?:.*\r?\n){0,60}?id:)(?=(?:.*\r?\n){0,60}?status:)")
+_FRONT: Final = re.compile(
+    r"\ufeff?---\r?\n(?=(?:.*\r?\n){0,60}?id:)(?=(?:.*\r?\n){0,60}?status:)((?:.*\r?\n){0,80}?)---"
+)
+_LOOK: Final = 20_000
+_FOLDERS: Final = ("tasks", "completed", "drafts")
 _TASKS: Final = "tasks"
 _CONFIG: Final = ("config.yml", "config.yaml")
 _MAX_FILES: Final = 5_000
@@ -64,11 +68,11 @@ class BacklogMdSource(Source):
             return folder.name == _TASKS and any(
                 self.recognises(one) for one in sorted(folder.glob("*.md"))[:20]
             )
-        return (
-            place.suffix.casefold() == ".md"
-            and place.is_file()
-            and _FRONT.match(start_of(place)[:20_000]) is not None
-        )
+        if place.suffix.casefold() != ".md" or not place.is_file():
+            return False
+        front = _FRONT.match(start_of(place)[:_LOOK])
+        # Other documents have an id and a status as well.
+        return front is not None and (place.absolute().parent.name in _FOLDERS or "created_date:" in front[1])
 
     def files(self, place: Path) -> Files:
         """Return the tasks, and the configuration that names their statuses."""
