@@ -139,9 +139,9 @@ class StatusStyle:
         usual = "blockedReason" if self._camel else "blocked_reason"
         key = next((one for one in REASONS if inner(found, one) is not None), usual)
         is_new = _said_reason(found) != reason or standing(found)[0] is not Mark.BLOCKED
-        edits.put(found, key, reason)
         if not has_word or plain(found, "blocked") is not None:
             edits.put(found, "blocked", True)
+        edits.put(found, key, reason)
         if is_new and (not has_word or inner(found, "blocked_at") is not None):
             edits.put(found, "blocked_at", stamp(at))
 
