@@ -15,9 +15,9 @@ from tests.unit.sources.laws import AT, LATER, after, marks, refused, told
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.feature_list.feature_list import FeatureListSource
-from loopwright.adapters.sources.text.item_status import NEEDS_REVIEW
+from loopwright.adapters.sources.lists.item_status import NEEDS_REVIEW
+from loopwright.adapters.sources.lists.work_items import MAX_ITEMS
 from loopwright.adapters.sources.text.reading import recognise
-from loopwright.adapters.sources.text.work_items import MAX_ITEMS
 from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand
 from loopwright.ports import (

@@ -4,9 +4,9 @@ import hashlib
 from typing import Final
 
 from loopwright.adapters.sources.feature_list.qa_fixes import category_of
+from loopwright.adapters.sources.lists.work_items import Item, WorkList
 from loopwright.adapters.sources.text.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.text.located import Located, plain
-from loopwright.adapters.sources.text.work_items import Item, WorkList
 from loopwright.core.replies.discoveries import same_work
 from loopwright.ports import Discovered, Mark, Progress
 

@@ -14,14 +14,8 @@ from loopwright.adapters.sources.feature_list.qa_fixes import (
     waiting_for_all,
     without_fixes,
 )
-from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.item_status import KEYS, StatusStyle, standing
-from loopwright.adapters.sources.text.json_edits import opened
-from loopwright.adapters.sources.text.located import inner, line_of, plain
-from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.problems import Problems, refuse
-from loopwright.adapters.sources.text.reading import read_file
-from loopwright.adapters.sources.text.work_items import (
+from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
+from loopwright.adapters.sources.lists.work_items import (
     PHASE,
     Item,
     context,
@@ -35,6 +29,12 @@ from loopwright.adapters.sources.text.work_items import (
     read_items,
     text_at,
 )
+from loopwright.adapters.sources.text.criteria import acceptance
+from loopwright.adapters.sources.text.json_edits import opened
+from loopwright.adapters.sources.text.located import inner, line_of, plain
+from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.reading import read_file
 from loopwright.core.replies.qa import TYPE
 from loopwright.ports import Files, PlannedTask, PlannedWork, Progress, Source
 

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from loopwright.adapters.sources.lists.work_items import CATEGORY, NEEDS, Item, WorkList, text_at
 from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.adapters.sources.text.located import inner, plain
 from loopwright.adapters.sources.text.problems import MAX_WAITS, Problems
-from loopwright.adapters.sources.text.work_items import CATEGORY, NEEDS, Item, WorkList, text_at
 from loopwright.core.policy.graph import dependents
 from loopwright.core.replies.qa import TYPE, is_fix_of
 from loopwright.ports import FixTask, Mark, PlannedTask, Progress
@@ -38,7 +38,9 @@ def waiting_for_all(
         return edges
     if len(unsaid) * len(edges) > MAX_WAITS:
         problems.note(
-            looks[unsaid[0]].found.line, "dependencies", f"{len(unsaid)} QA reviews have to say what they wait for"
+            looks[unsaid[0]].found.line,
+            "dependencies",
+            f"{len(unsaid)} QA reviews have to say what they wait for",
         )
         return edges
     followers = dependents(edges)

@@ -3,14 +3,8 @@
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.item_status import KEYS, StatusStyle, standing
-from loopwright.adapters.sources.text.json_edits import opened
-from loopwright.adapters.sources.text.located import inner, line_of, plain
-from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.problems import Problems, refuse
-from loopwright.adapters.sources.text.reading import read_file, start_of
-from loopwright.adapters.sources.text.work_items import (
+from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
+from loopwright.adapters.sources.lists.work_items import (
     CATEGORY,
     PHASE,
     Item,
@@ -26,6 +20,12 @@ from loopwright.adapters.sources.text.work_items import (
     text_at,
     texts,
 )
+from loopwright.adapters.sources.text.criteria import acceptance
+from loopwright.adapters.sources.text.json_edits import opened
+from loopwright.adapters.sources.text.located import inner, line_of, plain
+from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.reading import read_file, start_of
 from loopwright.core.policy.complexity import LEVELS
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
 
@@ -38,7 +38,13 @@ class PrdJsonSource(Source):
     """Reads and writes a prd.json."""
 
     kind = "prd_json"
-    usual_places = ("prd.json", "scripts/ralph/prd.json", "ralph/prd.json", ".ralph/prd.json", "plans/prd.json")
+    usual_places = (
+        "prd.json",
+        "scripts/ralph/prd.json",
+        "ralph/prd.json",
+        ".ralph/prd.json",
+        "plans/prd.json",
+    )
 
     def recognises(self, place: Path) -> bool:
         """Take the file by its name, and every JSON file that has `userStories`."""
@@ -69,7 +75,9 @@ class PrdJsonSource(Source):
             before = (tasks[-1].key,) if tasks else ()
             tasks.append(_task(item, edges[item.key], before, int(min(max(ranks[item.key], 0), _LAST))))
         title, about = list_title(document, "Product requirements"), context(document)
-        baseline = acceptance(f"`{one}`" for one in texts(inner(document, "verifyCommands")) if "`" not in one)
+        baseline = acceptance(
+            f"`{one}`" for one in texts(inner(document, "verifyCommands")) if "`" not in one
+        )
         return PlannedWork(
             title=title,
             tasks=tuple(tasks),

@@ -4,16 +4,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.item_status import KEYS, StatusStyle, standing
-from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
-from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
-from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.plan_file import MAX_BYTES
-from loopwright.adapters.sources.text.problems import Problems, refuse
-from loopwright.adapters.sources.text.reading import read_file, start_of
-from loopwright.adapters.sources.text.status_words import StatusWords, mark_of
-from loopwright.adapters.sources.text.work_items import (
+from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
+from loopwright.adapters.sources.lists.status_words import StatusWords, mark_of
+from loopwright.adapters.sources.lists.work_items import (
     Item,
     context,
     criteria,
@@ -24,6 +17,13 @@ from loopwright.adapters.sources.text.work_items import (
     priority,
     read_items,
 )
+from loopwright.adapters.sources.text.criteria import acceptance
+from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
+from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
+from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.plan_file import MAX_BYTES
+from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.reading import read_file, start_of
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
 
@@ -128,7 +128,9 @@ def _tag(document: Located, files: Files, problems: Problems) -> tuple[str, Loca
     others = [f"{one} ({count} open)" for one in tags if one != tag and (count := _open(tags[one]))]
     if others:
         switch = "`task-master use-tag NAME` chooses another one"
-        problems.warn(tags[tag].line, tag, f"Loopwright reads this tag only, not {', '.join(others)}: {switch}")
+        problems.warn(
+            tags[tag].line, tag, f"Loopwright reads this tag only, not {', '.join(others)}: {switch}"
+        )
     return tag, tags[tag]
 
 
@@ -156,7 +158,11 @@ def _without_subtasks(item: Item) -> Item:
     found = dict(item.found.value) if isinstance(item.found.value, dict) else {}
     found["dependencies"] = Located(others, held.line)
     return Item(
-        key=item.key, found=Located(found, item.found.line), place=item.place, title=item.title, group=item.group
+        key=item.key,
+        found=Located(found, item.found.line),
+        place=item.place,
+        title=item.title,
+        group=item.group,
     )
 
 

@@ -15,7 +15,9 @@ _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16
 
 def document(name: str, content: bytes) -> Located:
     """Return what a file contains, or raise `Unreadable`."""
-    return read_json(decoded_json(content)[0]) if name.lower().endswith(".json") else read_yaml(decoded(content))
+    return (
+        read_json(decoded_json(content)[0]) if name.lower().endswith(".json") else read_yaml(decoded(content))
+    )
 
 
 def content(path: Path) -> bytes:

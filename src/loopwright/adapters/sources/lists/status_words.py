@@ -18,7 +18,8 @@ _KNOWN: Final[Mapping[str, Mark]] = MappingProxyType(
             (
                 "", "pending", "open", "todo", "to do", "not started", "notstarted", "unstarted", "planned", "ready",
                 "ready for dev", "ready for development", "ready for implementation", "backlog", "new", "queued",
-                "failing", "failed", "fail", "incomplete", "next", "reopened", "spec ready", "scheduled", "available", "unresolved", "not done", "false", "no",
+                "failing", "failed", "fail", "incomplete", "next", "reopened", "spec ready",
+                "scheduled", "available", "unresolved", "not done", "false", "no",
             ),
             Mark.OPEN,
         ),
@@ -32,7 +33,8 @@ _KNOWN: Final[Mapping[str, Mark]] = MappingProxyType(
         ),
         **dict.fromkeys(
             (
-                "done", "complete", "completed", "finished", "passed", "pass", "passes", "passing", "verified", "closed",
+                "done", "complete", "completed", "finished", "passed", "pass", "passes", "passing", "verified",
+                "closed",
                 "shipped", "merged", "released", "resolved", "success", "successful", "succeeded",
                 "implemented", "deployed", "delivered", "fixed", "green", "ok", "true", "yes",
             ),

@@ -86,7 +86,11 @@ def text_at(found: Located, keys: Iterable[str]) -> str:
     """Return the first text or number that one of these keys has."""
     for key in keys:
         held = inner(found, key)
-        if held is not None and isinstance(held.value, str | int | float) and not isinstance(held.value, bool):
+        if (
+            held is not None
+            and isinstance(held.value, str | int | float)
+            and not isinstance(held.value, bool)
+        ):
             said = " ".join(held.text.split())
             if said:
                 return said
@@ -120,9 +124,7 @@ def shown(found: Located) -> str:
     return quoted(found.value) if isinstance(found.value, str) else found.text[:60]
 
 
-def _lists(
-    document: Located, names: Sequence[str], problems: Problems
-) -> Iterator[tuple[Located, str, str]]:
+def _lists(document: Located, names: Sequence[str], problems: Problems) -> Iterator[tuple[Located, str, str]]:
     if isinstance(document.value, list):
         yield document, "", ""
         return
@@ -176,7 +178,9 @@ def _keyed(raw: list[tuple[Located, str, str, str]], problems: Problems) -> tupl
             problems.note(line, place, f"the {what} is already on line {lines[key]}")
             continue
         if name in repeated:
-            problems.warn(line, place, f"the id {quoted(name)} is used twice; the task is called {quoted(key)}")
+            problems.warn(
+                line, place, f"the id {quoted(name)} is used twice; the task is called {quoted(key)}"
+            )
         lines[key] = line
         made.append(Item(key=key, found=found, place=place, title=title, group=group))
     return tuple(made)
@@ -228,7 +232,9 @@ def description(item: Item, *, without: Collection[str] = ()) -> str:
 def _prose(found: Located | None) -> str:
     if found is None or not isinstance(found.value, str | list):
         return ""
-    return found.value.strip() if isinstance(found.value, str) else "\n".join(f"- {one}" for one in texts(found))
+    return (
+        found.value.strip() if isinstance(found.value, str) else "\n".join(f"- {one}" for one in texts(found))
+    )
 
 
 def criteria(item: Item) -> tuple[str, ...]:
@@ -273,7 +279,9 @@ def needs(items: Sequence[Item], problems: Problems) -> dict[str, tuple[str, ...
                 unknown.append(name)
                 guess = nearest(name, [one.key for one in items], cutoff=0.5) if len(items) <= 200 else None
                 meant = f" (did you mean {quoted(guess)}?)" if guess is not None else ""
-                problems.warn(line, f"{item.place}.{key}", f"no item is called {quoted(name)}{meant}; it is left out")
+                problems.warn(
+                    line, f"{item.place}.{key}", f"no item is called {quoted(name)}{meant}; it is left out"
+                )
             if item.key in matches and len(matches) == 1:
                 problems.note(line, f"{item.place}.{key}", "an item cannot depend on itself")
             found += [one for one in matches if one != item.key]
@@ -295,7 +303,8 @@ def _named(item: Item) -> Iterator[tuple[str, int, str]]:
             names = [part for part in re.split(r"[,;]", found.value) if len(part) <= MAX_TITLE]
         elif isinstance(found.value, list):
             names = [
-                text_at(one, (*ID, *TITLE)) if isinstance(one.value, dict) else one.text for one in found.value
+                text_at(one, (*ID, *TITLE)) if isinstance(one.value, dict) else one.text
+                for one in found.value
             ]
         else:
             names = [found.text]
@@ -338,7 +347,9 @@ def note_near_misses(items: Iterable[Item], known: Collection[str], problems: Pr
                 continue
             guesses[key] = guess = nearest(key, ours, cutoff=0.85)
             if guess is not None and plain(item.found, guess) is None:
-                problems.warn(value.line, f"{item.place}.{key}", f"unknown key, it is ignored: did you mean {guess}?")
+                problems.warn(
+                    value.line, f"{item.place}.{key}", f"unknown key, it is ignored: did you mean {guess}?"
+                )
 
 
 def list_title(document: Located, usual: str) -> str:

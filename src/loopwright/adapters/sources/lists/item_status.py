@@ -4,19 +4,39 @@ from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Final
 
+from loopwright.adapters.sources.lists.status_words import StatusWords, mark_of, waiting_reason
+from loopwright.adapters.sources.lists.work_items import Item
 from loopwright.adapters.sources.text.json_edits import JsonEdits, stamp, storable
 from loopwright.adapters.sources.text.located import Located, inner, plain, words
 from loopwright.adapters.sources.text.reasons import UNKNOWN
-from loopwright.adapters.sources.text.status_words import StatusWords, mark_of, waiting_reason
-from loopwright.adapters.sources.text.work_items import Item
 from loopwright.config.nearest import quoted
 from loopwright.ports import ItemProgress, Mark
 
-FLAGS: Final = ("passes", "passed", "complete", "completed", "done", "finished", "implemented", "isComplete", "isDone")
+FLAGS: Final = (
+    "passes",
+    "passed",
+    "complete",
+    "completed",
+    "done",
+    "finished",
+    "implemented",
+    "isComplete",
+    "isDone",
+)
 STARTED: Final = ("started", "in_progress", "inProgress")
 STATUS: Final = ("status", "state")
 REASONS: Final = ("blocked_reason", "blockedReason", "block_reason", "blocker")
-KEYS: Final = (*FLAGS, *STARTED, *STATUS, *REASONS, "blocked", "blocked_at", "blocked_by", "suggested_fix", "needs_review")
+KEYS: Final = (
+    *FLAGS,
+    *STARTED,
+    *STATUS,
+    *REASONS,
+    "blocked",
+    "blocked_at",
+    "blocked_by",
+    "suggested_fix",
+    "needs_review",
+)
 NEEDS_REVIEW: Final = "it needs a review by a person first (needs_review)"
 NO_REASON: Final = "no reason was given"
 
