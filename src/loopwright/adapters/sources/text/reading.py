@@ -13,7 +13,6 @@ from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.shell_hints import to_type
 from loopwright.ports import PlannedWork, Source
 
-_START: Final = 256 * 1024
 _LOOSE: Final = {"thoughts": 1, "plan_md": 2, "yaml": 3}
 """Formats that many files fit, from the strictest: one is meant when no format before it knows the file."""
 
@@ -80,17 +79,6 @@ def read_file(path: Path) -> bytes:
         return content(path)
     except Unreadable as broken:
         raise located_at(called(path), broken) from broken
-
-
-def start_of(path: Path) -> str:
-    """Return the beginning of a file as text, whatever its encoding; nothing if it cannot be read."""
-    try:
-        with path.open("rb") as file:
-            start = file.read(_START)
-    except OSError:
-        return ""
-    wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    return start.decode("utf-16" if wide else "utf-8-sig", "ignore")
 
 
 def located_at(name: str, broken: Unreadable) -> BadPlan:
