@@ -35,6 +35,7 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "bmad": "loopwright.adapters.sources.bmad.bmad:BmadSource",
         "beads": "loopwright.adapters.sources.beads.beads:BeadsSource",
         "feature_list": "loopwright.adapters.sources.feature_list.feature_list:FeatureListSource",
         "orchestrator": "loopwright.adapters.sources.orchestrator.orchestrator:OrchestratorSource",
