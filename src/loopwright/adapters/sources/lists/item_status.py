@@ -98,11 +98,13 @@ def _reason(found: Located) -> str:
 class StatusStyle:
     """How one list writes status, learned from its items and its legend."""
 
-    def __init__(self, items: Sequence[Item], document: Located, *, usual: str) -> None:
-        """Take the key that a list has which shows no status at all: `passes`, or `status`."""
+    def __init__(
+        self, items: Sequence[Item], document: Located, *, usual: str, known: Iterable[str] = ()
+    ) -> None:
+        """Take the key for a list that shows no status, `passes` or `status`, and the words of its tool."""
         found = [item.found for item in items]
         used = [words(one, key) for one in found if (key := _status_key(one)) is not None]
-        self._words = StatusWords(used, _legend(document))
+        self._words = StatusWords(used, (*_legend(document), *known))
         keys = (key for one in found for key in (*FLAGS, *STATUS) if inner(one, key) is not None)
         self._usual = next(keys, usual)
         self._camel = any(_has_any(one, ("acceptanceCriteria", "testStrategy", "dependsOn")) for one in found)

@@ -123,7 +123,7 @@ class PlanReader:
             return {}
         located = table["settings"]
         if not isinstance(located.value, dict):
-            self._note(located.line, "settings", "expected a table of settings")
+            self._note(located.line, "settings", "expected an object of settings")
             return {}
         tree = located.plain()
         if tree.pop("gates", None) is not None:
@@ -221,7 +221,7 @@ class PlanReader:
 
     def _task(self, entry: Located, place: str) -> PlannedTask | None:
         if not isinstance(entry.value, dict):
-            self._note(entry.line, place, "expected a table with id and title")
+            self._note(entry.line, place, "expected an object with id and title")
             return None
         table = entry.value
         prefix = f"{place}."

@@ -32,6 +32,7 @@ FOLDER: Final = ".taskmaster"
 STATE: Final = "../state.json"
 MAIN: Final = "master"
 _MEDIUM: Final = 50
+_WORDS: Final = ("pending", "in-progress", "done", "blocked", "cancelled")
 _TELLING: Final = ('"testStrategy"', '"subtasks"')
 _SUBTASK_KEYS: Final = ("subtasks", "complexity", "recommendedSubtasks", "expansionPrompt", "updatedAt")
 
@@ -95,7 +96,7 @@ class TaskMasterSource(Source):
         edits = opened(file, files[file])
         problems = Problems(file)
         items = _items(_tag(edits.document, files, problems)[1], problems)
-        style = StatusStyle(items, edits.document, usual="status")
+        style = StatusStyle(items, edits.document, usual="status", known=_WORDS)
         spelled = StatusWords(words(one.found, "status") for one in items)
         for task in items:
             item = progress.items.get(task.key)
