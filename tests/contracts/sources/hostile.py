@@ -37,6 +37,7 @@ def _json(head: str, item: str, tail: str) -> Callable[[int], str]:
 
 
 _FEATURE: Final = '{"id": "a", "name": "A", "description": "Do it.", "dependencies": ["a"]}'
+_STORY: Final = '{"id": "a", "title": "A", "priority": 1, "dependsOn": ["a"]}'
 _CHECKBOX: Final = "- [ ] Task 1.1: Do it\n  - Depends on: 1.1\n"
 _TESTS: Final = b'{"loopName": "p", "tests": [{"id": "A-B-1", "category": "c", "status": "pending"}]}'
 _MILESTONE: Final = '{"milestone_id": "m", "status": "pending"}'
@@ -54,6 +55,35 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             place="feature_list.json",
             file="feature_list.json",
             items=_json('{"project": "P", "features": [', _FEATURE, "]}"),
+        ),
+    ),
+    "bmad": (
+        Form(
+            place="sprint-status.yaml",
+            file="sprint-status.yaml",
+            items=lambda n: "project: P\ndevelopment_status:\n" + "  1-1-a: backlog\n" * n,
+        ),
+        Form(
+            place="a.story.md",
+            file="a.story.md",
+            items=lambda n: "# Story 1.1: A\n\n## Tasks / Subtasks\n\n" + "- [ ] Task 1: Do it\n" * n,
+        ),
+    ),
+    "prd_json": (
+        Form(place="prd.json", file="prd.json", items=_json('{"userStories": [', _STORY, "]}")),
+        Form(place="prd.json", file="prd.json", items=_json("[", _STORY, "]")),
+    ),
+    "task_master": (
+        Form(
+            place=".taskmaster/tasks/tasks.json",
+            file=".taskmaster/tasks/tasks.json",
+            items=_json('{"master": {"tasks": [', '{"id": 1, "title": "A", "dependencies": [1]}', "]}}"),
+        ),
+        Form(
+            place=".taskmaster",
+            file=".taskmaster/state.json",
+            items=_json('{"currentTag": "master", "branchTagMapping": [', '{"a": "a"}', "]}"),
+            fine=frozenset({"the same item again and again", "changed at random"}),
         ),
     ),
     "issues_json": (
@@ -247,6 +277,8 @@ def laid(folder: Path, form: Form, what: str) -> Path:
     if form.place == "plans":
         for name in ("p-00-overview.md", "p-01-first.md"):
             _write(folder / "plans" / name, b"# Phase 1: Do it\n\nWords.\n")
+    if form.place == ".taskmaster":
+        _write(folder / form.place / "tasks/tasks.json", b'{"master": {"tasks": [{"id": 1, "title": "A"}]}}')
     if form.place == "config.json":
         _write(folder / "test-state.json", _TESTS)
     if form.place == "conductor/tracks/t":

@@ -21,7 +21,6 @@ from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
 from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.plan_file import MAX_BYTES
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import read_file, start_of
 from loopwright.config.nearest import quoted
@@ -58,7 +57,7 @@ class TaskMasterSource(Source):
         name = path.relative_to(place).as_posix() if place.is_dir() else path.name
         found = {name: read_file(path)}
         state = path.parent.parent / "state.json"
-        if path.parent.parent.name == FOLDER and state.is_file() and state.stat().st_size < MAX_BYTES:
+        if path.parent.parent.name == FOLDER and state.is_file():
             found[STATE] = read_file(state)
         return found
 
