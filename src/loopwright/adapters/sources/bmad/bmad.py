@@ -8,11 +8,12 @@ from typing import ClassVar, Final
 
 from loopwright.adapters.sources.bmad.sprint import SPRINTS, parse_sprint, sprint_files, write_sprint
 from loopwright.adapters.sources.checklists.entries import Entry, boxed, plain
-from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource, bounded
+from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
+from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.lists.status_words import mark_of
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION
 from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.markdown import Kind, Markdown
+from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.reading import start_of
 from loopwright.adapters.sources.text.titles import plain_title
@@ -79,7 +80,12 @@ class BmadSource(ChecklistSource):
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the tasks of a story, or the stories of a sprint."""
-        return parse_sprint(files, name) if _is_sprint(files) else super().parse(files, name)
+        if _is_sprint(files):
+            return parse_sprint(files, name)
+        work = super().parse(files, name)
+        problems = Problems(name)
+        tasks = _told(read_markdown(next(iter(files.values()))), work.tasks, problems)
+        return replace(work, tasks=tuple(tasks), notes=(*work.notes, *problems.notes))
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the story with its boxes, or the sprint with the status of its stories."""
@@ -101,27 +107,23 @@ class BmadSource(ChecklistSource):
         ]
         return bounded("\n\n".join(parts), MAX_CONTEXT)
 
-    def finished(
-        self, markdown: Markdown, tasks: list[PlannedTask], name: str, problems: Problems
-    ) -> list[PlannedTask]:
-        """Return the tasks with the acceptance criteria that they name, and with what the story's status says."""
-        del name
-        found = list(_criteria(markdown))
-        tasks = [_with_criteria(task, found) for task in tasks]
-        line, status = _status(markdown)
-        if not status or all(task.mark in (Mark.DONE, Mark.SKIPPED) for task in tasks):
-            return tasks
-        if mark_of(status) is Mark.DONE:
-            reason = (
-                f"the status of the story is {quoted(status)}, but this task is open: correct one of them"
-            )
-            return [
-                task if task.mark is Mark.DONE else replace(task, mark=Mark.BLOCKED, reason=reason)
-                for task in tasks
-            ]
-        if status.casefold() in ("draft", "blocked"):
-            problems.warn(line + 1, "", f"the status of the story is {quoted(status)}")
-        return tasks
+
+def _told(markdown: Markdown, tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask]:
+    """Return the tasks with the acceptance criteria that they name, and with what the story's status says."""
+    found = list(_criteria(markdown))
+    named = [_with_criteria(task, found) for task in tasks]
+    line, status = _status(markdown)
+    if not status or all(task.mark in (Mark.DONE, Mark.SKIPPED) for task in named):
+        return named
+    if mark_of(status) is Mark.DONE:
+        reason = f"the status of the story is {quoted(status)}, but this task is open: correct one of them"
+        return [
+            task if task.mark is Mark.DONE else replace(task, mark=Mark.BLOCKED, reason=reason)
+            for task in named
+        ]
+    if status.casefold() in ("draft", "blocked"):
+        problems.warn(line + 1, "", f"the status of the story is {quoted(status)}")
+    return named
 
 
 def _is_sprint(files: Files) -> bool:
