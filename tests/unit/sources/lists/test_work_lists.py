@@ -212,6 +212,17 @@ def test_a_repeated_id_is_told_apart_by_the_title() -> None:
     assert "is used twice" in work.notes[0]
 
 
+def test_items_without_an_id_that_are_called_alike_are_told_apart_by_their_steps() -> None:
+    document = [{"description": "Save", "steps": [step], "passes": False} for step in ("a draft", "a post")]
+    first, second = (task.key for task in parse(document).tasks)
+    assert first != second
+    made = after(LIST, files(document), told({second: ItemProgress(mark=Mark.DONE)}))
+    assert [one["passes"] for one in entries(made)] == [False, True]
+    assert [task.key for task in parse(document[1:] + document[:1]).tasks] == [second, first]
+    (problem,) = refused(LIST, files([document[0], document[0]], indent=1))
+    assert "already on line" in problem
+
+
 def test_groups_and_named_items_are_read() -> None:
     grouped = {
         "phases": [{"name": "One", "tasks": [{"id": "a", "title": "A"}]}, {"name": "Two", "tasks": []}]

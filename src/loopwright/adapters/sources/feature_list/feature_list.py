@@ -124,7 +124,9 @@ def _task(item: Item, problems: Problems) -> PlannedTask:
     complexity = plain(item.found, "complexity")
     if complexity is not None and complexity not in COMPLEXITIES:
         message = f"expected one of: {', '.join(COMPLEXITIES)}; it is ignored"
-        problems.warn(line_of(item.found, "complexity"), f"{item.place}.complexity", message)
+        problems.warn_once(
+            "complexity", line_of(item.found, "complexity"), f"{item.place}.complexity", message
+        )
         complexity = None
     said = criteria(item)
     mark, reason = standing(item.found)

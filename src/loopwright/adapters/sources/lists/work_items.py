@@ -26,7 +26,7 @@ DESCRIPTION: Final = (
     "rationale", "notes",
 )  # fmt: skip
 FILES: Final = (
-    "files", "files_to_modify", "filesToModify", "test_file", "impl_file", "spec", "spec_ref", "section_ref",
+    "files", "file", "test", "files_to_modify", "filesToModify", "test_file", "impl_file", "spec", "spec_ref", "section_ref",
     "spec_file", "plan_file", "references",
 )  # fmt: skip
 CRITERIA: Final = (
@@ -160,17 +160,21 @@ def _entries(found: Located) -> Iterator[tuple[str, Located]]:
 
 
 def _keyed(raw: list[tuple[Located, str, str, str]], problems: Problems) -> tuple[Item, ...]:
-    """Give each item its key: its id, or the words of its title; a repeated one gets the title behind it."""
+    """Give each item its key: its id, or the words of its title; a repeated one gets more of the item behind it."""
     titles = [_title(found, name) for found, _, _, name in raw]
     ids = [text_at(found, ID) or name for found, _, _, name in raw]
     repeated = {one for one, count in _counted(ids).items() if count > 1}
+    alike = _counted(slug(title) for title, name in zip(titles, ids, strict=True) if not name)
     lines: dict[str, int] = {}
     made: list[Item] = []
     for (found, place, group, _), title, name in zip(raw, titles, ids, strict=True):
         if not title:
             problems.note(found.line, place, "it has no title and no description")
             continue
-        key = name if name and name not in repeated else "-".join(filter(None, (name, slug(title))))
+        words = slug(title)
+        key = name if name and name not in repeated else "-".join(filter(None, (name, words)))
+        if not name and alike[words] > 1:
+            key = f"{words}-{_digest(json.dumps(_asked(found), ensure_ascii=False))}"
         key = key if len(key) <= MAX_ID else f"{key[: MAX_ID - 9]}-{_digest(key)}"
         line = line_of(found, "id")
         if key in lines:
@@ -184,6 +188,11 @@ def _keyed(raw: list[tuple[Located, str, str, str]], problems: Problems) -> tupl
         lines[key] = line
         made.append(Item(key=key, found=found, place=place, title=title, group=group))
     return tuple(made)
+
+
+def _asked(found: Located) -> list[tuple[str, ...]]:
+    """Return what tells two items without an id apart that are called alike: their texts and criteria."""
+    return [texts(inner(found, key)) for key in (*DESCRIPTION, *CRITERIA)]
 
 
 def _counted(names: Iterable[str]) -> dict[str, int]:
@@ -332,20 +341,23 @@ def priority(item: Item, usual: float, problems: Problems) -> float:
     if word.isdigit() and len(word) < 10:
         return int(word)
     if word not in PRIORITIES:
-        problems.warn(found.line, f"{item.place}.priority", f"not a priority: {usual:g} is used")
+        problems.warn_once(
+            "priority", found.line, f"{item.place}.priority", f"not a priority: {usual:g} is used"
+        )
     return PRIORITIES.get(word, usual)
 
 
 def note_near_misses(items: Iterable[Item], known: Collection[str], problems: Problems) -> None:
     """Note each key once that is nearly one of ours; every other key belongs to the project."""
     ours = _READ | set(known)
+    proposed = {"title", "description", *CRITERIA, *NEEDS, *PRIORITY, *known}
     guesses: dict[str, str | None] = {}
     for item in items:
         assert isinstance(item.found.value, dict)
         for key, value in item.found.value.items():
             if key in ours or key in guesses or len(guesses) >= 200:
                 continue
-            guesses[key] = guess = nearest(key, ours, cutoff=0.85)
+            guesses[key] = guess = nearest(key, proposed, cutoff=0.85)
             if guess is not None and plain(item.found, guess) is None:
                 problems.warn(
                     value.line, f"{item.place}.{key}", f"unknown key, it is ignored: did you mean {guess}?"
