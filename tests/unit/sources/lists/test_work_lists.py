@@ -19,6 +19,7 @@ from loopwright.adapters.sources.text.reading import recognise
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Source
 
 LIST, PRD = FeatureListSource(), PrdJsonSource()
+DOCS = Path(__file__).parents[4] / "docs/reference/sources"
 
 
 def files(document: Any, **layout: Any) -> Files:
@@ -259,6 +260,36 @@ def test_a_near_miss_is_noted_once_and_an_unknown_key_never() -> None:
 def test_what_cannot_be_understood_is_refused_with_its_place(document: Any, words: str) -> None:
     problems = refused(PRD, files(document, indent=1))
     assert any(words in problem for problem in problems), problems
+
+
+@each_case(
+    ("page", "kind", "wanted"),
+    [
+        ("prd-json.md", "prd_json", {"US-001": Mark.DONE, "US-002": Mark.OPEN}),
+        ("task-master.md", "task_master", {"1": Mark.DONE, "2": Mark.OPEN}),
+    ],
+)
+def test_the_samples_in_the_documentation_are_read(page: str, kind: str, wanted: dict[str, Mark]) -> None:
+    text = (DOCS / page).read_text(encoding="utf-8").split("```json\n")[1].split("```")[0]
+    work = registry.source(kind).parse({"tasks.json": text.encode()}, "tasks.json")
+    assert (marks(work), work.notes) == (wanted, ())
+
+
+@each_case(
+    ("document", "words"),
+    [
+        ({"userStories": []}, "a Ralph prd.json; run it with `--source prd_json`"),
+        ({"features": []}, "a feature list; run it"),
+        ([{"number": 1, "title": "a"}], "a list of issues"),
+        ([{"description": "a", "passes": False}], "a feature list"),
+        ({"tag": {"tasks": [{"id": 1, "subtasks": [], "dependencies": []}]}}, "a Task Master tasks.json"),
+        ({"version": "2", "tasks": [{"label": "build", "type": "shell"}]}, "a tasks.json of VS Code"),
+        ({"name": "a", "version": "1", "scripts": {}}, "a package.json"),
+    ],
+)
+def test_a_foreign_file_that_is_read_as_a_plan_is_named(document: Any, words: str) -> None:
+    (problem,) = refused(registry.source("yaml"), {"work.json": json.dumps(document).encode()}, "work.json")
+    assert problem.startswith(f"work.json:1: this is not a plan file: it looks like {words}")
 
 
 def test_every_known_word_is_spelled_as_it_is_compared() -> None:

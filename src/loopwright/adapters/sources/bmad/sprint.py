@@ -56,9 +56,9 @@ def parse_sprint(files: Files, name: str) -> PlannedWork:
     stories = list(_stories(document))
     if len(stories) > _MAX_STORIES:
         problems.note(stories[_MAX_STORIES][1].line, STORIES, f"a sprint has at most {_MAX_STORIES} stories")
+    if not stories and not problems.count:
+        problems.note(document.line, STORIES, "there is no story in it: plan the sprint first")
     refuse(shown, problems)
-    if not stories:
-        problems.warn(document.line, STORIES, "there is no story in it")
     bare = [key for key, found in stories if f"{key}.md" not in files and _standing(found)[0] is Mark.OPEN]
     if bare:
         listed = ", ".join(bare[:5]) + (", …" if len(bare) > 5 else "")

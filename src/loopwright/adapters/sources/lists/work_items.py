@@ -26,8 +26,8 @@ DESCRIPTION: Final = (
     "rationale", "notes",
 )  # fmt: skip
 FILES: Final = (
-    "files", "file", "test", "files_to_modify", "filesToModify", "test_file", "impl_file", "spec", "spec_ref", "section_ref",
-    "spec_file", "plan_file", "references",
+    "files", "file", "test", "files_to_modify", "filesToModify", "test_file", "impl_file", "spec", "spec_ref",
+    "section_ref", "spec_file", "plan_file", "references",
 )  # fmt: skip
 CRITERIA: Final = (
     "tests", "steps", "acceptance", "acceptance_criteria", "acceptanceCriteria", "criteria", "success_criteria",

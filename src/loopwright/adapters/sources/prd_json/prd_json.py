@@ -63,10 +63,10 @@ class PrdJsonSource(Source):
         problems = Problems(name)
         items = read_items(document, LISTS, problems).items
         edges = needs(items, problems)
+        if not items and not problems.count:
+            problems.note(document.line, "", "the list is empty: add a story, then run it again")
         refuse(name, problems)
         note_near_misses(items, KEYS, problems)
-        if not items:
-            problems.warn(document.line, "", "there is no story in it")
         deep = levels(edges)
         ranks = {item.key: priority(item, _LAST, problems) for item in items}
         ordered = sorted(items, key=lambda item: (deep[item.key], ranks[item.key]))

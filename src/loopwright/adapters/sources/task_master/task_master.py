@@ -74,10 +74,10 @@ class TaskMasterSource(Source):
         tag, holder = _tag(document, files, problems)
         items = _items(holder, problems)
         edges = needs([_without_subtasks(one) for one in items], problems)
+        if not items and not problems.count:
+            problems.note(holder.line, tag, "the list is empty: add a task, then run it again")
         refuse(name, problems)
         note_near_misses(items, (*KEYS, *_SUBTASK_KEYS), problems)
-        if not items:
-            problems.warn(holder.line, "", "there is no task in it")
         tasks = tuple(_task(item, edges[item.key], problems) for item in items)
         title = list_title(inner(holder, "metadata") or holder, f"Tasks of {tag}" if tag else "Tasks")
         about = context(inner(holder, "metadata") or holder)
