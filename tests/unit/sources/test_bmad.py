@@ -140,7 +140,7 @@ def test_the_status_of_a_story_is_written_and_nothing_else() -> None:
         ("sprint-status.yaml", "a: [", "sprint-status.yaml:1: this is not YAML"),
         ("sprint-status.yaml", "- a", "sprint-status.yaml:1: expected a mapping with development_status"),
         ("sprint-status.yaml", "a: b", "sprint-status.yaml:1: development_status: missing"),
-        ("s.story.md", "# Story 1\n\n## Tasks / Subtasks\n", "s.story.md:1: there is no task here"),
+        ("s.story.md", "# Story 1\n\n## Tasks / Subtasks\n", "s.story.md:1: found no task here"),
     ],
 )
 @pytest.mark.capability("C004")
