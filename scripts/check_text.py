@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MOST_WORDS: Final = 25_000
+MOST_WORDS: Final = 27_000
 """How many words all hand-written pages may have together, without the decision records."""
 CHECKED: Final = ("app.py", "adapters", "cli", "services")
 """What of `src/loopwright` has no unclear phrase in any message, docstring or comment."""

@@ -33,7 +33,17 @@ MADE = "<!-- Made by `make docs` from {source}. Edit that, not this. -->"
 LIMITS_BEGIN, LIMITS_END = "<!-- limits: begin -->", "<!-- limits: end -->"
 TOOLS_BEGIN, TOOLS_END = "<!-- tools: begin -->", "<!-- tools: end -->"
 _PROMISED = (
-    *("invariants", "dialogue", "money", "reviews", "ends", "territory", "taking_back", "by_hand"),
+    *(
+        "invariants",
+        "dialogue",
+        "money",
+        "reviews",
+        "ends",
+        "territory",
+        "taking_back",
+        "by_hand",
+        "contradictions",
+    ),
     *("discovered", "prompt_loops", "looks"),
 )
 TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"

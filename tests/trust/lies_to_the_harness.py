@@ -20,7 +20,7 @@ SECRET = "ghp_0123456789abcdefABCDEF0123456789abcd"
 FILLS = """import time
 
 with open("filler", "wb") as file:
-    file.write(bytes(40_000_000))
+    file.write(bytes(120_000_000))
 while True:
     time.sleep(0.1)
 """
@@ -156,7 +156,7 @@ RUNS: dict[str, Behaviour] = {
     ),
     "fills": caught(
         "fills the disk",
-        shell("head -c 40000000 /dev/zero > filler; while :; do date > beat; sleep 0.1; done"),
+        shell("head -c 120000000 /dev/zero > filler; while :; do date > beat; sleep 0.1; done"),
         ends="environment",
         by="quota",
         key="fills",

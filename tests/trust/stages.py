@@ -35,7 +35,7 @@ def carry_out(stage: Stage, place: Path, bwrap: str | None = None) -> Said:
     git(shop.repository, "branch", "topic", "trunk~1")
     git(shop.repository, "tag", "v1")
     (shop.repository / "notes.txt").write_text("of the user, not committed\n")
-    shop.program.env["LOOPWRIGHT_DISK__MAX_WORKSPACE"] = "32MB"
+    shop.program.env["LOOPWRIGHT_DISK__MAX_WORKSPACE"] = "100MB"
     shop.program.env["PATH"] = f"{bare_python(shop.place / 'bare')}:{shop.program.env['PATH']}"
     if bwrap is not None:
         shop.program.env |= {"LOOPWRIGHT_SANDBOX__LEVEL": "bubblewrap", "LOOPWRIGHT_SANDBOX__PROGRAM": bwrap}

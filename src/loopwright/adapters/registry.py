@@ -35,14 +35,20 @@ AGENTS: Final[Mapping[str, str]] = MappingProxyType(
 )
 SOURCES: Final[Mapping[str, str]] = MappingProxyType(
     {
+        "bmad": "loopwright.adapters.sources.bmad.bmad:BmadSource",
         "beads": "loopwright.adapters.sources.beads.beads:BeadsSource",
         "feature_list": "loopwright.adapters.sources.feature_list.feature_list:FeatureListSource",
         "orchestrator": "loopwright.adapters.sources.orchestrator.orchestrator:OrchestratorSource",
         "test_state": "loopwright.adapters.sources.test_state.test_state:LoopTestsSource",
         "issues_json": "loopwright.adapters.sources.issues_json.issues_json:IssuesSource",
         "plan_md": "loopwright.adapters.sources.plan_md.plan_md:PlanMdSource",
+        "prd_json": "loopwright.adapters.sources.prd_json.prd_json:PrdJsonSource",
         "prompt_md": "loopwright.adapters.sources.prompt_md.prompt_md:PromptSource",
+        "task_master": "loopwright.adapters.sources.task_master.task_master:TaskMasterSource",
         "thoughts": "loopwright.adapters.sources.thoughts.thoughts:ThoughtsSource",
+        "backlog_md": "loopwright.adapters.sources.backlog_md.backlog_md:BacklogMdSource",
+        "gsd": "loopwright.adapters.sources.gsd.gsd:GsdSource",
+        "todo_md": "loopwright.adapters.sources.todo_md.todo_md:TodoMdSource",
         "speckit": "loopwright.adapters.sources.speckit.speckit:SpecKitSource",
         "openspec": "loopwright.adapters.sources.openspec.openspec:OpenSpecSource",
         "kiro": "loopwright.adapters.sources.kiro.kiro:KiroSource",

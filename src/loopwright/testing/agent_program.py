@@ -163,6 +163,7 @@ class Performance:
 
     def do_spawn(self, step: Step) -> None:
         """Leave a child behind in its own session, where no signal to our group reaches it."""
+        # Most scripts start no program, and every run pays for what is loaded.
         import subprocess
 
         quiet = subprocess.DEVNULL

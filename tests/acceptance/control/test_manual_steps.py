@@ -16,7 +16,7 @@ def prepared(place: Path) -> tuple[Sandbox, Path]:
     plan = sandbox.plan(
         "release",
         [
-            task("build", "test -f build.txt"),
+            task("build", "test -f build.txt", after="ship"),
             {
                 "id": "look",
                 "title": "Ask the user to look at the page",
@@ -75,14 +75,16 @@ def test_a_manual_step_is_asked_and_only_what_depends_on_it_waits(tmp_path: Path
 
 def test_a_killed_run_asks_a_manual_step_only_once(tmp_path: Path) -> None:
     sandbox, plan = prepared(tmp_path)
-    hangs = [[{"write": "docs.txt", "text": "made\n"}, {"sleep": 60}]]
-    sandbox.play({"build": adds("build"), "docs": [*hangs, *adds("docs")], "ship": adds("ship")})
+    go = tmp_path / "go"
+    docs = [[{"wait_for": str(go), "timeout": 240}, *adds("docs")[0]]]
+    sandbox.play({"build": adds("build"), "docs": docs, "ship": adds("ship")})
     worker = sandbox.start("run", str(plan))
     worker.until("docs  scripted")
     worker.kill()
-    sandbox.play({"build": adds("build"), "docs": adds("docs") * 3, "ship": adds("ship")})
-    said = sandbox.run(plan)
+    go.touch()
+    said = sandbox.run(plan, "--json")
     assert said.code == 3, said.out + said.err
+    assert any("the order contradicts the dependencies" in one for one in said.document["notes"])
     [question] = sandbox("answer", "--json").document["questions"]
     assert sandbox("answer", question["id"], "skip").code == 0
     assert sandbox.run(plan).code == 0

@@ -55,7 +55,7 @@ def test_the_later_of_two_that_collide_lands_on_the_new_base_and_the_branch_is_n
     assert record.failures("lines") == ["conflict", None]
     assert record.failures("meaning") == ["together", None]
     told = record.prompt("lines", 2)
-    assert "changes the same places as work that landed meanwhile: greet.txt" in told
+    assert "changes the same places as work that landed since it began: greet.txt" in told
     assert "- task a (Make a), commit" in told
     theirs, _, mine = told.partition("What the attempt itself changed")
     assert "+from a" in theirs

@@ -37,6 +37,7 @@ def _json(head: str, item: str, tail: str) -> Callable[[int], str]:
 
 
 _FEATURE: Final = '{"id": "a", "name": "A", "description": "Do it.", "dependencies": ["a"]}'
+_STORY: Final = '{"id": "a", "title": "A", "priority": 1, "dependsOn": ["a"]}'
 _CHECKBOX: Final = "- [ ] Task 1.1: Do it\n  - Depends on: 1.1\n"
 _TESTS: Final = b'{"loopName": "p", "tests": [{"id": "A-B-1", "category": "c", "status": "pending"}]}'
 _MILESTONE: Final = '{"milestone_id": "m", "status": "pending"}'
@@ -54,6 +55,35 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             place="feature_list.json",
             file="feature_list.json",
             items=_json('{"project": "P", "features": [', _FEATURE, "]}"),
+        ),
+    ),
+    "bmad": (
+        Form(
+            place="sprint-status.yaml",
+            file="sprint-status.yaml",
+            items=lambda n: "project: P\ndevelopment_status:\n" + "  1-1-a: backlog\n" * n,
+        ),
+        Form(
+            place="a.story.md",
+            file="a.story.md",
+            items=lambda n: "# Story 1.1: A\n\n## Tasks / Subtasks\n\n" + "- [ ] Task 1: Do it\n" * n,
+        ),
+    ),
+    "prd_json": (
+        Form(place="prd.json", file="prd.json", items=_json('{"userStories": [', _STORY, "]}")),
+        Form(place="prd.json", file="prd.json", items=_json("[", _STORY, "]")),
+    ),
+    "task_master": (
+        Form(
+            place=".taskmaster/tasks/tasks.json",
+            file=".taskmaster/tasks/tasks.json",
+            items=_json('{"master": {"tasks": [', '{"id": 1, "title": "A", "dependencies": [1]}', "]}}"),
+        ),
+        Form(
+            place=".taskmaster",
+            file=".taskmaster/state.json",
+            items=_json('{"currentTag": "master", "branchTagMapping": [', '{"a": "a"}', "]}"),
+            fine=frozenset({"the same item again and again", "changed at random"}),
         ),
     ),
     "issues_json": (
@@ -95,6 +125,52 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             fine=frozenset({"empty lines"}),
         ),
     ),
+    "speckit": (
+        Form(place="specs/001-a", file="specs/001-a/tasks.md", items=lambda n: "- [ ] T001 [P] Do it\n" * n),
+    ),
+    "openspec": (
+        Form(
+            place="openspec/changes/a",
+            file="openspec/changes/a/tasks.md",
+            items=lambda n: "## 1. Do\n- [ ] 1.1 Do it\n" * n,
+        ),
+    ),
+    "kiro": (
+        Form(
+            place=".kiro/specs/a",
+            file=".kiro/specs/a/tasks.md",
+            items=lambda n: "- [ ] 1. Do it\n  - [ ]* 1.1 And more\n  - _Depends: 1.1_\n" * n,
+        ),
+    ),
+    "execplan": (
+        Form(
+            place="plan.md",
+            file="plan.md",
+            items=lambda n: "## Progress\n\n- [ ] Do it\n\n## Decision Log\n\n## Surprises\n\n" * n,
+        ),
+    ),
+    "superpowers": (
+        Form(
+            place="docs/plans/a.md",
+            file="docs/plans/a.md",
+            items=lambda n: "### Task 1: Do it\n\n- [ ] **Step 1: Write it**\n\n" * n,
+        ),
+    ),
+    "gsd": (
+        Form(
+            place="01-01-PLAN.md",
+            file="01-01-PLAN.md",
+            items=lambda n: '<task type="auto">\n<name>Task 1: Do it</name>\n</task>\n' * n,
+        ),
+    ),
+    "backlog_md": (
+        Form(
+            place="backlog/tasks",
+            file="backlog/tasks/task-1.md",
+            items=lambda n: "---\nid: task-1\nstatus: To Do\nlabels:\n" + "  - a\n" * n,
+        ),
+    ),
+    "todo_md": (Form(place="TODO.md", file="TODO.md", items=lambda n: "- Do it\n" * n),),
     "prompt_md": (Form(place="PROMPT.md", file="PROMPT.md", items=lambda n: "Do it, and then again.\n" * n),),
     "test_state": (
         Form(
@@ -201,6 +277,8 @@ def laid(folder: Path, form: Form, what: str) -> Path:
     if form.place == "plans":
         for name in ("p-00-overview.md", "p-01-first.md"):
             _write(folder / "plans" / name, b"# Phase 1: Do it\n\nWords.\n")
+    if form.place == ".taskmaster":
+        _write(folder / form.place / "tasks/tasks.json", b'{"master": {"tasks": [{"id": 1, "title": "A"}]}}')
     if form.place == "config.json":
         _write(folder / "test-state.json", _TESTS)
     if form.place == "conductor/tracks/t":

@@ -155,9 +155,10 @@ WRONG: list[tuple[str, Files, str]] = [
     ("other folder", state(roadmap_dir="elsewhere"), "roadmap_dir: expected a path that ends with"),
     (
         "round",
-        state(active_rounds=[{"round_id": "r", "stage": "merge"}]),
-        "active_rounds[0].stage: expected one of",
+        state(active_rounds=[{"round_id": "r", "stage": 3}]),
+        "active_rounds[0].stage: expected a text",
     ),
+    ("template", state(roadmap_id="TEMPLATE_ROADMAP_ID"), "roadmap_id: this is the template of the scaffold"),
     (
         "no view",
         {name: content for name, content in BUNDLE.items() if name != VIEW},

@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Sequence
 
 from rich.markup import escape
 
@@ -17,13 +18,20 @@ from loopwright.services.views.ending import ended_view, receipt_file
 from loopwright.services.views.plans import PlanView, known_about, merge_command, next_steps
 
 
-async def print_end(at: Session, plan_id: str, code: ExitCode, *, as_json: bool) -> int:
-    """Print how a plan ended, once its receipt is there; return the exit code."""
-    return closing(await ended_view(at, plan_id), code, as_json=as_json)
+async def print_end(
+    at: Session, plan_id: str, code: ExitCode, *, as_json: bool, notes: Sequence[str] = ()
+) -> int:
+    """Print how a plan ended, once its receipt is there; return the exit code. `notes` are only in the JSON."""
+    return closing(await ended_view(at, plan_id), code, as_json=as_json, notes=notes)
 
 
 def closing(
-    view: PlanView, code: ExitCode = ExitCode.VERIFIED, *, as_json: bool, merged: bool = False
+    view: PlanView,
+    code: ExitCode = ExitCode.VERIFIED,
+    *,
+    as_json: bool,
+    merged: bool = False,
+    notes: Sequence[str] = (),
 ) -> ExitCode:
     """Print how a plan ended, and what to do with the result; there is nothing to do where it is `merged`.
 
@@ -33,7 +41,7 @@ def closing(
     kept = code is ExitCode.ENVIRONMENT and said is ExitCode.UNFINISHED
     code = code if kept or code is ExitCode.INTERRUPTED else said
     if as_json:
-        print_json({"plan": view, "exit_code": int(code)})
+        print_json({"plan": view, "notes": list(notes), "exit_code": int(code)})
     else:
         _print_end(view, merged=merged)
     return code

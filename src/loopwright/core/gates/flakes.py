@@ -24,7 +24,7 @@ _COULD_NOT_RUN: Final = (126, 127)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Suspect:
-    """A command that failed though it was green, which may have been by chance."""
+    """A command that failed although it was green before, so it may be flaky."""
 
     position: int
     """Among the verdict's commands; positions count from 1."""
@@ -42,7 +42,7 @@ def suspects(
     green_here: Collection[str],
     rewritten: tuple[str, ...],
 ) -> tuple[Suspect, ...]:
-    """Return the commands to run again; none when anything else speaks against the tree anyway.
+    """Return the commands to run again; none if the tree fails for another reason anyway.
 
     `green_here` are the commands that passed on this exact tree before. Where a test only passed on the tree that the
     work started from, it must not be one that the work wrote itself: `rewritten` says how the ids of those begin.
@@ -62,7 +62,7 @@ def suspects(
 
 
 def _objects(bad: Sequence[Check], prefix: str) -> bool:
-    """Return whether more speaks against a command than that something in it failed."""
+    """Return whether a witness objects to a command, besides failed tests."""
     return any(check.id.startswith(f"{prefix}/{WITNESS} ") for check in bad)
 
 
@@ -102,7 +102,7 @@ def red_alone(suspect: Suspect, first: Witnessed | None, again: Witnessed | None
 
 
 def green_commands(verdict: Verdict) -> frozenset[str]:
-    """Return the commands that passed in a verdict, none of them by an excuse for something that failed by chance."""
+    """Return the commands that passed in a verdict without a flaky test."""
     return frozenset(
         result.command
         for n, result in enumerate(verdict.commands, 1)
@@ -113,7 +113,7 @@ def green_commands(verdict: Verdict) -> frozenset[str]:
 
 
 def excused(verdict: Verdict, found: Sequence[Suspect], known: Mapping[int, int]) -> Verdict:
-    """Take what turned out to be flaky off the work's account, and name it.
+    """Do not count flaky tests against the work, and name them.
 
     `known` says how many tests of a command failed in the end too, as they had before the work.
     """
@@ -138,7 +138,7 @@ def _passed_after_all(check: Check) -> Check:
 
 
 def failed_again(verdict: Verdict, red: Mapping[int, frozenset[str]], *, alone: bool) -> Verdict:
-    """Say of commands, by position, what failed a second time: then it was no chance."""
+    """Add what failed a second time, by the position of its command: it is not flaky."""
     checks = list(verdict.checks)
     for position, tests in red.items():
         name = verdict.commands[position - 1].name

@@ -1,4 +1,4 @@
-"""What gates cannot exclude, whatever they find: a receipt names what applies to it, the documentation lists all."""
+"""Limits of every gate. A receipt names those that apply to it, and the documentation lists all."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -67,7 +67,7 @@ LIMITS: Final = (
 
 
 def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[str]:
-    """Return what these commands cannot exclude, a sentence each; `held_out` when all work passed unseen checks too."""
+    """Return what these commands cannot exclude, one sentence each; `held_out` if all work passed such checks too."""
     said = []
     for limit in (one for one in LIMITS if not (held_out and one.name == SEEN)):
         names = [one.name for one in commands if one.name != _SETUP and limit.applies(one)]

@@ -1,4 +1,4 @@
-"""Checks of a task that its agent never sees: it can then only pass them by doing what it was asked for."""
+"""Held-out checks of a task: its agent never sees them, so only the right work passes them."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ _ADVICE = (
 
 
 def marked(check: GateCommand, files: Sequence[HeldFile]) -> GateCommand:
-    """Return a check whose name also says which files it ran with, so that other files are another question."""
+    """Return a check whose name includes a hash of its files, so that other files make another check."""
     if not files:
         return check
     mark = hashlib.sha256("\n".join(f"{file.sha256} {file.path}" for file in files).encode()).hexdigest()
@@ -28,7 +28,7 @@ def marked(check: GateCommand, files: Sequence[HeldFile]) -> GateCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unseen:
-    """What was held out from one task, as a question about the result of its plan."""
+    """The held-out checks of one task, to run on the result of its plan."""
 
     key: str
     """The task's."""
@@ -36,7 +36,7 @@ class Unseen:
 
     @property
     def files(self) -> tuple[HeldFile, ...]:
-        """What lies in the tree for them."""
+        """The files that they need in the tree."""
         return held_files(self.held)
 
 
@@ -52,7 +52,7 @@ def proposed(acceptance: Sequence[GateCommand]) -> str:
 
 
 def unseen_of(tasks: Sequence[Task]) -> tuple[Unseen, ...]:
-    """Return what was held out from tasks, each list once: one that fixes another's work has the same as that one.
+    """Return the held-out checks of tasks, each list once: a fix has the same checks as the task that it fixes.
 
     What was cancelled is not in the result, so nothing can ask for it there.
     """
@@ -74,7 +74,7 @@ def held_commands(held: Sequence[HeldOut]) -> tuple[GateCommand, ...]:
 
 
 def veiled(verdict: Verdict) -> Verdict:
-    """Return a verdict on held-out checks as it is recorded: how each ended, and nothing of what it looked at.
+    """Return a verdict on held-out checks as it is recorded: how each ended, without names and output.
 
     What is recorded is also told to others and exported beside the project. The output stays with the run's files.
     """
@@ -100,7 +100,7 @@ def veiled(verdict: Verdict) -> Verdict:
 
 
 def not_passed(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, str]:
-    """Return what is said of held-out checks that did not pass: on the record, and to the next attempt.
+    """Return the texts about held-out checks that failed: one for the record, one for the next attempt.
 
     Neither has more than their names and what the plan's author wants to be told: no output, no names of tests.
     """
@@ -110,7 +110,7 @@ def not_passed(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, str]:
 
 
 def broken_in(found: Sequence[tuple[Unseen, Verdict]]) -> tuple[str, str]:
-    """Return the same of what passed when its task landed and does not pass on the result: names, and for an agent."""
+    """Return the texts about held-out checks that fail on the result: one with names, one for an agent."""
     wrong = [(one.key, *_wrong(one.held, verdict)) for one, verdict in found]
     told = "; ".join(f"{names} of task {key!r}" for key, names, _ in wrong)
     hints = [hint for _, _, some in wrong for hint in some]
@@ -118,7 +118,7 @@ def broken_in(found: Sequence[tuple[Unseen, Verdict]]) -> tuple[str, str]:
 
 
 def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
-    """Return what is held out from the task that fixes all of these.
+    """Return the held-out checks of the task that fixes all of these.
 
     Where two tasks have different files at one place, they cannot lie in one tree: then the result alone is asked for
     what the later one has.
@@ -133,7 +133,7 @@ def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
 
 
 def _wrong(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, list[str]]:
-    """Return the names of the checks that did not pass, and what their author wants to be told of it."""
+    """Return the names of the checks that failed, and the hints of their author."""
     bad = [check for check in verdict.checks if is_bad(check)]
     failed = {
         result.name

@@ -1,4 +1,4 @@
-"""Tests that were to judge some work and did not: skipped, expected to fail, or not there any more.
+"""Tests that should judge some work and did not run: skipped, expected to fail, or gone.
 
 A test that failed before the work is what the work was to fix, or an old failure that it leaves alone: both are seen
 to run again. One that is skipped now, or gone, says neither.
@@ -24,7 +24,7 @@ NOT_THE_SAME: Final = "no test that failed without it was seen to pass with it"
 def unanswered(
     before: "Witnessed", found: "Witnessed", spared: tuple[str, ...] = ()
 ) -> Iterator[tuple[str, frozenset[str]]]:
-    """Yield what became of tests that failed before and did not run now, each kind with its tests.
+    """Yield the tests that failed before and did not run now, by kind: skipped, deselected or missing.
 
     A file, class or package that could not be loaded before is answered by any of its tests that ran.
     """
@@ -45,7 +45,7 @@ def unanswered(
 
 
 def _without_answer(wanted: frozenset[str], ran: Collection[str]) -> frozenset[str]:
-    """Return those of which neither they nor anything inside of them is among what ran."""
+    """Return the ids that did not run, neither themselves nor a test inside of them."""
     if not wanted:
         return wanted
     wholes = {test[:n] for test in ran for n, each in enumerate(test) if each in _SEPARATORS} | set(ran)
@@ -60,7 +60,7 @@ def _answered(test: str, wholes: Collection[str], ran: Iterable[str]) -> bool:
 
 
 def nothing_passed(found: "Witnessed", before: "Witnessed | None") -> str:
-    """Say that tests were seen and none of them passed; empty when one did, or they all were skipped before too."""
+    """Return an objection if no test passed; empty when one did, or they all were skipped before too."""
     seen = found.failed | found.skipped | found.deselected
     if found.passed or not seen:
         return ""
@@ -75,7 +75,7 @@ def with_new_skips(
     before: "Baseline | None",
     brought: tuple[str, ...],
 ) -> Verdict:
-    """Note tests of files that the work brought or changed that were skipped or expected to fail, and not so before.
+    """Note skipped and expected failures among the tests that the work adds or changes, if they are new.
 
     `brought` says how their ids begin.
     """
@@ -96,7 +96,7 @@ def with_new_skips(
 
 
 def new_skips(found: "Witnessed", known: Collection[str]) -> Iterator[str]:
-    """Yield tests that did not run, and did before as far as is known.
+    """Yield tests that were skipped, and were not skipped before.
 
     One of several sets of values for a test that passed with others is left out for a reason, mostly the platform; one
     that is expected to fail is not.

@@ -57,7 +57,7 @@ def is_of(check: Check, prefix: str) -> bool:
 
 
 def command_id(position: int, name: str) -> str:
-    """Return the id of the check that means a whole command; positions count from 1."""
+    """Return the id of the check for a whole command; positions count from 1."""
     return f"{position}:{name}"
 
 
@@ -188,7 +188,7 @@ def combine(verdicts: Iterable[Verdict]) -> Verdict:
 
 
 def bounded(checks: Sequence[Check], limit: int = MAX_CHECKS) -> tuple[Check, ...]:
-    """Keep at most `limit` checks, bad ones first to stay, and say in a last one what was left out."""
+    """Keep at most `limit` checks, bad ones first, and add one that counts the rest."""
     kept = list(checks)
     if len(kept) > limit:
         ranked = sorted(range(len(kept)), key=lambda i: (not is_bad(kept[i]), i))
@@ -244,7 +244,7 @@ def first_line(verdict: Verdict) -> str:
 
 
 def refused_commands(verdict: Verdict) -> list[CommandResult]:
-    """Return the commands that did not pass, or of which a check did not."""
+    """Return the commands that failed or have a failed check."""
     bad = [check for check in verdict.checks if is_bad(check)]
     return [
         command
@@ -254,7 +254,7 @@ def refused_commands(verdict: Verdict) -> list[CommandResult]:
 
 
 def of_installed(policy: Policy, verdict: Verdict) -> str:
-    """Say that a gate which failed tests an installed build, where a person said so: it may not see the work at all."""
+    """Return a note if a failed gate tests an installed build (`installed_gates`): it may not see the work at all."""
     names = [one.name for one in refused_commands(verdict) if one.name in policy.installed_gates]
     if not names:
         return ""
@@ -336,7 +336,7 @@ def _listed(check: Check, *, brief: bool) -> str:
 
 
 def _with_short_messages(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Shorten messages once they have used up their room: a row stays small whatever a tool prints."""
+    """Shorten messages after a total length, so that a row stays small whatever a tool prints."""
     used = 0
     result = []
     for check in checks:
@@ -411,6 +411,6 @@ def not_judged(verdict: Verdict, killed: Killed, *, lasting: bool = False) -> Ve
 
 
 def red(verdict: Verdict, killed: Killed) -> Verdict:
-    """Return the verdict on a tree on which a command was killed again, although the base lets it end."""
+    """Return a failed verdict: a command was killed again, and is not killed on the base commit."""
     reason = f"{killed.reason}; again when it ran alone, and not on the base"
     return replace(verdict, status=VerdictStatus.FAILED, reason=reason)

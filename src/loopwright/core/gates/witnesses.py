@@ -48,7 +48,7 @@ def is_test_runner(command: str) -> bool:
 def is_compared(
     gates: Iterable[GateCommand], ran: Iterable[GateCommand], seen: Iterable[Witnessed | None]
 ) -> bool:
-    """Return whether there is something to compare with how it was before.
+    """Return whether a comparison with the base commit makes sense.
 
     There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
     """
@@ -82,7 +82,7 @@ def held_against(
     own: Collection[str] = (),
     may_be_empty: Collection[str] = (),
 ) -> Verdict:
-    """Hold a gate's verdict against what was seen inside its test runners, and against how it was before the work.
+    """Compare a gate's verdict with what the witness saw inside its test runners, and with the base commit.
 
     Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
     refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
@@ -187,7 +187,7 @@ def held_against(
 
 
 def _as_before(held: Verdict, reason: str) -> Verdict:
-    """Return a verdict that tells nothing of the work, because what fails had failed before it."""
+    """Return a verdict that says nothing about the work, because the same failed before it."""
     return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=reason, lasting=True, as_before=True)
 
 
@@ -254,7 +254,7 @@ def _told_of_blind(result: CommandResult, found: Witnessed) -> str:
 
 
 def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
-    """Say that it could not be found out how it was before the work: what fails may then have failed before too."""
+    """Note that there is no baseline: what fails may have failed before the work too."""
     told = f"how it was before the work could not be found out: {why.reason}"
     if verdict.status is VerdictStatus.FAILED:
         return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
@@ -268,7 +268,7 @@ def uncompared(
     seen: Sequence[Witnessed | None],
     before: Baseline | None,
 ) -> tuple[tuple[CommandResult, Witnessed], ...]:
-    """Return the commands of the work's own in which tests were seen that nothing was compared with.
+    """Return the task's own commands whose tests were compared with nothing.
 
     The tree before the work is asked for the project's gates only; what they see is compared, by whomever it is run.
     """
@@ -307,12 +307,12 @@ def tests_named(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
-    """Return whether all tests that were seen have ids that begin so."""
+    """Return whether the ids of all seen tests begin with one of these."""
     return all(test.startswith(prefixes) for test in found.tests)
 
 
 def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdict:
-    """Note of which commands it is not known what tests they had before the work."""
+    """Note the commands whose earlier tests are unknown."""
     if not results:
         return verdict
     names = ", ".join(f"{one.name} ({one.command})" for one in results)
@@ -321,13 +321,13 @@ def with_uncompared(verdict: Verdict, results: Sequence[CommandResult]) -> Verdi
 
 
 def is_stuck(result: CommandResult, found: Witnessed | None) -> bool:
-    """Return whether a command did not come to its end, so that what failed in it is not known."""
+    """Return whether a command did not finish, so that its failures are unknown."""
     cut = result.timed_out or result.exit_code is None or result.exit_code < 0
     return cut or (found is not None and NO_END in found.problems)
 
 
 def _others(result: CommandResult, prefix: str, found: Witnessed) -> list[Check]:
-    """Say that tests passed beside those that had failed before; a report says so itself."""
+    """Add a check that other tests passed; a report names them itself."""
     if not found.passed or found.reported:
         return []
     name = f"{result.name}: {counted(found.passed)} passed"
@@ -339,7 +339,7 @@ def _reported(found: Witnessed | None) -> bool:
 
 
 def _known_failed(found: Witnessed | None, base: Witnessed | None) -> tuple[str, ...]:
-    """Return the tests that fail and failed before the work, also beside others that fail newly."""
+    """Return the tests that fail now and failed before the work."""
     both = found.failed & base.failed if found is not None and base is not None else ()
     return tuple(sorted(both)[:_NAMED])
 
@@ -379,7 +379,7 @@ def _set_aside(check: Check, prefix: str, why: str) -> Check:
 def held_to_files(
     verdict: Verdict, known: frozenset[str], judges: Callable[[str], bool], *, setup: str = ""
 ) -> Verdict:
-    """Hold against a gate what its commands changed: a file that judges fails it, any other is named.
+    """Fail a gate whose commands changed judging files, and name other changed files.
 
     `known` is what the gate wrote on the tree before the work as well: a project that does so is left alone. The setup
     judges nothing, so it may write what is there already.

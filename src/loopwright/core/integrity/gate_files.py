@@ -381,7 +381,7 @@ def _python_packages(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _texts(data: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in nested tables with where it stands."""
+    """Yield every text in nested tables with its place."""
     if isinstance(data, dict):
         for key, value in data.items():
             yield from _texts(value, f"{where}/{key}" if where else str(key))

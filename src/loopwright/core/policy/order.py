@@ -21,7 +21,7 @@ def is_met(task: Task) -> bool:
 
 
 def rests(task: Task) -> bool:
-    """Return whether a task does not continue without you, for a reason of its own."""
+    """Return whether a task waits for you for its own reason, not for another task's."""
     return not is_met(task) and (task.status in _WAITS_FOR_YOU or bool(task.taken_by))
 
 

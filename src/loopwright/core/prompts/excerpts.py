@@ -60,10 +60,8 @@ def _words(text: str) -> set[str]:
 def _paragraphs(text: str) -> list[str]:
     """Return the paragraphs; a heading belongs to the one below it."""
     found, heading = [], ""
-    for block in re.split(r"\n[ \t]*\n", text.replace("\r\n", "\n")):
-        lines = block.strip("\n")
-        if not lines.strip():
-            continue
+    for block in re.split(r"\n(?:[ \t]*\n)+", text.replace("\r\n", "\n").strip()):
+        lines = block.rstrip()
         if lines.startswith("#") and "\n" not in lines:
             heading = lines
             continue

@@ -258,7 +258,7 @@ def _is_forgotten(end: EndedRun, failed: Failed) -> bool:
 
 
 async def settle_run(world: World, rows: Rows, end: EndedRun, *, fence: int) -> bool:
-    """Save the work whatever happened, then do what follows; return whether the leg has more to do."""
+    """Save the work, then do what follows; return whether the leg has more to do."""
     answered = await _put_answer(world, rows, end)
     saved = None if end.run.role is Role.REVIEWER else await _save(world, rows, end)
     known = await world.store.read(lambda tx: _known(tx, world, rows, end, saved, answered=answered))
@@ -266,7 +266,7 @@ async def settle_run(world: World, rows: Rows, end: EndedRun, *, fence: int) -> 
 
 
 async def _put_answer(world: World, rows: Rows, end: EndedRun) -> bool:
-    """Write down the answer of a run that is there to answer; return whether a check can judge it."""
+    """Save the answer of a run whose task is to answer; return whether a check can judge it."""
     answering, result = rows.plan.policy.answer, end.ended.result
     if answering is None or result is None or end.asked or not is_answer(result):
         return False

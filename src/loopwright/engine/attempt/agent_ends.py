@@ -1,4 +1,4 @@
-"""How a run of an agent ended: what that means, and what is written down of it."""
+"""How a run of an agent ended: what that means, and what is recorded."""
 
 from datetime import datetime
 from pathlib import Path
@@ -35,7 +35,7 @@ def end_run(
     failure: Failure | None = None,
     retry_at: datetime | None = None,
 ) -> None:
-    """Write down how an agent's run ended, what that tells about its account, what it cost and what work it found."""
+    """Record how an agent's run ended, the state of its account, its cost and the work that it found."""
     result = ended.result or AgentResult(claimed=False, failure=failure)
     plan = need(tx.get(Plan, run.plan_id), "the plan")
     cost, estimated = result.cost_micros, False
@@ -134,7 +134,7 @@ def failure_of(ended: Ended) -> Failed:
 
 
 def refusal_of(ended: Ended) -> Failed | None:
-    """Return why the service let a run in no more, if that closes the account for other runs too."""
+    """Return why the service refused a run, if that closes the account for other runs too."""
     if ended.interrupted or (ended.result is not None and ended.result.claimed):
         return None
     failed = failure_of(ended)
@@ -155,12 +155,12 @@ def account_report(ended: Ended, state: RunState, failure: Failure | None) -> qu
 
 
 def is_answer(result: AgentResult) -> bool:
-    """Return whether a run came to something that a check can judge, and be it that it does not fit its schema."""
+    """Return whether a run gave an answer that a check can judge, even if it does not fit its schema."""
     return result.claimed or result.failure is Failure.AGENT_ERROR
 
 
 async def put_answer(world: World, rows: Rows, answering: Answering, result: AgentResult) -> None:
-    """Make the workspace what it was before the agent came, and put its answer there: nothing else of it counts."""
+    """Reset the workspace and write the agent's answer into it: nothing else of the run counts."""
     repository, attempt = world.repository(rows.project), rows.attempt
     path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
     if repository.has_workspace(path):
@@ -174,7 +174,7 @@ async def put_answer(world: World, rows: Rows, answering: Answering, result: Age
 
 
 async def last_answer(world: World, rows: Rows) -> str:
-    """Return what the attempt before this one answered; empty when it did not come to that."""
+    """Return the answer of the attempt before this one; empty if it gave none."""
     answering = need(rows.plan.policy.answer, "what is to be answered")
     earlier = await world.store.read(
         lambda tx: tx.find(Attempt, task_id=rows.task.id, order_by=("-n",), n=rows.attempt.n - 1)

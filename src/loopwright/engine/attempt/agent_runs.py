@@ -137,7 +137,7 @@ async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sand
 
 
 def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int) -> Run | None:
-    """Write down that a run starts, if nothing changed since it was briefed; None when its attempt waits instead."""
+    """Record that a run starts, if nothing changed since its brief; None when its attempt waits instead."""
     rows, run, review, drawn = facts.rows, facts.run, facts.review, facts.account
     plan, most, sandbox = rows.plan, facts.max_cost_micros, equipped.walls.sandbox
     current = change_attempt(tx, rows.attempt.id, fence)
@@ -236,7 +236,7 @@ def _cannot_review(tx: Tx, attempt: Attempt, review: Review, run: Run, account: 
 
 
 def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bool) -> None:
-    """Refuse an agent that nothing keeps from writing where it is only to read.
+    """Refuse a read-only agent that no sandbox or permission keeps from writing.
 
     Asked before the plan began, too; but the agent may be another one since, or the sandbox gone.
     """
@@ -250,7 +250,7 @@ def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bo
 
 
 def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
-    """Return whether no agent may start here now: much may have been said and spent while it waited for its turn."""
+    """Return whether no agent may start here now: people or the budget may have changed that while it waited."""
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)

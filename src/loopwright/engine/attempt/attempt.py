@@ -1,4 +1,4 @@
-"""A leg of an attempt: read the stage from the rows and carry on from there.
+"""A leg of an attempt: read the stage from the rows and continue from there.
 
 A second call does no harm. Each stage does its effect first, in a way that finds its own work when
 repeated, and then moves the row under the leg's fence; so a kill between the two repeats the effect harmlessly.
@@ -65,7 +65,7 @@ _REPEATS = 2
 
 
 class AttemptLeg:
-    """Carries one attempt on until it ends, parks, or is taken over."""
+    """Drives one attempt until it ends, parks, or is taken over."""
 
     def __init__(
         self, world: World, leg: Leg, *, interrupts: Interrupts, lines: LandingLines, slots: AgentSlots
@@ -90,7 +90,7 @@ class AttemptLeg:
         """Whether its agent has ended, so that there may be finished work."""
 
     async def run(self) -> None:
-        """Carry on from whatever stage the rows tell."""
+        """Continue from the stage in the rows."""
         interrupt = self._interrupts.event(self._leg.subject)
         try:
             await self._stages(interrupt)
@@ -267,7 +267,7 @@ class AttemptLeg:
     # --- PREPARING -> WORKING ----------------------------------------------------------------------
 
     async def _accept(self, rows: Rows) -> None:
-        """Settle where the attempt starts and where it lives; asked again before its agent starts, it starts later."""
+        """Choose the attempt's base commit and workspace; a second call before its agent starts may move the base."""
         if await rounds.is_over(self._world, rows, fence=self._leg.fence):
             return
         base = await rounds.start_of(self._world, self._repository(rows), rows)
@@ -295,7 +295,7 @@ class AttemptLeg:
         await self._world.store.transact("attempt.accepted", accept)
 
     async def _prepare(self, rows: Rows, interrupt: asyncio.Event) -> bool:
-        """Make the workspace ready, beside the agents that work; then wait for room for one more, and start it."""
+        """Make the workspace ready while other agents work, then wait for a free slot and start the agent."""
         attempt = rows.attempt
         path, base = Path(need(attempt.workspace, "a workspace")), need(attempt.base_sha, "a base")
         await until_room(self._world, rows.plan, interrupt)
@@ -319,7 +319,7 @@ class AttemptLeg:
         return await self._work(rows, interrupt)
 
     async def _is_behind(self, rows: Rows) -> bool:
-        """Return whether so much time went by since the workspace was made that others may have landed much."""
+        """Return whether the workspace is so old that other tasks may have landed much since."""
         now = self._world.clock.monotonic()
         if self._ready_at is not None and now - self._ready_at < _FRESH_S:
             return False

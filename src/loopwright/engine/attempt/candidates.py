@@ -1,4 +1,4 @@
-"""Build a candidate and find out about it, step by step, what `core.policy.landing` needs to decide."""
+"""Build a candidate, and find out step by step what `core.policy.landing` needs for a decision."""
 
 import asyncio
 from collections.abc import Sequence

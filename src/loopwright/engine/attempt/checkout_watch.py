@@ -1,4 +1,4 @@
-"""Notices when the user's own checkout changed while an agent ran, keeps the evidence, and says whose doing it was.
+"""Detect changes of the user's checkout while an agent ran, keep the evidence, and name the likely author.
 
 A person may well work in their checkout in the meantime, and nothing tells who wrote a file. So an agent answers for a
 change only when nothing kept it out of the checkout and its own transcript names that folder. All else is reported.
@@ -55,7 +55,7 @@ async def look_again(
     *,
     again: bool,
 ) -> str:
-    """Compare the checkout with how it was, and record what differs; return why the attempt cannot stand, if so.
+    """Compare the checkout with its fingerprint and record differences; return why the attempt is invalid, if it is.
 
     An earlier run of the attempt may have been at fault already, where this one continues with its work `again`.
     """
@@ -184,7 +184,7 @@ async def _moved(world: World, repository: Repository, plan: Plan, run: Run) -> 
 
 
 async def _taken_back(world: World, repository: Repository, plan: Plan, move: _Move) -> tuple[str, str]:
-    """Take the plan's branch back to where we left it; return what to tell, and what a person can do where we cannot.
+    """Reset the plan branch to Loopwright's last commit; return what to report, and what a person can do if that fails.
 
     It is ours, and nothing that an agent puts there by itself was judged. What stands on it is kept all the same: it
     may be a person's after all. Where work has landed on top of it, or where it is checked out, it stays.
@@ -206,7 +206,7 @@ def _moves(tx: Tx, plan: Plan, since: datetime) -> list[RecordedEvent]:
 
 
 async def _whose(world: World, project: Project, run: Run) -> str:
-    """Say whose doing a change is, as far as anything tells."""
+    """Return the likely author of a change."""
     if run.sandbox not in (None, Containment.NONE.value):
         return "contained"
     names = {project.path, str(Path(project.path).resolve())}

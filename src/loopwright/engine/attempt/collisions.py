@@ -1,4 +1,4 @@
-"""Work that others landed first: what the next attempt is told, so that it can bring both together.
+"""Conflicts with work that landed first: what the next attempt is told, so that it can combine both.
 
 Nothing is ever chosen here: a conflict is not resolved by taking a side. The next attempt starts from what landed, with
 both changes before its eyes, so it is what resolves them.
@@ -132,5 +132,5 @@ def _named(paths: Sequence[str]) -> str:
 
 
 def _clean(world: World, plan: Plan, attempt: Attempt, parts: Sequence[str]) -> str:
-    """Put the parts together without secrets: a diff may have what an agent wrote into a file."""
+    """Join the parts without secrets: a diff may contain what an agent wrote into a file."""
     return without_secrets(world, plan, attempt, "\n\n".join(part.rstrip() for part in parts))

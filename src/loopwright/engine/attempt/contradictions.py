@@ -1,4 +1,4 @@
-"""Work that contradicts existing checks: what follows once it is decided who has to decide.
+"""Work that contradicts existing checks: give the agent its turn, or ask a person.
 
 The decision itself is `core.policy.landing`.
 """

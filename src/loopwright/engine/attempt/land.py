@@ -53,7 +53,7 @@ async def check_and_land(landing: Landing, lines: LandingLines, interrupt: async
 
 
 async def _judged_in_line(landing: Landing, place: Place, interrupt: asyncio.Event) -> bool:
-    """Judge the candidate on what will be the branch, and land it or not; False when it has to be built again."""
+    """Judge the candidate on the expected tip of the branch, and land it if it passes; False to build it again."""
     ahead = await place.turn(landing.plan.policy.parallel_gates, interrupt)
     tip = await tip_of(landing.world, landing.repository, landing.plan)
     ground = ahead or tip

@@ -36,7 +36,7 @@ class Line:
         self._changed = asyncio.Event()
 
     def tell(self) -> None:
-        """Let everyone in the line look again."""
+        """Wake every attempt in the line."""
         self._changed.set()
         self._changed = asyncio.Event()
 
@@ -50,7 +50,7 @@ class Line:
 
 
 class Place:
-    """Where one attempt stands."""
+    """The place of one attempt in a plan's landing line."""
 
     def __init__(self, line: Line, task_id: str = "") -> None:
         self._line = line
@@ -70,7 +70,7 @@ class Place:
 
     @property
     def _before(self) -> "Place | None":
-        """Return the one that lands next before this one, if all goes well."""
+        """Return the place ahead that lands directly before this one."""
         return next((one for one in reversed(self._ahead) if one.lands), None)
 
     @property
@@ -82,7 +82,7 @@ class Place:
         return self.ground != (before.built if before is not None else self._line.tip)
 
     async def turn(self, most: int, interrupt: asyncio.Event) -> str | None:
-        """Wait until it may be judged, beside at most so many; return what to build on, None for the branch itself."""
+        """Wait until fewer than `most` are judged; return what to build on, None for the branch itself."""
         while True:
             before = self._before
             # The same leg may run twice, or an earlier one linger: a task does not build on its own candidate.
@@ -120,7 +120,7 @@ class Place:
             raise Outdated
 
     def landed(self, sha: str) -> None:
-        """Say that the branch is at this place's candidate now."""
+        """Record that the branch is now at this place's candidate."""
         self._line.tip = sha
 
     def leave(self) -> None:
@@ -131,7 +131,7 @@ class Place:
 
     @asynccontextmanager
     async def stopping(self, interrupt: asyncio.Event) -> AsyncIterator[asyncio.Event]:
-        """Give an event that is set when the leg is to stop, or when a verdict would be about the wrong tree."""
+        """Return an event that is set when the leg has to stop, or when the candidate's base is outdated."""
         self._stop = stop = asyncio.Event()
 
         async def watch() -> None:
@@ -154,7 +154,7 @@ class LandingLines:
 
     @contextmanager
     def place(self, plan_id: str, task_id: str) -> Iterator[Place]:
-        """Stand at the end of a plan's line for as long as this lasts."""
+        """Hold a place at the end of a plan's landing line."""
         line = self._lines.setdefault(plan_id, Line())
         place = Place(line, task_id)
         line.places.append(place)

@@ -56,12 +56,12 @@ from loopwright.ports import AgentResult, PlannedTask, Tx
 
 
 def report_of(plan: Plan, result: AgentResult) -> QaReport | Unreadable:
-    """Return what an agent reports of its look."""
+    """Return an agent's QA report."""
     return read_report(result.structured, result.last_words or result.summary, plan.policy.qa_mode)
 
 
 async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
-    """Run the gate on what was looked at, and decide what follows from both."""
+    """Run the gate on the reviewed commit, and decide what follows from the gate and the report."""
     plan, task, attempt = landing.plan, landing.task, landing.attempt
     sha = need(attempt.base_sha, "a base")
     tree = await landing.repository.tree_of(sha)
@@ -177,7 +177,7 @@ def _passed(
 def _given_up(
     tx: Tx, landing: Landing, attempt: Attempt, report: QaReport, before: int, judged: Judged
 ) -> None:
-    """Too many rounds: a person reads what was found, and decides."""
+    """Give up after too many rounds of fixes: a person decides."""
     report = replace(report, issues=tuple(replace(one, fix="") for one in report.issues))
     names = "; ".join(one.title.removeprefix("Fix: ") for one in report.issues[:5])
     rounds_ = "1 round" if before == 1 else f"{before} rounds"
@@ -207,7 +207,7 @@ def _sent_on(
     verdict: Verdict,
     judged: Judged,
 ) -> None:
-    """Add the tasks that fix it, and let the look be taken again after them."""
+    """Add the tasks that fix what was found, and repeat the QA review after them."""
     ids, plan = landing.world.ids, landing.plan
     known = {one.key: one for one in tasks}
     position = max((one.position for one in tasks), default=-1) + 1
@@ -263,7 +263,7 @@ def _gate_command(name: str, command: str, asked: Sequence[GateCommand]) -> Gate
 
 
 def _ended(tx: Tx, plan: Plan, attempt: Attempt, report: QaReport) -> None:
-    """Say that a look has ended: what it found is a claim, so the event has its numbers and its hash."""
+    """Record that a QA review ended: its findings are claims, so the event has only their number and hash."""
     about: dict[str, Any] = {
         "mode": report.mode,
         "commit": attempt.base_sha,

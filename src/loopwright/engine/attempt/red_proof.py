@@ -120,7 +120,7 @@ def _left_out(
 
 
 def _seen(landing: Landing, record: VerdictRecord | None) -> dict[str, Witnessed] | None:
-    """Return what was seen inside of the test runners of a verdict's commands; None when there was, and it is gone."""
+    """Return what the witness saw in a verdict's commands; None if its files are gone."""
     if record is None:
         return {}
     results, world = record.verdict.commands, landing.world
@@ -133,7 +133,7 @@ def _seen(landing: Landing, record: VerdictRecord | None) -> dict[str, Witnessed
 async def _tried(
     landing: Landing, candidate: Candidate, interrupt: asyncio.Event
 ) -> tuple[RedFound, VerdictRecord | None]:
-    """Run the checks without the work; the second is what was found there."""
+    """Run the checks without the work; return also the record of their verdict."""
     plan, task = landing.plan, landing.task
     new = _new_tests(landing, candidate)
     # Without new tests the gates cannot show anything that the tree before the work did not.

@@ -1,4 +1,4 @@
-"""An independent look at a candidate before it lands: when it is asked for, and what follows from what it found.
+"""Review a candidate before it lands: start the reviewer, and act on its findings.
 
 The landing asks, under its lock; the reviewer works without it, as any agent does; then the landing looks again. So
 there is one place that decides, and whatever moved in the meantime is seen there.
@@ -94,7 +94,7 @@ def ask_reviewer(
 
 
 def send_back(tx: Tx, landing: Landing, attempt: Attempt, review: Review, judged: Judged) -> None:
-    """Let the agent fix what was found, in its own workspace and conversation; too often, and the attempt has ended.
+    """Let the agent fix what was found, in the same workspace and conversation; end the attempt after too many turns.
 
     What a person did by hand goes back to the person.
     """
@@ -158,7 +158,7 @@ def lands_capped(tx: Tx, attempt: Attempt) -> bool:
 async def take_in(
     world: World, rows: Rows, run: Run, ended: Ended, failed: Failed | None, *, fence: int
 ) -> None:
-    """Take in what a reviewer came to. Whatever it claims or changed counts for nothing: only its findings do."""
+    """Record a reviewer's findings. Nothing else that it claims or changes counts."""
     repository = world.repository(rows.project)
     review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
     answer: Answer | Unreadable
@@ -231,7 +231,7 @@ async def give_up(world: World, rows: Rows, run: Run, why: str, *, fence: int) -
 
 
 async def remove_tree(world: World, repository: Repository, review_id: str) -> None:
-    """Throw away the tree that a reviewer looked at, with whatever it did in there."""
+    """Remove the tree that a reviewer read, with all its changes."""
     path = world.paths.tree(review_id)
     try:
         world.forget_sessions(world.paths.user(review_id))

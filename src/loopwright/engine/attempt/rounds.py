@@ -151,7 +151,7 @@ def _key(first: Task, number: int) -> str:
 
 
 def note_end(tx: Tx, plan_id: str, stop: Stop, *, green: bool) -> None:
-    """Write down what stopped a loop whose last round landed, or found nothing more to do."""
+    """Record what stopped a loop whose last round landed, or found nothing more to do."""
     plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.completed_at is None:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())

@@ -1,4 +1,4 @@
-"""Where a plan branch stands, with what people did to it by hand taken note of."""
+"""Find the tip of a plan branch, and record commits that came from outside Loopwright."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +25,7 @@ async def tip_of(world: World, repository: Repository, plan: Plan) -> str:
 
 
 async def look(world: World, repository: Repository, plan: Plan) -> str:
-    """Return the tip of a plan branch, and tell what others did to it; raise for one that was rewritten."""
+    """Return the tip of a plan branch, and record changes from outside; raise if the branch was rewritten."""
     standing = await stands(world.store, repository, plan)
     if standing.change == "restored" or standing.commits:
         await world.store.transact("branch.changed", lambda tx: _tell(tx, plan, standing))
@@ -64,7 +64,7 @@ async def take_back(
 
 
 async def stands(store: Store, repository: Repository, plan: Plan) -> Standing:
-    """Compare a plan branch with what we noted of it; say what others did to it since we moved it last."""
+    """Compare a plan branch with the noted tip; return what changed since Loopwright last moved it."""
     standing = await repository.standing(plan.branch)
     if standing.change == "unnoted":
         ours = await store.read(lambda tx: landed_commits(tx, plan))
@@ -154,7 +154,7 @@ def reverts(tx: Tx) -> frozenset[str]:
 async def foreign(
     repository: Repository, plan: Plan, steps: Sequence[Step], own: OwnCommits
 ) -> tuple[Step, ...]:
-    """Return the commits that neither land a task, nor carry out a person's word, nor keep the plan's books."""
+    """Return the commits that are neither landings, nor commands of a person, nor status write-back."""
     return tuple([step for step in steps if not await _is_ours(repository, plan, step, own)])
 
 

@@ -14,7 +14,7 @@ from loopwright.ports import Candidate, FileChange, Repository, Step, Tx
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steered:
-    """What a question about the result of a plan has to know of them."""
+    """The changed judging files that matter for a verdict on a plan's result."""
 
     exempt: tuple[str, ...]
     """Changed with permission: their tests need not all be there still."""

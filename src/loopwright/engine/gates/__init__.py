@@ -1,4 +1,5 @@
-"""Running gates on trees: once for each tree, against a baseline, with reruns of what may be flaky.
+"""Run gates on trees: once for each tree, compared with a baseline, with second runs of what may be flaky.
 
-Not here: the decision to land (`engine.attempt.attempt`), and how commands are run (`adapters.gates`).
+Not here: what follows from a run (`core.gates.gate_run`), the decision to land (`core.policy.landing`), and how
+commands run (`adapters.gates`).
 """

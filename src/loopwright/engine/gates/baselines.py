@@ -1,4 +1,4 @@
-"""How the project's gates were on the tree that some work started from: what its verdict is held against."""
+"""The baseline of a gate run: what the project's gates found on the base commit, and what else it is compared with."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
@@ -35,7 +35,7 @@ async def baseline_of(
     interrupt: asyncio.Event,
     judge: Judge,
 ) -> tuple[Baseline | None, Verdict | None]:
-    """Return what the project's gates saw on the tree that the work started from; they run there once.
+    """Return what the project's gates saw on the base commit; they run there once.
 
     When they could not be run there, the second is the verdict that says why.
     """

@@ -1,4 +1,4 @@
-"""A baseline that was there before its plan: what the plan's evaluation found on the base is not asked for again."""
+"""A baseline from the plan's evaluation: the gates need not run on the base commit again."""
 
 from dataclasses import dataclass
 

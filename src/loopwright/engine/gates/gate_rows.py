@@ -95,7 +95,7 @@ async def gate_run(world: World, ask: Judging, key: str) -> Run:
 
 
 def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
-    """Close the gate runs of an attempt that was stopped before they could tell anything; return them."""
+    """Close the gate runs of an attempt that was stopped before their end; return them."""
     found = tx.find(Run, attempt_id=attempt.id, role=_ROLES, state=RunState.RUNNING)
     return [
         move_run(tx, run, RunState.CANCELLED, ended_by="asked", summary="the gate was interrupted")
@@ -104,7 +104,7 @@ def break_off(tx: Tx, attempt: Attempt) -> list[Run]:
 
 
 async def end_all(world: World, runs: Sequence[Run]) -> None:
-    """End what still runs of gate runs that have ended by the rows, commands that are run again among it."""
+    """End the processes of gate runs that have ended in the rows, second runs included."""
     for run in runs:
         for directory in (world.paths.run(run.id) / folder for folder in ("", *FOLDERS)):
             if world.keepers.look(directory).state == "alive":

@@ -253,7 +253,7 @@ def terms_of(ask: Judging, commands: tuple[GateCommand, ...]) -> Terms:
 async def _laid_out(
     world: World, repository: Repository, ask: Judging, request: GateRequest, tree: Path
 ) -> GateRequest:
-    """Make the tree that a gate runs in, and say what is in it."""
+    """Make the tree that a gate runs in, and note its files in the request."""
     tracked = await repository.checkout(tree, ask.sha, copy_files=files_to_copy(ask.project, ask.plan))
     if await lay_dependencies(world, repository, ask.project, ask.plan, ask.sha, tree):
         request = replace(request, env={**request.env, READY: "1"})
@@ -273,7 +273,7 @@ def _cache(world: World, ask: Judging, tree: Path) -> Path:
 
 
 def denial_in(walls: Walls, verdict: Verdict) -> str | None:
-    """Return what the sandbox refused to a command that failed: then nothing was learned about the tree."""
+    """Return what the sandbox denied to a failed command: such a run says nothing about the tree."""
     if verdict.status not in (VerdictStatus.FAILED, VerdictStatus.INCONCLUSIVE):
         return None
     failed = [one for one in verdict.commands if one.exit_code != 0]

@@ -1,4 +1,4 @@
-"""The complete gate, and what was held out: what each task proved unseen when it landed has to hold of the whole."""
+"""The complete gate with the held-out checks of all tasks: they have to pass on the result too."""
 
 import asyncio
 from collections.abc import Sequence
@@ -39,7 +39,7 @@ class Whole:
 async def judge_whole(
     world: World, repository: Repository, ask: Judging, tasks: Sequence[Task], interrupt: asyncio.Event
 ) -> Whole:
-    """Run the commands of the complete gate, and when they pass what was held out from these tasks."""
+    """Run the complete gate, and if it passes the held-out checks of these tasks."""
     record, verdict = await judge(world, repository, ask, interrupt)
     excused = verdict.is_excused
     if verdict.status is not VerdictStatus.PASSED:

@@ -1,4 +1,4 @@
-"""Answering a plan's complete gate from the run that judged the same tree when its last task landed."""
+"""Reuse earlier verdicts: the complete gate can reuse the run that judged the same tree at the last landing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -132,7 +132,7 @@ def _shown(
 
 
 def spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return what was said of exactly this before; where it was asked more than once the latest, as in receipts."""
+    """Return the latest recorded verdict on exactly this tree and these commands."""
     if ask.role is Role.BASELINE:
         return None  # it is asked for when the files of those that there are were gone
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
@@ -151,7 +151,7 @@ def spoken(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
 
 
 def found_without_work(tx: Tx, ask: Judging, key: str) -> VerdictRecord | None:
-    """Return what was found on exactly this tree where it was held against nothing and excused of nothing."""
+    """Return the latest baseline verdict on exactly this tree and these commands."""
     known = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, gate_key=key)
     before = _of_baselines(tx, known)
     return _latest([one for one in known if one.run_id in before])
@@ -176,7 +176,7 @@ def _latest(known: list[VerdictRecord]) -> VerdictRecord | None:
 
 
 def _tried_again_at(tx: Tx, attempt: Attempt | None) -> datetime | None:
-    """Return when a person last had the task tried again: what failed before that, they want to have judged again.
+    """Return when a person last retried the task: a verdict that failed before that is judged again.
 
     They may have fixed what was at fault, given permission to change a test, or think that it failed by chance.
     """

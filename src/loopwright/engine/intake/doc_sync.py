@@ -1,4 +1,4 @@
-"""Business documents that have to follow: a step of its own before a plan is verified.
+"""Business documents that have to follow the work: a separate step before a plan is verified.
 
 A flag comes with the source, or from an agent whose work landed. As long as a document that is named is as it was when
 the plan began, the plan is not verified: it gets a task that brings it up to date. A person who cancels that task says
@@ -29,7 +29,7 @@ from loopwright.prompts import packaged
 
 
 def note(tx: Tx, plan: Plan, attempt: Attempt, said: str) -> None:
-    """Take down what an agent says of documents that have to follow; it counts once its work has landed."""
+    """Record which documents have to follow, by an agent's word; it counts once its work has landed."""
     if need(tx.get(Task, attempt.task_id), "the task").origin == ORIGIN:
         return  # it brings documents up to date: if each could name the next, no plan would come to its end
     current = need(tx.get(Plan, plan.id), "the plan")

@@ -1,4 +1,4 @@
-"""How a plan stands, in the words that work sources have for it. Made from rows alone."""
+"""The progress of a plan in the words of work sources, made from rows alone."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -78,7 +78,7 @@ class _Facts:
 
 
 def progress_of(tx: Tx, plan: Plan, loop: Loop | None = None) -> Progress:
-    """Return how every task of a plan stands, and what stopped its loop."""
+    """Return the status of every task of a plan, and what stopped its loop."""
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     return replace(_progress(tx, plan, tasks), stopped=portable(_stopped(tx, plan, loop)))
 
@@ -98,7 +98,7 @@ def _stopped(tx: Tx, plan: Plan, loop: Loop | None) -> str:
 
 
 def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: str) -> Progress:
-    """Return how a plan stands once a task has landed, for the commit that lands together with it.
+    """Return a plan's progress after a task has landed, for the commit that lands with it.
 
     What waits to land just now is left out: it is marked by its own commit, which may be below this one already.
     """

@@ -1,4 +1,4 @@
-"""What of a changed source a running plan takes over: never checks that an agent could have rewritten.
+"""Which changes of a source a running plan follows: never checks that an agent could have rewritten.
 
 An agent that nothing contained could have changed the file as well as a person, and would be judged by what it wrote.
 So what its tasks are judged by stays as it was when the plan was made; a new plan of the source takes it over.

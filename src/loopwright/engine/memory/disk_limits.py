@@ -1,4 +1,4 @@
-"""How much room on the disk has to stay, and how much one attempt may take."""
+"""How much disk space has to stay free, and how much one attempt may take."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

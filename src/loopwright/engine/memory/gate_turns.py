@@ -44,7 +44,7 @@ class GateTurns:
 
 
 class Underway:
-    """Who judges which tree just now. It only saves work: what was found is in the rows."""
+    """The trees that are being judged now. This only saves work: verdicts are in the rows."""
 
     def __init__(self) -> None:
         self._ends: dict[tuple[str, str], asyncio.Event] = {}
@@ -52,7 +52,7 @@ class Underway:
 
     @contextmanager
     def judging(self, plan_id: str, tree: str) -> Iterator[None]:
-        """Let others know of it for as long as this lasts."""
+        """Mark a tree as being judged while the block runs."""
         key = (plan_id, tree)
         if key in self._ends:
             yield  # asked by two at the same time: the first one tells

@@ -1,4 +1,4 @@
-"""What the agents that run in this process have cost so far: rows know it only when they have ended."""
+"""The cost so far of agents that run in this process; rows have it only after their end."""
 
 from typing import TYPE_CHECKING
 
@@ -7,7 +7,7 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """Keeps the newest sum of each run, and wakes everyone who watches one when any of them grows."""
+    """Keeps the newest sum of each run, and wakes all watchers when any of them grows."""
 
     def __init__(self) -> None:
         self._sums: dict[str, int] = {}
@@ -20,7 +20,7 @@ class Ledger:
         return self._watching.setdefault(run_id, asyncio.Event())
 
     def note(self, run_id: str, micros: int) -> None:
-        """Write down what a run has cost so far."""
+        """Record what a run has cost so far."""
         self._sums[run_id] = micros
         for grown in self._watching.values():
             grown.set()
@@ -30,6 +30,6 @@ class Ledger:
         return self._sums.get(run_id, 0)
 
     def forget(self, run_id: str) -> None:
-        """Let go of a run: what it has cost is in its row now."""
+        """Forget a run: its cost is in its row now."""
         self._sums.pop(run_id, None)
         self._watching.pop(run_id, None)

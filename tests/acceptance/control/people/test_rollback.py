@@ -99,7 +99,7 @@ def test_rejected_work_that_comes_back_as_it_was_does_not_land_again(shop: Works
     ]
     assert shop.landed() == ["a"], "the branch has it once, and taken back"
     shown = shop("show", "a").out
-    assert "It is the very change that a person rejected as attempt 1" in shown
+    assert "It is exactly the change that a person rejected as attempt 1" in shown
     assert ": rejected it: not like this\n" in shown
     receipt = shop("receipt", "show").out
     assert "decided by people" in receipt

@@ -112,7 +112,7 @@ def test_a_task_that_was_given_up_is_asked_about_and_the_answer_tries_it_again(s
     for shown in (said.out, shop("status").out, shop("questions").out):
         assert f"? {short_id(question.id)}  given up: guess" in shown
         assert typed in shown
-    refused(shop("answer", question.id, "perhaps"), 2, "no answer to this question", "retry: …")
+    refused(shop("answer", question.id, "perhaps"), 2, "not an answer to this question", "retry: …")
     told = shop("answer", question.id, "retry: the word is swordfish")
     assert told.code == 0, told.err
     assert "attempt 2 is queued" in told.out

@@ -60,6 +60,24 @@ class Sample:
 
 EVERY = (
     Sample(kind="feature_list", place="feature_list.json", first="f1", then=("f2",)),
+    Sample(
+        kind="feature_list",
+        name="feature_list-published",
+        place="feature_list.json",
+        first="cart-keeps-lines",
+        then=("cart-is-paid",),
+    ),
+    Sample(kind="prd_json", place="prd.json", first="US-001", then=("US-002",)),
+    Sample(kind="task_master", place=".taskmaster/tasks/tasks.json", first="2", then=("3",)),
+    Sample(kind="bmad", place="docs/stories/1.2.cart.story.md", first="2", then=("3",)),
+    Sample(
+        kind="bmad",
+        name="bmad-sprint",
+        place="docs/stories/sprint-status.yaml",
+        first="1-2-cart",
+        then=("1-3-checkout",),
+        proves=False,
+    ),
     Sample(kind="plan_md", place="conductor/tracks/greet_20261116", first="1.1", then=("2.1",)),
     Sample(kind="test_state", place="coding-loops/path", first="CP-API-001", then=("CP-API-002",)),
     Sample(kind="orchestrator", place="orchestrator", first="milestone-1", then=("milestone-2",)),
@@ -75,6 +93,16 @@ EVERY = (
     Sample(kind="issues_json", place="export.json", first="#9", then=("#12",), proves=False, code=4),
     Sample(kind="spec", place="work.yaml", first="one", then=("two",)),
     Sample(kind="prompt_md", place="PROMPT.md", first="prompt", then=("prompt-2",)),
+    Sample(kind="speckit", place="specs/001-greet", first="T002", then=("T003",)),
+    Sample(kind="openspec", place="openspec/changes/add-greeting", first="1.2", then=("2.1",)),
+    Sample(kind="kiro", place=".kiro/specs/greeting", first="2", then=("3",)),
+    Sample(
+        kind="execplan", place="docs/exec-plans/active/greeting.md", first="say-hello", then=("say-goodbye",)
+    ),
+    Sample(kind="superpowers", place="docs/superpowers/plans/2026-01-05-greeting.md", first="1", then=("2",)),
+    Sample(kind="gsd", place=".planning/phases/01-greeting/01-01-PLAN.md", first="1", then=("2",)),
+    Sample(kind="backlog_md", place="backlog", first="task-1", then=("task-2",)),
+    Sample(kind="todo_md", place="TODO.md", first="say-hello", then=("say-goodbye",)),
 )
 
 
@@ -145,7 +173,7 @@ def test_it_runs_is_killed_goes_on_and_is_told_how_it_ended(shop: Workshop, samp
     names = sorted(path.relative_to(given) for path in given.rglob("*") if path.is_file())
     for name in names:
         content = (shop.repository / name).read_text()
-        if name.name in SCHEMAS:
+        if name.name in SCHEMAS and sample.kind != "task_master":
             jsonschema.validate(json.loads(content), source_schemas()[SCHEMAS[name.name]])
         found = plain(content, shop, plan)
         if os.environ.get("UPDATE_SAMPLES"):

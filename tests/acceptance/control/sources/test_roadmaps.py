@@ -39,7 +39,7 @@ def test_a_blocked_controller_goes_on_and_is_not_done_over_its_error(shop: Works
     assert said.code == 3, said.out + said.err
     words = said_in(said.out)
     assert "VERIFIED 2/2 tasks" in words
-    assert "note: orchestrator: this goes on with what was begun: milestone-1, milestone-2" in words
+    assert "note: orchestrator: Loopwright resumes what was begun: milestone-1, milestone-2" in words
     assert "note: orchestrator: not finished: controller: planner failed" in words
     assert "its source names the base branch nosuch, and there is none here: it starts from trunk" in words
     shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
@@ -60,7 +60,7 @@ def test_a_roadmap_that_nobody_began_says_so_by_saying_nothing_and_names_another
     shop.git("branch", "develop")
     checked = said_in(shop("plan", "check", "orchestrator").out)
     assert "base branch" not in checked, "the same commit under another name"
-    assert "goes on with what was begun" not in checked
+    assert "resumes what was begun" not in checked
     shop.git("commit", "-q", "--allow-empty", "-m", "later")
     checked = said_in(shop("plan", "check", "orchestrator").out)
     assert "its source names the base branch develop, and it starts from trunk" in checked

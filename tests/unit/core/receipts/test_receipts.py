@@ -1103,3 +1103,17 @@ def test_a_review_without_a_result_is_a_note():
     receipt = build(**reviewed(failed))
     told = "the review of task 't1' came to no result: no answer"
     assert told in receipt["not_checked"]
+
+
+def test_a_manual_step_is_a_note_and_no_gap():
+    done = task(3, manual=True, attempt_id=None, reason="done by hand: it is blue")
+    skipped = replace(task(4, manual=True, attempt_id=None), status=TaskState.CANCELLED)
+    receipt = build(tasks=[*rows()["tasks"], done, skipped])
+    assert (receipt["outcome"], receipt["gaps"]) == ("verified", [])
+    said = {one["task"]: one["text"] for one in receipt["notes"] if one["task"] in ("t3", "t4")}
+    assert said == {
+        "t3": "step 't3' is for a person, and no command checked it: done by hand: it is blue",
+        "t4": "step 't4' is for a person, and no command checked it: settled in the source",
+    }
+    waiting = replace(task(5, manual=True, attempt_id=None), status=TaskState.AWAITING_RESPONSE)
+    assert build(tasks=[*rows()["tasks"], waiting])["outcome"] == "needs_human"

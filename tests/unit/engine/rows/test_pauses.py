@@ -99,7 +99,7 @@ async def test_an_unknown_cost_can_be_lived_with() -> None:
 
 @pytest.mark.capability("C075")
 @each_case("setting", ["max_cost_per_loop", "max_cost_per_project"])
-@each_case(("cost", "why"), [(50, "$0.00005 of $0.00005"), (None, "nobody knows")])
+@each_case(("cost", "why"), [(50, "$0.00005 of $0.00005"), (None, "is unknown")])
 async def test_what_an_earlier_plan_cost_counts_for_the_loop_and_the_project(
     setting: str, cost: int | None, why: str
 ) -> None:

@@ -496,3 +496,23 @@ async def test_a_source_that_rests_with_a_change_of_a_persons_is_owed_its_status
         ("a",),
         "you changed it, and the plan does not follow that while it rests",
     )
+
+
+async def test_a_new_order_and_a_step_that_became_manual_are_taken_in(tmp_path: Path) -> None:
+    home = await Home(slots=1).launch()
+    order = (planned("a"), planned("b", after=("a",)), planned("c", after=("b",)))
+    home.submit(*order, source_kind="spec")
+    file = tmp_path / "plan.yaml"
+    lies_at(home, file)
+    [leg] = await home.turn()
+    assert home.task("c").early
+    tasks = [{"id": "a", "title": "Do a"}, {"id": "b", "title": "Do b", "after": "a", "manual": True}]
+    tasks.append({"id": "c", "title": "Do c"})
+    file.write_text(json.dumps({"title": "A plan", "write_status": True, "tasks": tasks}))
+    await Edits(replace(home.world, source=lambda _kind: SpecSource())).take_in()
+    assert (home.task("b").early, home.task("c").early) == (True, False)
+    assert (home.task("b").manual, home.task("b").attempt_id) == (True, None)
+    home.hand.land(leg)
+    await home.ended(leg)
+    await home.turn()
+    assert home.task("b").status is TaskState.AWAITING_RESPONSE

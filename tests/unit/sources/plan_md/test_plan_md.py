@@ -704,7 +704,7 @@ def test_a_broken_metadata_file_is_located_and_nothing_is_written() -> None:
         "metadata.json:3: this is not JSON: a text in double quotes is expected here",
     )
     assert problems("- [ ] a\n", metadata_json="[]") == ("metadata.json:1: metadata is a table",)
-    with pytest.raises(BadPlan, match=r"metadata\.json:1: loop_state: expected a table"):
+    with pytest.raises(BadPlan, match=r"metadata\.json:1: loop_state: expected an object"):
         SOURCE.written({"plan.md": b"- [ ] a\n", "metadata.json": b'{"loop_state": 1}'}, progress({}))
     with pytest.raises(BadPlan, match=r"plan\.md:1: this ``` block is never closed"):
         SOURCE.written({"plan.md": b"```\n- [ ] a\n"}, progress({}))
@@ -723,9 +723,9 @@ def track(**state: object) -> str:
         ),
         ('{"track_id": "t",\n"version": "3"}', '2: version: expected a whole number, got "3"'),
         ('{"track_id": "t", "status": 1}', "1: status: expected a text, got 1"),
-        ('{"track_id": "t", "blockers": {}}', "1: blockers: expected a list, got a table"),
-        ('{"track_id": "t", "loop_state": []}', "1: loop_state: expected a table, got a list"),
-        (track(checkpoints=["mine"]), "5: loop_state.checkpoints: expected a table, got a list"),
+        ('{"track_id": "t", "blockers": {}}', "1: blockers: expected a list, got an object"),
+        ('{"track_id": "t", "loop_state": []}', "1: loop_state: expected an object, got a list"),
+        (track(checkpoints=["mine"]), "5: loop_state.checkpoints: expected an object, got a list"),
         (
             track(checkpoints={"EXECUTE": {"commits": "none"}}),
             '7: loop_state.checkpoints.EXECUTE.commits: expected a list, got "none"',

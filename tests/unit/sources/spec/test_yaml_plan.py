@@ -167,8 +167,8 @@ TASK = "tasks: [{id: a, title: A}]\n"
     [
         ("", "plan.yaml: the file is empty"),
         ("# only a comment\n", "plan.yaml: the file is empty"),
-        ("- a\n", "plan.yaml:1: a plan is a table with title and tasks"),
-        ("just words\n", "plan.yaml:1: a plan is a table"),
+        ("- a\n", "plan.yaml:1: a plan is an object with title and tasks"),
+        ("just words\n", "plan.yaml:1: a plan is an object"),
         (b"title: \xff\xfe\n", "plan.yaml:1: this is not UTF-8"),
         ("title: t\ntasks:\n\t- id: a\n", "(indent with spaces, not with tabs)"),
         ("title: [\n", "this is not YAML"),
@@ -197,7 +197,7 @@ TASK = "tasks: [{id: a, title: A}]\n"
         ("title: t\ntasks:\n", "plan.yaml:2: tasks: missing"),
         ("title: t\ntasks: []\n", "plan.yaml:2: tasks: empty"),
         ("title: t\ntasks: {a: b}\n", "plan.yaml:2: tasks: expected a list"),
-        ("title: t\ntasks: [a]\n", "plan.yaml:2: tasks[0]: expected a table with id and title"),
+        ("title: t\ntasks: [a]\n", "plan.yaml:2: tasks[0]: expected an object with id and title"),
         (
             "title: t\ntasks:\n  - id: a\n    title: b\n    prove: maybe\n",
             'plan.yaml:5: tasks[0].prove: expected true or false, got "maybe"',
@@ -279,7 +279,7 @@ TASK = "tasks: [{id: a, title: A}]\n"
             "title: t\ngates:\n- make\n- run: x\n  timeout: never\n" + TASK,
             "plan.yaml:5: gates[1].timeout: expected",
         ),
-        ("title: t\nsettings: 3\n" + TASK, "plan.yaml:2: settings: expected a table"),
+        ("title: t\nsettings: 3\n" + TASK, "plan.yaml:2: settings: expected an object"),
         (
             "title: t\nsettings:\n  limits:\n    hrd: 3\n" + TASK,
             "plan.yaml:4: settings.limits.hrd: unknown setting",

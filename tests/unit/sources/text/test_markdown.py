@@ -89,7 +89,9 @@ def test_a_block_without_an_end_that_hides_a_task_is_refused_with_its_line(lines
 
 
 def test_a_fence_without_an_end_that_hides_no_work_is_read() -> None:
-    assert titles(read("# A", "```sh", "make")) == ["A"]
+    for end in ((), ("",), ("", " ")):
+        found = read("# A", "```sh", "make", *end)
+        assert (titles(found), found.opened) == (["A"], 1)
 
 
 def test_tags_hide_no_task_but_comments_do() -> None:
@@ -360,12 +362,12 @@ def test_a_hostile_file_is_refused_with_its_line_in_little_time(text: str) -> No
     "text",
     [
         "- [ ] " + "x" * 5_000_000,
-        ("- [ ] " + "[" * 250 + "\n") * 20_000,
-        "- ```\nx\n" * 12_000 + "```\n",
-        "- ```\n" + "x\n" * 20_000 + "  ```\n",
-        "- [ ] Task\n  - [ ] sub\n" * 10_000,
-        "|a|b\n|-|-\n" * 10_000,
-        "a\n" * 20_000 + "===\n",
+        ("- [ ] " + "[" * 250 + "\n") * 19_000,
+        "- ```\nx\n" * 9_900 + "```\n",
+        "- ```\n" + "x\n" * 19_000 + "  ```\n",
+        "- [ ] Task\n  - [ ] sub\n" * 9_900,
+        "|a|b\n|-|-\n" * 9_900,
+        "a\n" * 19_000 + "===\n",
         "* " * 1_000_000,
         "- [ ] " + "**a " * 20_000,
         "- [ ] " + "<!-- " * 100_000,

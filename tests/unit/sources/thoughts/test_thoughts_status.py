@@ -1,12 +1,14 @@
 """How far a phase is by its author's own words and boxes, and what stays a question."""
 
+import pytest
 from tests.cases import each_case
 from tests.unit.sources.golden import progress
 
 from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.thoughts.thoughts import ThoughtsSource
-from loopwright.adapters.sources.thoughts.thoughts_phases import phases_in
+from loopwright.adapters.sources.thoughts.thoughts_phases import MAX_PHASES, phases_in
 from loopwright.adapters.sources.thoughts.thoughts_status import Said, said_in_title
+from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Mark, PlannedTask, PlannedWork
 
 SOURCE = ThoughtsSource()
@@ -110,6 +112,14 @@ def test_open_is_written_where_the_authors_words_say_done_and_taken_back() -> No
     opened = SOURCE.written(files, progress({"items": {"phase-1": {"mark": "open"}}}))
     assert [task.mark for task in SOURCE.parse(opened, "plan.md").tasks] == [Mark.OPEN]
     assert SOURCE.written(opened, progress({"items": {"phase-1": {"mark": "done"}}})) == files
+
+
+def test_too_many_phases_are_refused_at_the_first_that_is_too_much() -> None:
+    text = "".join(f"## Phase {number}\n- [ ] a\n" for number in range(MAX_PHASES + 1))
+    with pytest.raises(
+        BadPlan, match=f"plan.md:{2 * MAX_PHASES + 1}: a file has at most {MAX_PHASES} phases"
+    ):
+        work(text)
 
 
 def test_a_phase_is_told_the_overview_of_its_own_set() -> None:

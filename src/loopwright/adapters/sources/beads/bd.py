@@ -38,7 +38,7 @@ MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
 """What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks; a status that
 is not named, of the tracker's own making, waits for a person."""
 ACTOR: Final = "loopwright"
-"""Who we are to the tracker: what somebody else has claimed is left to them."""
+"""The name of Loopwright in the tracker: it leaves issues alone that another name has claimed."""
 NO_WORK: Final = frozenset({"tombstone", "pinned"})
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
@@ -63,7 +63,7 @@ def mark_of(status: str) -> Mark:
 
 
 def claimed_by(status: str, assignee: str) -> str:
-    """Return why an issue is left alone that somebody else is at work on; nothing where nobody is."""
+    """Return why Loopwright leaves an issue alone that another user works on; nothing if none does."""
     if mark_of(status) is not Mark.RUNNING or assignee in ("", ACTOR):
         return ""
     free = "give it the status open, without an assignee, to have it done here"
@@ -71,7 +71,7 @@ def claimed_by(status: str, assignee: str) -> str:
 
 
 def is_left(status: str, assignee: str, item: ItemProgress) -> bool:
-    """Say whether an issue is somebody else's, who is told nothing of what we do not do with it."""
+    """Return whether an issue is claimed by another user, so that Loopwright writes nothing to it."""
     not_ours = item.mark is Mark.SKIPPED or (item.mark is Mark.BLOCKED and item.reason.startswith(_CLAIMED))
     return not_ours and bool(claimed_by(status, assignee))
 
@@ -120,7 +120,7 @@ class Bd:
         self._become(status, "update", key, status=status, **more)
 
     def claim(self, key: str, **more: str) -> None:
-        """Take an issue that nobody has; the tracker refuses if somebody was faster."""
+        """Claim a free issue; the tracker refuses if another user was faster."""
         try:
             self._become("in_progress", "update", key, claim="true", **more)
         except Refused as no:
@@ -215,7 +215,7 @@ def _told_of(answer: Any) -> list[Mapping[str, Any]]:
 
 
 def is_there(program: str = "bd") -> bool:
-    """Say whether the tracker's program is installed."""
+    """Return whether the tracker's program is installed."""
     return shutil.which(program) is not None
 
 
@@ -263,7 +263,7 @@ def _about(item: str) -> Iterator[None]:
 
 
 def _differs(issue: Mapping[str, Any], item: ItemProgress) -> bool:
-    """Say whether the tracker has to be told how an issue stands."""
+    """Return whether the status of an issue has to be written to the tracker."""
     status, assignee = str(issue.get("status", "open")), str(issue.get("assignee") or "")
     is_told = mark_of(status) is MARKS[STATUS[item.mark]] or status in NO_WORK
     return not is_told and not is_left(status, assignee, item)

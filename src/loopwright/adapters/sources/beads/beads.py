@@ -31,17 +31,20 @@ from loopwright.adapters.sources.text.reading import read_file
 from loopwright.adapters.sources.text.reasons import reason_in, tell_reason, theirs
 from loopwright.adapters.sources.text.schema_check import check_schema
 from loopwright.adapters.sources.text.unreadable import Unreadable
-from loopwright.config.nearest import quoted
+from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 FOLDER: Final = ".beads"
 FILE: Final = "issues.jsonl"
+OLDER: Final = "beads.jsonl"
+"""What older trackers call the same file."""
 EXPORT: Final = "bd export"
 """What stands for the file where the tracker's own program was asked."""
 MAX_ISSUES: Final = 20_000
-_KINDS: Final = frozenset({"blocks", "parent-child", "discovered-from", "related"})
+_BLOCKS: Final = "blocks"
+_KINDS: Final = frozenset({_BLOCKS, "parent-child", "discovered-from", "related"})
 
 _TEXT: Final[dict[str, Any]] = {"type": ["string", "null"], "maxLength": 200_000}
 ISSUE: Final[dict[str, Any]] = {
@@ -64,8 +67,8 @@ ISSUE: Final[dict[str, Any]] = {
             "type": ["array", "null"],
             "items": {
                 "type": "object",
-                "required": ["depends_on_id", "type"],
-                "properties": {"depends_on_id": {"type": "string"}, "type": {"type": "string"}},
+                "required": ["depends_on_id"],
+                "properties": {"depends_on_id": {"type": "string"}, "type": {"type": ["string", "null"]}},
             },
         },
     },
@@ -76,23 +79,27 @@ class BeadsSource(Source):
     """Reads and writes `.beads/issues.jsonl`; with the tracker's own program, `write_to_program` is the way instead."""
 
     kind = "beads"
+    usual_places = (".beads",)
 
     def recognises(self, place: Path) -> bool:
         """Take the folder `.beads`, whose tracker may keep no such file, and the file in it."""
         if place.is_dir():
-            return place.name == FOLDER and ((place / FILE).is_file() or self.has_program(place))
-        return place.name == FILE and place.is_file()
+            return place.name == FOLDER and (_file_in(place) is not None or self.has_program(place))
+        return place.is_file() and (
+            place.name == FILE or (place.name == OLDER and place.parent.name == FOLDER)
+        )
 
     def files(self, place: Path) -> Files:
         """Return what the tracker's own program tells, or the one file."""
         if self.has_program(place):
             return {EXPORT: Bd(place.resolve().parent).exported()}
-        return {FILE: read_file(place / FILE if place.is_dir() else place)}
+        path = _file_in(place) or place / FILE if place.is_dir() else place
+        return {path.name: read_file(path)}
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the issues as tasks, or raise `BadPlan` with located problems."""
         ((file, content),) = files.items()
-        problems = Problems(name if name.endswith(FILE) else f"{name}/{FILE}" if file == FILE else file)
+        problems = Problems(name if name.endswith(file) else file if file == EXPORT else f"{name}/{file}")
         issues = _issues(content, problems)
         refuse(name, problems)
         edges = _edges(issues, problems)
@@ -120,13 +127,17 @@ class BeadsSource(Source):
         return {name: made} if made != content else {}
 
     def has_program(self, place: Path) -> bool:
-        """Say whether the tracker's own program is there; whoever names the file means the file."""
+        """Return whether the tracker has its program here; a user who names the file means the file."""
         return place.is_dir() and is_there()
 
     def write_to_program(self, place: Path, progress: Progress) -> bool:
         """Tell the tracker through its own program; say no when there is none, so that the file is to be written."""
         folder = place if place.is_dir() else place.parent
         return tell(folder.resolve().parent, progress)
+
+
+def _file_in(folder: Path) -> Path | None:
+    return next((path for name in (FILE, OLDER) if (path := folder / name).is_file()), None)
 
 
 def _issues(content: bytes, problems: Problems) -> dict[str, Located]:
@@ -171,14 +182,18 @@ def _status(issue: Located) -> str:
 def _needs(issue: Located, kind: str) -> list[str]:
     """Return the issues that this one names in dependencies of a kind."""
     named = tables(inner(issue, "dependencies"))
-    return [words(one, "depends_on_id") for one in named if words(one, "type") == kind]
+    return [words(one, "depends_on_id") for one in named if (words(one, "type") or _BLOCKS) == kind]
+
+
+def _is_epic(issue: Located) -> bool:
+    return words(issue, "issue_type") == "epic"
 
 
 def _edges(issues: Mapping[str, Located], problems: Problems) -> dict[str, tuple[str, ...]]:
     """Return for each task what it waits for.
 
-    An epic with children is a container: it is done when they are, so whoever waits for it waits for them, and what it
-    waits for they wait for, too.
+    An epic is a container and never a task. It is done when its issues are: an issue that waits for the epic waits for
+    them, and they wait for whatever the epic waits for.
     """
     work = {
         key: issue
@@ -188,21 +203,36 @@ def _edges(issues: Mapping[str, Located], problems: Problems) -> dict[str, tuple
     children: dict[str, list[str]] = {}
     edges: dict[str, tuple[str, ...]] = {}
     places = {key: (issue.line, "dependencies") for key, issue in work.items()}
+    odd: dict[str, int] = {}
+    absent: dict[str, int] = {}
     for key, issue in work.items():
         for parent in _needs(issue, "parent-child"):
             children.setdefault(parent, []).append(key)
-        # What was deleted, or is only pinned up, keeps nobody waiting; what never was is a mistake.
-        needs = (need for need in _needs(issue, "blocks") if need in work or need not in issues)
-        edges[key] = tuple(dict.fromkeys(needs))
-        odd = {words(one, "type") for one in tables(inner(issue, "dependencies"))} - _KINDS
-        for kind in sorted(odd):
-            problems.warn(
-                issue.line, "dependencies", f"those of the type {quoted(kind)} put nothing in order here"
-            )
+        needs = dict.fromkeys(_needs(issue, _BLOCKS))
+        # A deleted or pinned issue holds nothing up.
+        edges[key] = tuple(need for need in needs if need in work)
+        for need in needs:
+            if need not in issues:
+                absent.setdefault(need, issue.line)
+        for one in tables(inner(issue, "dependencies")):
+            kind = words(one, "type") or _BLOCKS
+            if kind not in _KINDS:
+                odd.setdefault(kind, issue.line)
+    for kind, line in odd.items():
+        problems.warn(line, "dependencies", f"those of the type {quoted(kind)} put nothing in order here")
+    if absent:
+        named = ", ".join(list(absent)[:10]) + (", …" if len(absent) > 10 else "")
+        meant = did_you_mean(next(iter(absent)), tuple(work)) if len(work) <= 1000 else ""
+        message = f"no issue is called {named}{meant}; Loopwright does not wait for it"
+        problems.warn(next(iter(absent.values())), "dependencies", message)
+    childless = [key for key in work if _is_epic(work[key]) and key not in children]
+    for key in childless:
+        if mark_of(_status(work[key])) is not Mark.DONE:
+            problems.warn(work[key].line, "", f"the epic {quoted(key)} has no issues: it is not a task")
     check_graph(problems, edges, places, "issue")
     if problems.count:
         return {}
-    containers = {key for key in children if key in work and words(work[key], "issue_type") == "epic"}
+    containers = {key for key in work if _is_epic(work[key])}
     made: dict[str, tuple[str, ...]] = {}
     left = MAX_NODES
     for key, issue in work.items():
@@ -244,7 +274,7 @@ def _inside(key: str, children: Mapping[str, list[str]], containers: set[str]) -
             continue
         seen.add(each)
         if each in containers:
-            below += children[each]
+            below += children.get(each, [])
         else:
             found.append(each)
     return found

@@ -1,4 +1,4 @@
-"""Work that agents came upon, in a beads tracker: an issue whose label says that nobody has decided about it yet."""
+"""Work that agents found, in a beads tracker: an issue with a label until the user decides about it."""
 
 import hashlib
 import json
@@ -14,20 +14,20 @@ LABEL: Final = "loopwright-discovered"
 
 
 def is_found(issue: Located) -> bool:
-    """Say whether an issue is work that nobody has decided about."""
+    """Return whether an issue is work that the user has not decided about."""
     labels = plain(issue, "labels", [])
     return isinstance(labels, list) and LABEL in labels
 
 
 def missing(progress: Progress, present: Iterable[Mapping[str, Any]]) -> list[Discovered]:
-    """Return what the tracker is to be told of: not what it has, by its title, nor what somebody has decided."""
+    """Return the discoveries that the tracker does not have, by their title, and that are undecided."""
     titles = {_alike(one.get("title")) for one in present}
     found = {_alike(one.title): one for one in progress.discovered if one.mark is Mark.OPEN and not one.task}
     return [one for title, one in found.items() if title not in titles]
 
 
 def settled(progress: Progress, issue: Mapping[str, Any]) -> bool:
-    """Say whether work that the tracker was told of is done in this plan, or not wanted."""
+    """Return whether a discovery in the tracker is done in this plan, or dropped."""
     labels = issue.get("labels")
     if not isinstance(labels, list) or LABEL not in labels or issue.get("status") == "closed":
         return False
@@ -36,7 +36,7 @@ def settled(progress: Progress, issue: Mapping[str, Any]) -> bool:
 
 
 def line(one: Discovered, progress: Progress, present: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the issue for work that was come upon, linked with the one in which it was."""
+    """Return the issue for a discovery, linked with the issue in which an agent found it."""
     prefix = next(iter(present), "bd-").partition("-")[0]
     digest = hashlib.sha256(f"{one.by}\0{_alike(one.title)}".encode()).hexdigest()
     key = next(name for n in range(6, 64) if (name := f"{prefix}-{digest[:n]}") not in present)
@@ -67,7 +67,7 @@ def written(content: bytes, progress: Progress) -> bytes:
             continue
         issue = json.loads(row)
         if not isinstance(issue, dict) or not isinstance(issue.get("id"), str):
-            continue  # not an issue: whoever reads the file is told of it
+            continue  # not an issue: `parse` reports it
         present[issue["id"]] = issue
         if settled(progress, issue):
             at = stamp(progress.at)

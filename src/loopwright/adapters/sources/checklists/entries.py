@@ -3,7 +3,7 @@
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
@@ -41,6 +41,8 @@ _ASIDES: Final = frozenset(
         "task status legend", "validation checklist", "verification checklist",
     }
 )  # fmt: skip
+_MOST_LINES: Final = 8
+"""How many lines the title of a task may have."""
 _EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
 
 
@@ -113,6 +115,16 @@ def named(words: str) -> Named:
     return Named(name, plain_title(rest.strip()) or plain_title(words), tuple(tags), optional)
 
 
+def whole_words(markdown: Markdown, item: Item) -> str:
+    """Return the first paragraph of an item on one line: many people break lines in the middle of a sentence."""
+    words = [item.words]
+    for line in markdown.lines[item.line + 1 : min(item.end, item.line + _MOST_LINES)]:
+        if line.kind is not Kind.TEXT or words[-1].rstrip().endswith((":", "  ")):
+            break
+        words.append(line.words)
+    return " ".join(words)
+
+
 def boxed(
     markdown: Markdown, *, marks: Mapping[str, Mark] = MARKS, within: Callable[[int], bool] | None = None
 ) -> list[Entry]:
@@ -126,7 +138,7 @@ def boxed(
             continue
         below = list(_descendants(number, children))
         inside.update(below)
-        found.append(_boxed_entry(item, [markdown.items[one] for one in below], marks))
+        found.append(_boxed_entry(markdown, item, [markdown.items[one] for one in below], marks))
     return found
 
 
@@ -206,10 +218,10 @@ def _descendants(number: int, children: Mapping[int, list[int]]) -> Iterator[int
         waiting += reversed(children.get(one, []))
 
 
-def _boxed_entry(item: Item, below: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
+def _boxed_entry(markdown: Markdown, item: Item, below: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
     mark = marks[item.box or ""] if item.box in marks else Mark.OPEN
     words, _ = without_sha(item.words, done=mark is Mark.DONE)
-    parts = named(words)
+    parts = named(whole_words(markdown, replace(item, words=words)))
     left_out = [one for one in below if _is_optional(one)]
     hidden = tuple((one.line, one.end) for one in left_out)
     kept = [one for one in below if not any(start <= one.line < end for start, end in hidden)]

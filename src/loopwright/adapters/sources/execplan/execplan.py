@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.sources.checklists.entries import Entry, boxed, plain
-from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource, bounded
+from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
+from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems
@@ -25,7 +26,6 @@ _LIVING: Final = (
 )
 _HEADING: Final = re.compile(r"^#{1,4}[ \t]+(.+?)[ \t]*$", re.MULTILINE)
 _AT: Final = re.compile(r"^\(?(?:20[0-9]{2}-[0-9]{2}-[0-9]{2}|YYYY-MM-DD)[^)\]]{0,30}?\)[ \t]*[:–—-]?[ \t]*")
-_LONGEST: Final = 256 * 1024
 
 
 class ExecPlanSource(ChecklistSource):
@@ -33,13 +33,7 @@ class ExecPlanSource(ChecklistSource):
 
     kind = "execplan"
     file_name = "EXECPLAN.md"
-    usual_places = (
-        "EXECPLAN.md",
-        "execplans/*.md",
-        "docs/exec-plans/active/*.md",
-        ".agent/execplans/*.md",
-        "plans/*.md",
-    )
+    usual_places = ("EXECPLAN.md", "execplans/[!Rr]*.md", "docs/exec-plans/active/[!Rr]*.md")
 
     def is_like(self, file: Path) -> bool:
         """Take a file with a *Progress* that has boxes, and two other sections of an ExecPlan."""
@@ -67,9 +61,7 @@ class ExecPlanSource(ChecklistSource):
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
         """Take down that there is no task."""
         if not entries:
-            problems.note(
-                1, "", "there is no box under Progress: write each step as `- [ ] Add the login form`"
-            )
+            problems.note(1, "", "found no box under Progress: write each step as `- [ ] Add the login form`")
         super().check(markdown, entries, problems) if entries else None
 
     def context(self, markdown: Markdown, entries: Sequence[Entry]) -> str:

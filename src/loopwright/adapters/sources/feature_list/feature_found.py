@@ -1,47 +1,47 @@
-"""Work that agents came upon, in a feature list: a feature that needs a review, and is no task before it had one."""
+"""Work that agents found, in a feature list: a feature that is not a task until the user has reviewed it."""
 
 import hashlib
 from typing import Final
 
 from loopwright.adapters.sources.feature_list.qa_fixes import category_of
+from loopwright.adapters.sources.lists.work_items import Item, WorkList
 from loopwright.adapters.sources.text.json_edits import JsonEdits, storable
-from loopwright.adapters.sources.text.located import Located, inner, plain, tables, words
+from loopwright.adapters.sources.text.located import Located, plain
 from loopwright.core.replies.discoveries import same_work
 from loopwright.ports import Discovered, Mark, Progress
 
 CATEGORY: Final = "discovered"
 _BEGINS: Final = "found-"
 _LONG: Final = 8
-_UNWANTED: Final = "nobody wants it"
-_WAYS: Final = {"current": "add it to this list", "new": "a plan of its own"}
+_UNWANTED: Final = "you dropped it"
+_WAYS: Final = {"current": "add it to this list", "new": "a separate plan"}
 
 
-def is_found(feature: Located) -> bool:
-    """Say whether a feature is work that we wrote down and nobody has taken into the list.
+def is_found(item: Item) -> bool:
+    """Return whether Loopwright wrote a feature down and the user has not taken it into the list.
 
-    Who sets `needs_review` to false has: then it is a feature like all others.
+    A feature whose `needs_review` the user sets to false is a feature like all others.
     """
-    ours = category_of(feature) == CATEGORY and words(feature, "id").startswith(_BEGINS)
-    return ours and plain(feature, "needs_review") is True
+    ours = category_of(item) == CATEGORY and item.key.startswith(_BEGINS)
+    return ours and plain(item.found, "needs_review") is True
 
 
-def add_found(edits: JsonEdits, progress: Progress) -> None:
-    """Add a feature for all such work that the file does not have, and say of the others what became of them."""
-    features = inner(edits.document, "features")
-    if features is None or not progress.discovered:
+def add_found(edits: JsonEdits, found: WorkList, progress: Progress) -> None:
+    """Add a feature for each discovery that the file does not have, and write what became of the others."""
+    if not found.lists or not isinstance(found.lists[-1].value, list) or not progress.discovered:
         return
-    present = {words(one, "id"): one for one in tables(features)}
-    named = {same_work(words(one, "name")) for one in present.values()}
-    # The same work may have been come upon in several tasks; it is decided once.
+    present = {one.key: one for one in found.items}
+    named = {same_work(one.title) for one in found.items}
+    # Several tasks may have found the same work; the user decides about it once.
     first: dict[str, Discovered] = {}
     for one in progress.discovered:
         first.setdefault(same_work(one.title), one)
     for one in first.values():
         known = present.get(_id(one))
         if known is not None and is_found(known):
-            _tell(edits, known, one)
+            _tell(edits, known.found, one)
         elif known is None and same_work(one.title) not in named and one.mark is Mark.OPEN and not one.task:
-            edits.append(features, _feature(one))
+            edits.append(found.lists[-1], _feature(one))
 
 
 def _id(one: Discovered) -> str:
@@ -62,7 +62,7 @@ def _feature(one: Discovered) -> dict[str, object]:
 
 
 def _tell(edits: JsonEdits, feature: Located, one: Discovered) -> None:
-    # That it needs a review stays, whatever became of it: without that it would be a task of its own.
+    # It still needs a review, whatever became of it: without that it would be a separate task.
     edits.put(feature, "passes", one.mark is Mark.DONE)
     if one.mark is Mark.SKIPPED:
         edits.put(feature, "blocked", True)

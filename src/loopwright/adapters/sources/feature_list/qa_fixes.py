@@ -1,43 +1,46 @@
-"""Looks at the whole in a feature list: whom they wait for, and the features that mend what they found."""
+"""QA reviews in a feature list: what they wait for, and the features that fix what they found."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
+from loopwright.adapters.sources.lists.work_items import CATEGORY, NEEDS, Item, WorkList, text_at
 from loopwright.adapters.sources.text.json_edits import JsonEdits
-from loopwright.adapters.sources.text.located import Located, inner, plain, tables, words
+from loopwright.adapters.sources.text.located import inner, plain
 from loopwright.adapters.sources.text.problems import MAX_WAITS, Problems
 from loopwright.core.policy.graph import dependents
 from loopwright.core.replies.qa import TYPE, is_fix_of
 from loopwright.ports import FixTask, Mark, PlannedTask, Progress
 
 
-def category_of(feature: Located) -> str:
+def category_of(item: Item) -> str:
     """Return what kind of work the file says it is."""
-    return str(plain(feature, "category", "")).strip()
+    return text_at(item.found, CATEGORY)
 
 
-def is_look(feature: Located) -> bool:
-    """Say whether a feature asks for a look at the whole rather than for a change."""
-    return category_of(feature).lower() == TYPE or words(feature, "id").lower().startswith(f"{TYPE}-")
+def is_look(item: Item) -> bool:
+    """Return whether a feature asks for a QA review rather than for a change."""
+    return category_of(item).lower() == TYPE or item.key.lower().startswith(f"{TYPE}-")
 
 
-def is_own_fix(feature: Located) -> bool:
-    """Say whether a feature was added here because of a look."""
-    return is_fix_of(words(feature, "id"), str(plain(feature, "qa_origin", "")))
+def is_own_fix(item: Item) -> bool:
+    """Return whether Loopwright added a feature because of a QA review."""
+    return is_fix_of(item.key, str(plain(item.found, "qa_origin", "")))
 
 
 def waiting_for_all(
-    features: list[Located], edges: Mapping[str, tuple[str, ...]], problems: Problems
+    items: Sequence[Item], edges: Mapping[str, tuple[str, ...]], problems: Problems
 ) -> Mapping[str, tuple[str, ...]]:
-    """Let a look that names nothing to wait for wait for everything that does not wait for it."""
-    looks = {words(one, "id"): one for one in features if is_look(one)}
-    fixes = {words(one, "id") for one in features if is_own_fix(one)}
+    """Let a QA review without dependencies wait for everything that does not wait for it."""
+    looks = {one.key: one for one in items if is_look(one)}
+    fixes = {one.key for one in items if is_own_fix(one)}
     unsaid = [key for key in looks if set(edges[key]) <= fixes]
     if not unsaid:
         return edges
     if len(unsaid) * len(edges) > MAX_WAITS:
         problems.note(
-            looks[unsaid[0]].line, "dependencies", f"{len(unsaid)} looks have to say what they wait for"
+            looks[unsaid[0]].found.line,
+            "dependencies",
+            f"{len(unsaid)} QA reviews have to say what they wait for",
         )
         return edges
     followers = dependents(edges)
@@ -53,10 +56,10 @@ def waiting_for_all(
     return made
 
 
-def without_fixes(tasks: Iterable[PlannedTask], features: list[Located]) -> list[PlannedTask]:
-    """Return what is asked for by people: the same before and after a look has added fixes."""
-    fixes = {words(one, "id") for one in features if is_own_fix(one)}
-    # Fixes may lift what waits for them to a later level, which changes its number but not what is asked for.
+def without_fixes(tasks: Iterable[PlannedTask], items: Sequence[Item]) -> list[PlannedTask]:
+    """Return what the user asks for: the same before and after a QA review has added fixes."""
+    fixes = {one.key for one in items if is_own_fix(one)}
+    # Fixes may move what waits for them to a later level, which changes its number but not what is asked for.
     return [
         replace(task, depends_on=tuple(sorted(set(task.depends_on) - fixes)), priority=task.priority % 100)
         for task in sorted(tasks, key=lambda one: one.key)
@@ -64,24 +67,24 @@ def without_fixes(tasks: Iterable[PlannedTask], features: list[Located]) -> list
     ]
 
 
-def add_fixes(edits: JsonEdits, progress: Progress) -> None:
-    """Add a feature for each fix that the file does not have; the look that found it waits for it."""
-    features = inner(edits.document, "features")
-    known = {words(one, "id"): one for one in tables(features)}
+def add_fixes(edits: JsonEdits, found: WorkList, progress: Progress) -> None:
+    """Add a feature for each fix that the file does not have; the QA review that found it waits for it."""
+    known = {one.key: one.found for one in found.items}
     missing = [one for one in progress.fixes if one.found_by in known and one.key not in known]
-    if features is None or not missing:
+    if not found.lists or not isinstance(found.lists[-1].value, list) or not missing:
         return
     needed: dict[str, list[str]] = {}
     for fix in missing:
-        edits.append(features, _feature(fix, progress))
+        edits.append(found.lists[-1], _feature(fix, progress))
         needed.setdefault(fix.found_by, []).append(fix.key)
     for look, keys in needed.items():
-        said = inner(known[look], "dependencies")
+        name = next((key for key in NEEDS if inner(known[look], key) is not None), NEEDS[0])
+        said = inner(known[look], name)
         if said is not None and isinstance(said.value, list) and said.value:
             for key in keys:
                 edits.append(said, key)
         else:
-            edits.put(known[look], "dependencies", keys)
+            edits.put(known[look], name, keys)
 
 
 def _feature(fix: FixTask, progress: Progress) -> dict[str, object]:

@@ -28,8 +28,3 @@ class KiroSource(ChecklistSource):
     def entries(self, markdown: Markdown) -> list[Entry]:
         """Return the outermost boxes."""
         return boxed(markdown, marks=self.marks)
-
-    def title(self, markdown: Markdown) -> str:
-        """Return no title: the file is called `Implementation Plan`, and the folder has the name of the spec."""
-        del markdown
-        return ""

@@ -30,16 +30,8 @@ class OpenSpecSource(ChecklistSource):
         """Return the outermost boxes."""
         return boxed(markdown)
 
-    def title(self, markdown: Markdown) -> str:
-        """Return no title: the file is called `Tasks`, and the folder has the name of the change."""
-        del markdown
-        return ""
-
-    def finished(
-        self, markdown: Markdown, tasks: list[PlannedTask], name: str, problems: Problems
-    ) -> list[PlannedTask]:
+    def adjusted(self, tasks: list[PlannedTask], name: str, problems: Problems) -> list[PlannedTask]:
         """Return the tasks of an archived change as skipped: OpenSpec archives what is finished."""
-        del markdown
         left = [task for task in tasks if task.mark not in (Mark.DONE, Mark.SKIPPED)]
         if _ARCHIVE not in PurePosixPath(name).parts or not left:
             return tasks

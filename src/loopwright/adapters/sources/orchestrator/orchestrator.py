@@ -37,6 +37,7 @@ class OrchestratorSource(Source):
     """Reads the active roadmap of an `orchestrator/` folder, and closes its milestones."""
 
     kind = "orchestrator"
+    usual_places = ("orchestrator",)
 
     def recognises(self, place: Path) -> bool:
         """Take the folder by its name or by what is in it, and its state.json."""
@@ -102,7 +103,7 @@ class OrchestratorSource(Source):
 
 
 def _put_error(edits: JsonEdits, message: str | None) -> None:
-    """Write our error behind what somebody else wrote there, or with None take only ours out."""
+    """Write our error behind that of another controller, or with None take only ours out."""
     errors = inner(edits.document, "resume_errors")
     if errors is None or not isinstance(errors.value, dict):
         if message is not None:
@@ -110,7 +111,7 @@ def _put_error(edits: JsonEdits, message: str | None) -> None:
         return
     present = inner(errors, "controller")
     if present is not None and not isinstance(present.value, str | None):
-        return  # not in the contract: whoever wrote that reads it
+        return  # not in the contract, so not ours to change
     theirs, found, _ = (present.text if present is not None and present.value else "").partition(_OURS)
     if message is not None:
         edits.put(
@@ -241,6 +242,6 @@ def _notes(bundle: Bundle, name: str) -> tuple[str, ...]:
     if bundle.resumes:
         notes.insert(
             0,
-            f"{name}: this goes on with what was begun: {', '.join(bundle.unfinished) or 'nothing is left'}",
+            f"{name}: Loopwright resumes what was begun: {', '.join(bundle.unfinished) or 'nothing is left'}",
         )
     return tuple(notes)

@@ -30,6 +30,7 @@ from loopwright.config.nearest import quoted
 from loopwright.ports import Files
 
 STATE_FILE: Final = "state.json"
+_TEMPLATE: Final = "TEMPLATE_"
 CHECKS: Final = (
     "Baseline Checks",
     "Alignment Checks",
@@ -115,12 +116,12 @@ def read_bundle(files: Files, name: str) -> Bundle:
     family = str(PurePosixPath(folder).parent)
     names = [f"{folder}/{each}" for each in ("roadmap.md", "roadmap-view.json", "verification.md")]
     missing = Problems(f"{label}/{STATE_FILE}")
+    is_older = plain(state.document, "contract_version") != CONTRACT
+    older = f", or migrate the roadmap to {CONTRACT}, which has it" if is_older else ""
     for each in (*names, f"{family}/roadmap-history.md"):
         if each not in files:
             line = line_of(state.document, "roadmap_dir")
-            missing.note(
-                line, "roadmap_dir", f"{each} is missing in this folder: restore it, it is never made up"
-            )
+            missing.note(line, "roadmap_dir", f"{each} is missing in this folder: restore it{older}")
     refuse(name, missing)
     problems, prose, checks = (Problems(f"{label}/{each}") for each in (names[1], names[0], names[2]))
     view = opened(f"{label}/{names[1]}", files[names[1]])
@@ -170,6 +171,10 @@ def _state(files: Files, label: str) -> tuple[JsonEdits, tuple[str, ...]]:
     state = edits.document
     check_schema(state, STATE, problems)
     refuse(name, problems)
+    if words(state, "roadmap_id").startswith(_TEMPLATE):
+        message = "this is the template of the scaffold: scaffold a roadmap from it first"
+        problems.note(line_of(state, "roadmap_id"), "roadmap_id", message)
+        refuse(name, problems)
     wanted = bundle_folder(state)
     path = words(state, "roadmap_dir").rstrip("/")
     if path != wanted and not path.endswith(f"/{wanted}"):
@@ -223,7 +228,7 @@ def _unique(found: list[Located], key: str, place: str, problems: Problems) -> d
     known: dict[str, Located] = {}
     for index, one in enumerate(found):
         if words(one, key) in known:
-            message = f"{quoted(words(one, key))} stands here a second time"
+            message = f"{quoted(words(one, key))} is here a second time"
             problems.note(line_of(one, key), f"{place}[{index}].{key}", message)
         known.setdefault(words(one, key), one)
     return known
@@ -254,7 +259,7 @@ def _check_prose(view: Located, roadmap: Roadmap, problems: Problems) -> dict[st
         _check_fields(block, MILESTONE_FIELDS, problems)
         key = block.said("Milestone id")
         if key in texts:
-            problems.note(block.line, "", f"the milestone {quoted(key)} stands here a second time")
+            problems.note(block.line, "", f"the milestone {quoted(key)} is here a second time")
         elif key not in listed:
             problems.note(block.line, "", f"roadmap-view.json has no milestone {quoted(key)}")
         else:
@@ -282,7 +287,7 @@ def _compare(block: Block, listed: Located, status: str, title: str, problems: P
         ),
     }
     for key, (line, value) in said.items():
-        if value != words(listed, key):
+        if _unmarked(value) != _unmarked(words(listed, key)):
             problems.note(
                 line, "", f"{key} is {quoted(value)} here and {quoted(words(listed, key))} in the view"
             )
@@ -300,6 +305,11 @@ def _compare(block: Block, listed: Located, status: str, title: str, problems: P
         problems.note(
             block.line, "", f"has the directions {', '.join(named) or 'none'} here and {view} in the view"
         )
+
+
+def _unmarked(text: str) -> str:
+    """Return a text without the marks of Markdown, which a view may leave out."""
+    return " ".join(text.replace("`", "").replace("*", "").split())
 
 
 def _check_anchors(view: Located, roadmap: Roadmap, texts: Mapping[str, Block], problems: Problems) -> None:

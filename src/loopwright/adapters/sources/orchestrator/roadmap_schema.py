@@ -12,7 +12,7 @@ _ID: Final[dict[str, Any]] = {
 }  # fmt: skip
 _TEXT: Final[dict[str, Any]] = {"type": "string", "minLength": 1}
 _IDS: Final[dict[str, Any]] = {"type": "array", "items": _ID}
-_TEXTS: Final[dict[str, Any]] = {"type": "array", "items": {"type": "string"}}
+_TEXTS: Final[dict[str, Any]] = {"type": ["array", "string", "null"], "items": {"type": "string"}}
 _MAYBE: Final[dict[str, Any]] = {"type": ["string", "null"]}
 
 RETIRED: Final = frozenset(
@@ -55,7 +55,7 @@ STATE: Final[dict[str, Any]] = {
                     "round_id": _TEXT,
                     "stage": {
                         "type": "string",
-                        "enum": ["plan", "implement", "review", "finalize-round", "done", "blocked"],
+                        "description": "plan, implement, review, finalize-round, done or blocked.",
                     },
                     "branch": _MAYBE,
                     "worktree_path": _MAYBE,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters.sources.spec.foreign import looks_like
 from loopwright.adapters.sources.spec.plan_format import (
     MAX_ATTEMPTS,
     MAX_CRITERION,
@@ -30,6 +31,7 @@ from loopwright.config.kinds import SWITCH, WrongValue, choice, count, is_inside
 from loopwright.config.layers import Level, check_values
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.core.policy.complexity import LEVELS
+from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand, HeldOut
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Source
 
@@ -63,6 +65,8 @@ class YamlSource(Source):
         except Unreadable as broken:
             raise located_at(name, broken) from broken
         problems = Problems(name)
+        if other := looks_like(found):
+            raise BadPlan(name, (f"{name}:{found.line}: this is not a plan file: it looks like {other}",))
         work = PlanReader(problems, files).plan(found, hashlib.sha256(content).hexdigest())
         refuse(name, problems)
         assert work is not None  # else there was a problem
@@ -80,7 +84,7 @@ class PlanReader:
     def plan(self, document: Located, sha256: str) -> PlannedWork | None:
         """Return the whole plan; None when something is wrong with it."""
         if not isinstance(document.value, dict):
-            self._note(document.line, "", "a plan is a table with title and tasks")
+            self._note(document.line, "", "a plan is an object with title and tasks")
             return None
         try:
             table = brought_up(document.value)
@@ -119,7 +123,7 @@ class PlanReader:
             return {}
         located = table["settings"]
         if not isinstance(located.value, dict):
-            self._note(located.line, "settings", "expected a table of settings")
+            self._note(located.line, "settings", "expected an object of settings")
             return {}
         tree = located.plain()
         if tree.pop("gates", None) is not None:
@@ -217,7 +221,7 @@ class PlanReader:
 
     def _task(self, entry: Located, place: str) -> PlannedTask | None:
         if not isinstance(entry.value, dict):
-            self._note(entry.line, place, "expected a table with id and title")
+            self._note(entry.line, place, "expected an object with id and title")
             return None
         table = entry.value
         prefix = f"{place}."

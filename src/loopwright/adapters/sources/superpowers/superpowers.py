@@ -19,6 +19,8 @@ _HEADER: Final = re.compile(
     r"superpowers:(?:executing-plans|subagent-driven-development)|REQUIRED (?:SUB-)?SKILL"
 )
 _STEP: Final = re.compile(r"\W{0,4}Step[ \t]+[0-9]{1,3}\b", re.IGNORECASE)
+_OTHERS: Final = frozenset({"conductor", "thoughts"})
+"""Folders whose plans have tracks and phases."""
 _PLANS: Final = (("docs", "plans"), ("superpowers", "plans"))
 
 
@@ -27,7 +29,7 @@ class SuperpowersSource(ChecklistSource):
 
     kind = "superpowers"
     file_name = ""
-    usual_places = ("docs/superpowers/plans/*.md", "docs/plans/*.md")
+    usual_places = ("docs/superpowers/plans/[!Rr]*.md", "docs/plans/[!Rr]*.md")
 
     def recognises(self, place: Path) -> bool:
         """Take a file: a folder of plans has several."""
@@ -37,7 +39,7 @@ class SuperpowersSource(ChecklistSource):
         """Take a plan with such headings if it names a skill, has steps, is in a usual folder, or has no boxes."""
         start = start_of(file)
         parts = file.absolute().parts
-        if not _HEADING.search(start) or "conductor" in parts:
+        if not _HEADING.search(start) or _OTHERS & set(parts):
             return False
         if _HEADER.search(start) or tuple(parts[-3:-1]) in _PLANS:
             return True
@@ -58,7 +60,7 @@ class SuperpowersSource(ChecklistSource):
             problems.note(
                 1,
                 "",
-                "there is no task here: write each as a heading such as `### Task 1: Add the login form`",
+                "found no task here: write each as a heading such as `### Task 1: Add the login form`",
             )
         else:
             super().check(markdown, entries, problems)

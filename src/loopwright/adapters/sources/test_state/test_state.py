@@ -8,6 +8,8 @@ from datetime import timedelta
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
+from loopwright.adapters.sources.lists.status_words import mark_of, waiting_reason
+from loopwright.adapters.sources.lists.work_items import text_at, texts
 from loopwright.adapters.sources.test_state.test_state_schema import (
     AS_ASKED,
     CONFIG,
@@ -33,7 +35,7 @@ from loopwright.adapters.sources.text.reasons import UNKNOWN, has_reason, reason
 from loopwright.adapters.sources.text.schema_check import check_schema
 from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.kinds import is_inside
-from loopwright.config.nearest import quoted
+from loopwright.config.nearest import nearest, quoted
 from loopwright.core.values.criteria import in_words
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source, Specs
@@ -51,6 +53,12 @@ class LoopTestsSource(Source):
     """Reads and writes a test-state.json, with the config.json that it belongs to if there is one."""
 
     kind = "test_state"
+    usual_places = (
+        "test-state.json",
+        "specs/test-state.json",
+        "coding-loops/*",
+        "docs/specs/*/test-state.json",
+    )
 
     def recognises(self, place: Path) -> bool:
         """Take the file by its name, its folder, or the configuration that names it, with its folder."""
@@ -90,16 +98,20 @@ class LoopTestsSource(Source):
         if document is not None:
             document = migrated(document, problems)
             check_schema(document, TEST_STATE, problems)
+            note_near_misses(document, problems)
         refuse(name, config_problems, problems)
         assert document is not None  # else there was a problem
         tests = tables(inner(document, "tests"))
         edges = _graph(tests, problems)
         refuse(name, problems)
         _compare_summary(document, problems)
-        tasks = tuple(_task(test, edges[words(test, "id")]) for test in tests)
+        tasks = tuple(
+            _task(test, edges[words(test, "id")], _specification(document, words(test, "id")))
+            for test in tests
+        )
         named_in = _config_name(files)
         specs = Specs(folder=config.specs_dir, named_in=named_in) if config and named_in else None
-        title = words(document, "loopName")
+        title = words(document, "loopName") or (config.name if config is not None else "Tests")
         settings = _settings(config)
         return PlannedWork(
             title=title,
@@ -302,9 +314,7 @@ def _graph(tests: list[Located], problems: Problems) -> dict[str, tuple[str, ...
     for index, test in enumerate(tests):
         key = words(test, "id")
         if key in edges:
-            problems.note(
-                line_of(test, "id"), f"tests[{index}].id", f"{quoted(key)} stands here a second time"
-            )
+            problems.note(line_of(test, "id"), f"tests[{index}].id", f"{quoted(key)} is here a second time")
             continue
         needs = plain(test, "dependsOn", [])
         edges[key] = tuple(dict.fromkeys([needs] if isinstance(needs, str) else needs))
@@ -313,9 +323,31 @@ def _graph(tests: list[Located], problems: Problems) -> dict[str, tuple[str, ...
     return edges
 
 
-def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
+def _specification(document: Located, key: str) -> str:
+    """Return where the specification of a test is, by the longest beginning of its id that names one."""
+    named = plain(document, "specFiles", {})
+    begins = [one for one in named if key.startswith(one)] if isinstance(named, dict) else []
+    path = named[max(begins, key=len)] if begins else None
+    return f"Specification: {path}" if isinstance(path, str) and path.strip() else ""
+
+
+def note_near_misses(document: Located, problems: Problems) -> None:
+    """Note each key once that is nearly one of ours; every other key stays, and means nothing here."""
+    known = frozenset(TEST_STATE["properties"]["tests"]["items"]["properties"])
+    seen: set[str] = set()
+    for index, test in enumerate(tables(inner(document, "tests"))):
+        assert isinstance(test.value, dict)
+        for key, held in test.value.items():
+            guess = nearest(key, known, cutoff=0.8) if key not in known and key not in seen else None
+            seen.add(key)
+            if guess is not None and guess not in test.value:
+                message = f"unknown key, it is ignored: did you mean {guess}?"
+                problems.warn(held.line, f"tests[{index}].{key}", message)
+
+
+def _task(test: Located, depends_on: tuple[str, ...], section: str) -> PlannedTask:
     key, category, notes = words(test, "id"), words(test, "category"), str(plain(test, "notes", ""))
-    criteria = tuple(entry.strip() for entry in plain(test, "passCriteria", []) if entry.strip())
+    criteria = texts(inner(test, "passCriteria"))
     mark, reason = _standing(test, notes)
     description = theirs(notes).strip()
     gates = acceptance(criteria)
@@ -323,7 +355,8 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
     made = [f"Make `{one.command}` pass" for one in gates[:1]]
     # Without criteria the notes are all that says what the test is; else they may say why it is blocked.
     notes_say = () if criteria else description.splitlines()[:1]
-    title = next(line for line in (*said[:1], *made, *notes_say, category, key) if line)
+    named = text_at(test, ("name", "title", "description"))
+    title = next(line for line in (named, *said[:1], *made, *notes_say, category, key) if line)
     return PlannedTask(
         key=key,
         title=" ".join(title.split())[:200],
@@ -331,6 +364,7 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
         criteria=criteria,
         acceptance=gates,
         depends_on=depends_on,
+        section=section,
         type=category,
         mark=mark,
         reason=reason,
@@ -341,15 +375,18 @@ def _task(test: Located, depends_on: tuple[str, ...]) -> PlannedTask:
 
 def _standing(test: Located, notes: str) -> tuple[Mark, str]:
     status = words(test, "status")
-    if status == "passed":
-        return Mark.DONE, ""
-    if status == "blocked":
+    mark = mark_of(status)
+    if mark in (Mark.DONE, Mark.SKIPPED):
+        return mark, ""
+    if mark is None or (mark is Mark.BLOCKED and status != "blocked"):
+        return Mark.BLOCKED, reason_in(notes) if has_reason(notes) else waiting_reason(status)
+    if mark is Mark.BLOCKED:
         # Notes that say what the test is do not say why it is blocked.
         says_why = has_reason(notes) or plain(test, "passCriteria")
         return Mark.BLOCKED, reason_in(notes) if says_why else UNKNOWN
     if plain(test, "automatable") is False:
         return Mark.BLOCKED, NOT_AUTOMATABLE
-    # What failed has attempts left: without any it is blocked.
+    # A test that failed has attempts left: without any it is blocked.
     return Mark.OPEN, ""
 
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from loopwright.config.publish import SCHEMA_DIALECT
 
-ID: Final = "^[A-Z]+-[A-Z]+-[0-9]+$"
+_ID: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 128, "pattern": r"^[^\r\n]*$"}
 _NAME: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 200}
 _PATH: Final[dict[str, Any]] = {"type": "string", "minLength": 1, "maxLength": 1000}
 _TIME: Final[dict[str, Any]] = {"type": ["string", "null"], "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}
@@ -88,42 +88,37 @@ TEST_STATE: Final[dict[str, Any]] = {
     "$schema": SCHEMA_DIALECT,
     "title": "Loopwright: a test-state.json",
     "type": "object",
-    "additionalProperties": False,
-    "required": ["loopName", "tests"],
+    "required": ["tests"],
     "properties": {
-        "loopName": _NAME,
-        "lastUpdated": _TIME,
-        "summary": {
-            "type": "object",
-            "additionalProperties": False,
-            "properties": dict.fromkeys(COUNTS, _COUNT),
-        },
+        "loopName": {"type": ["string", "null"], "maxLength": 200},
+        "lastUpdated": {"type": ["string", "null"]},
+        "summary": {"type": ["object", "null"]},
+        "specFiles": {"description": "The specification of all tests whose id begins alike."},
         "tests": {
             "type": "array",
             "minItems": 1,
             "items": {
                 "type": "object",
-                "additionalProperties": False,
-                "required": ["id", "category", "status"],
+                "required": ["id"],
                 "properties": {
-                    "id": {"type": "string", "maxLength": 128, "pattern": ID},
-                    "category": {"type": "string", "maxLength": 200},
-                    "status": {"type": "string", "enum": list(STATUSES)},
-                    "attempts": {**_COUNT, "default": 0},
-                    "lastResult": {
+                    "id": _ID,
+                    "name": {"type": ["string", "null"]},
+                    "category": {"type": ["string", "null"], "maxLength": 200},
+                    "status": {
                         "type": ["string", "null"],
-                        "enum": ["pass", "blocked", "continue", "error", None],
+                        "description": f"{', '.join(STATUSES)}; another word waits for you.",
                     },
-                    "dependsOn": {
-                        "type": ["string", "array", "null"],
-                        "pattern": ID,
-                        "items": {"type": "string", "pattern": ID},
-                    },
-                    "automatable": {"type": "boolean", "default": True},
+                    "attempts": {"type": ["integer", "null"], "minimum": 0, "default": 0},
+                    "lastResult": {"type": ["string", "null"]},
+                    "dependsOn": {"type": ["string", "array", "null"], "items": {"type": "string"}},
+                    "automatable": {"type": ["boolean", "null"], "default": True},
                     "notes": {"type": ["string", "null"], "maxLength": 200_000},
-                    "passCriteria": {"type": "array", "items": {"type": "string", "maxLength": 5000}},
-                    "lastAttemptAt": _TIME,
-                    "passedAt": _TIME,
+                    "passCriteria": {
+                        "type": ["array", "string", "null"],
+                        "items": {"type": "string", "maxLength": 5000},
+                    },
+                    "lastAttemptAt": {"type": ["string", "null"]},
+                    "passedAt": {"type": ["string", "null"]},
                 },
             },
         },

@@ -7,15 +7,13 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any, Final
 
+from loopwright.adapters.sources.lists.status_words import mark_of, waiting_reason
 from loopwright.adapters.sources.test_state.test_state_schema import COUNTS, NOT_AUTOMATABLE
 from loopwright.adapters.sources.text.json_edits import JsonEdits, stamp
 from loopwright.adapters.sources.text.located import Located, inner, plain, tables, words
 from loopwright.adapters.sources.text.reasons import tell_reason
 from loopwright.ports import ItemProgress, Mark, Progress, Setback
 
-_MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
-    {"pending": Mark.OPEN, "failed": Mark.OPEN, "passed": Mark.DONE, "blocked": Mark.BLOCKED}
-)
 _STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
         Mark.OPEN: "pending",
@@ -66,9 +64,11 @@ def _tell(edits: JsonEdits, test: Located, item: ItemProgress, progress: Progres
     present, status = words(test, "status"), _STATUS[item.mark]
     if item.reason == NOT_AUTOMATABLE and plain(test, "automatable") is False:
         return present  # it says so already
+    if item.mark is Mark.BLOCKED and item.reason == waiting_reason(present):
+        return present  # its own word is why it waits
     if item.setback is not None:
         status = "failed"
-    elif _MARKS.get(present) is _MARKS[status]:
+    elif mark_of(present) in (item.mark, mark_of(status)) and present:
         status = present  # `failed` says more than `pending`
     is_new = status != present
     edits.put(test, "status", status)

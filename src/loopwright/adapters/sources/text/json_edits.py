@@ -1,10 +1,9 @@
 """Changing single values of a JSON text, every other byte left as it is.
 
-Indents, the order of the keys, how a number is spelled, line ends, a byte order mark and a missing last newline are
-all somebody's choice. What is added copies the manner of its neighbour.
+Indents, key order, the spelling of numbers, line ends, the encoding and a missing last newline stay as the author
+chose them. A new value copies the style of its neighbour.
 """
 
-import codecs
 import json
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -12,7 +11,7 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.text.located import Located
 from loopwright.adapters.sources.text.located_json import read_json
-from loopwright.adapters.sources.text.plan_file import decoded
+from loopwright.adapters.sources.text.plan_file import decoded_json
 from loopwright.adapters.sources.text.reading import located_at
 from loopwright.adapters.sources.text.unreadable import Unreadable
 
@@ -22,7 +21,7 @@ _STRINGS: Final = json.JSONDecoder()
 
 @dataclass(slots=True)
 class _Change:
-    """What happens to the members of one table, or at the end of one list."""
+    """The changes to the members of one object, or to the end of one list."""
 
     target: Located
     added: dict[str, Any] = field(default_factory=dict)
@@ -35,8 +34,7 @@ class JsonEdits:
 
     def __init__(self, content: bytes, line: int = 1) -> None:
         """Read the bytes, which begin on this line of their file, or raise `Unreadable`."""
-        self._mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
-        self._text = decoded(content)
+        self._text, self._mark, self._codec = decoded_json(content)
         self.document = read_json(self._text, line)
         """What the text says before any change."""
         self._replaced: dict[int, tuple[int, str]] = {}
@@ -82,7 +80,7 @@ class JsonEdits:
                 parts += (self._text[at:start], new)
                 at = end
         parts.append(self._text[at:])
-        return self._mark + "".join(parts).encode("utf-8")
+        return self._mark + "".join(parts).encode(self._codec)
 
     def _change(self, target: Located) -> _Change:
         return self._changes.setdefault(target.start, _Change(target))
@@ -173,7 +171,7 @@ def opened(name: str, content: bytes, line: int = 1) -> JsonEdits:
 
 
 def same(one: Any, other: Any) -> bool:
-    """Say whether two plain values are the same in JSON, where true is not 1 but 1.0 is."""
+    """Return whether two plain values are the same in JSON, where true is not 1 but 1.0 is."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     if isinstance(one, dict) and isinstance(other, dict):

@@ -5,12 +5,13 @@ from typing import Final
 
 _WHAT: Final = (
     r"(?:acceptance|approv\w*|check\w*|confirm\w*|inspect\w*|qa|e2e|end-to-end|exploratory|regression|review\w*|"
-    r"sign-?off|smoke\w*|step\w*|test\w*|uat|validat\w*|verif\w*|walk-?through\w*)"
+    r"sign-?off|smoke\w*|step\w*|test\w*|uat|valid\w*|verif\w*|walk-?through\w*)"
 )
 _MANUAL: Final = (
-    re.compile(rf"\bmanual(?:ly)?(?:[ -]+\w+)?[ -]+{_WHAT}\b", re.IGNORECASE),
+    re.compile(rf"(?<!or )\bmanual(?:ly)?(?:[ -]+\w+)?[ -]+{_WHAT}\b", re.IGNORECASE),
+    re.compile(r"^\W*manually\b|^\W*(?:check|confirm|test|try|verify)\b.{1,80}\bmanually\b", re.IGNORECASE),
     re.compile(r"[\[(](?:manual(?:ly)?|human|by hand)\b[^\])]{0,40}[\])]", re.IGNORECASE),
-    re.compile(r"^(?:\W*)(?:manual|human)\W*(?::|$)", re.IGNORECASE),
+    re.compile(r"^\W*(?:manual|human)(?:\W*$|:|[ \t]+(?:journey|run|tour|pass)s?\b)", re.IGNORECASE),
     re.compile(
         r"^\W*ask (?:the )?(?:user|human)\b|\bask (?:the )?(?:user|human) (?:to|for)\b", re.IGNORECASE
     ),

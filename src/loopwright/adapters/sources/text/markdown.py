@@ -38,7 +38,7 @@ __all__ = [
     "read_markdown",
 ]
 
-MAX_LINES: Final = 25_000
+MAX_LINES: Final = 20_000
 """A longer file takes too long to read."""
 MARKS: Final = {
     " ": Mark.OPEN,

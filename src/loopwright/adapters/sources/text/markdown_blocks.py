@@ -168,7 +168,7 @@ def _place_heading(
 
 def _parsed(source: str, *, strict: bool) -> tuple[list["Token"], tuple[int, str] | None]:
     """Return the tokens, and the line and the missing end of a block that is never closed."""
-    env: dict[str, Any] = {_STRICT: strict, _LINES: source.count("\n") + 1}
+    env: dict[str, Any] = {_STRICT: strict, _LINES: source.rstrip().count("\n") + 1}
     tokens: list[Token] = []
     parser = _parser()
     parser.block.parse(source, parser, env, tokens)

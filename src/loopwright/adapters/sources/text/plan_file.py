@@ -1,5 +1,6 @@
 """The files of a source on disk: bounded, decoded, parsed by their ending."""
 
+import codecs
 from pathlib import Path
 from typing import Final
 
@@ -9,12 +10,14 @@ from loopwright.adapters.sources.text.unreadable import Unreadable
 
 MAX_BYTES: Final = 5 * 1024 * 1024
 MAX_LINES: Final = 50_000
+_UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
 def document(name: str, content: bytes) -> Located:
     """Return what a file contains, or raise `Unreadable`."""
-    text = decoded(content)
-    return read_json(text) if name.lower().endswith(".json") else read_yaml(text)
+    return (
+        read_json(decoded_json(content)[0]) if name.lower().endswith(".json") else read_yaml(decoded(content))
+    )
 
 
 def content(path: Path) -> bytes:
@@ -41,6 +44,22 @@ def decoded(content: bytes) -> str:
     except UnicodeDecodeError as broken:
         line = content[: broken.start].count(b"\n") + 1
         raise Unreadable(line, "this is not UTF-8: save the file with that encoding") from broken
+
+
+def decoded_json(content: bytes) -> tuple[str, bytes, str]:
+    """Return the text of a JSON file, its byte order mark and its encoding, or raise `Unreadable`.
+
+    PowerShell writes UTF-16 when the output of a command goes to a file.
+    """
+    for mark, codec in _UTF_16.items():
+        if content.startswith(mark):
+            try:
+                return content[len(mark) :].decode(codec), mark, codec
+            except UnicodeDecodeError as broken:
+                line = content[: broken.start].count(b"\n") + 1
+                raise Unreadable(line, "this is not UTF-16: save the file as UTF-8") from broken
+    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    return decoded(content), mark, "utf-8"
 
 
 def decoded_lines(content: bytes) -> str:

@@ -19,6 +19,7 @@ class Problems:
         self._name = name
         self._found: list[tuple[int, str]] = []
         self._odd: list[tuple[int, str]] = []
+        self._kinds: set[str] = set()
         self.count = 0
 
     def note(self, line: int, place: str, message: str) -> None:
@@ -32,6 +33,12 @@ class Problems:
         """Take down what is odd, but not a reason to refuse."""
         if len(self._odd) < MAX_PROBLEMS:
             self._odd.append((line, _one_line(place, message)))
+
+    def warn_once(self, kind: str, line: int, place: str, message: str) -> None:
+        """Take down what is odd about many entries at the first of them only."""
+        if kind not in self._kinds:
+            self._kinds.add(kind)
+            self.warn(line, place, message)
 
     @property
     def crowded(self) -> bool:

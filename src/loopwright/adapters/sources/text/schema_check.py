@@ -22,7 +22,7 @@ def _is_number(value: Any) -> bool:
 
 _TYPES: Final[Mapping[str, tuple[str, Callable[[Any], bool]]]] = MappingProxyType(
     {
-        "object": ("a table", lambda value: isinstance(value, dict)),
+        "object": ("an object", lambda value: isinstance(value, dict)),
         "array": ("a list", lambda value: isinstance(value, list)),
         "string": ("a text", lambda value: isinstance(value, str)),
         "boolean": ("true or false", lambda value: isinstance(value, bool)),
@@ -151,7 +151,7 @@ def _types(wanted: str | list[str]) -> str:
 
 def _shown(found: Located) -> str:
     if isinstance(found.value, dict):
-        return "a table"
+        return "an object"
     if isinstance(found.value, list):
         return "a list"
     return quoted(found.value) if isinstance(found.value, str) else found.text[:60]

@@ -1,7 +1,7 @@
-"""Giving one key of some tables in a YAML text a value, every other byte left as it is.
+"""Changing single values of a YAML text, every other byte left as it is.
 
-Comments, indents, quotes, anchors and line ends are somebody's choice. So nothing is written by a YAML library: a new
-value is put where the old one stands, or beside the first key, and what came of it is read again before it is believed.
+Comments, indents, quotes, anchors and line ends stay as the author chose them. No YAML library writes the text: a new
+value replaces the old one in its place, or goes beside the first key, and the result is read again to check it.
 """
 
 import codecs
@@ -14,7 +14,7 @@ from loopwright.adapters.sources.text.located import Located, located_yaml, read
 from loopwright.adapters.sources.text.plan_file import decoded
 from loopwright.adapters.sources.text.unreadable import Unreadable
 
-_PLAIN: Final = re.compile(r"[a-z][a-z0-9 ]*")
+_PLAIN: Final = re.compile(r"[a-z][a-z0-9 -]*")
 _RESERVED: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})
 
 
@@ -49,6 +49,44 @@ def with_values(
     made = _with(text, spans)
     _check(before, made, at, key, wanted)
     return mark + made.encode("utf-8")
+
+
+def with_mapped(content: bytes, at: str, values: Mapping[str, str]) -> bytes:
+    """Return a text in which these keys of the mapping `at` have these values; a key that is not there is left out.
+
+    Raise `Unreadable` when the text cannot be read, or is written in a way in which that cannot be done.
+    """
+    mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
+    text = decoded(content)
+    before, root = located_yaml(text)
+    spans: list[tuple[int, int, str]] = []
+    wanted: dict[str, str] = {}
+    for key, node in _mapped(root, at):
+        value = values.get(key)
+        if value is not None and node.id == "scalar" and node.value != value:
+            wanted[key] = value
+            spans.append(_replaced(node, _shown(value, quoted=node.style == '"')))
+    if not spans:
+        return content
+    made = _with(text, spans)
+    odd = Unreadable(None, f"{at} is written in a way in which its values cannot be changed")
+    try:
+        after = read_yaml(made).plain()
+    except Unreadable:
+        raise odd from None
+    expected = before.plain()
+    expected[at].update(wanted)
+    if after != expected:
+        raise odd
+    return mark + made.encode("utf-8")
+
+
+def _mapped(root: Any, at: str) -> list[tuple[str, Any]]:
+    """Return the keys and nodes of the mapping at a key of the root."""
+    for inner, value in root.value if root.id == "mapping" else ():
+        if inner.id == "scalar" and inner.value == at and value.id == "mapping":
+            return [(key.value, node) for key, node in value.value if key.id == "scalar"]
+    return []
 
 
 def _listed(root: Any, at: str) -> list[Any]:

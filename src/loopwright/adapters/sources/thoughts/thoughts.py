@@ -296,8 +296,11 @@ def _names(folder: Path) -> Iterator[str]:
 
 
 def _markdown(content: bytes, name: str) -> Markdown:
+    """Return a file whose phases can be read, or raise `BadPlan`."""
     try:
-        return read_markdown(content)
+        markdown = read_markdown(content)
+        phases_in(markdown)
+        return markdown
     except Unreadable as broken:
         raise located_at(name, broken) from broken
 

@@ -39,6 +39,7 @@ _HEADED: Final = re.compile(r"[*_ \t]{0,9}(?:$|[:)–—-])")
 _LEVELS: Final = (2, 3)
 """Of the headings that are phases: the first one is the title of a file."""
 _FEW: Final = 2
+MAX_PHASES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +56,10 @@ class Phase:
 
 
 def phases_in(markdown: Markdown) -> tuple[Phase, ...]:
-    """Return the phases that a file consists of; none if it is itself a phase, by its title."""
+    """Return the phases that a file consists of; none if it is itself a phase, by its title.
+
+    Raise `Unreadable` if there are too many.
+    """
     headings = [(at, line) for at, line in enumerate(markdown.lines) if line.kind is Kind.HEADING]
     for word in _WORDS:
         found = _phases(markdown, headings, word)
@@ -85,6 +89,8 @@ def _phases(markdown: Markdown, headings: list[tuple[int, Line]], word: str) -> 
         if number and not is_more:
             begins[at] = number
             known.add(number)
+    if len(begins) > MAX_PHASES:
+        raise Unreadable(list(begins)[MAX_PHASES] + 1, f"a file has at most {MAX_PHASES} phases")
     ends.append(len(markdown.lines))
     keys = _keys(markdown, begins, word)
     return tuple(
@@ -165,9 +171,9 @@ def is_lone_plan(place: Path) -> bool:
         return False
     try:
         markdown = read_markdown(content(place))
+        phases = phases_in(markdown)
     except Unreadable:
         return is_among_plans and is_called_like_a_plan(place.name)
-    phases = phases_in(markdown)
     if is_among_plans:
         return bool(phases) or (is_called_like_a_plan(place.name) and not _has_tasks(markdown))
     return len(phases) >= _FEW and not _has_tasks(markdown, phases)

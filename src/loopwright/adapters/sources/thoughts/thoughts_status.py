@@ -31,7 +31,7 @@ _DONE_TITLE: Final = re.compile(
 )
 """`(COMPLETED)`, `[done]`, `✅ Complete`, `- DONE 2026-01-05` at the end of a title; not `Make it complete`."""
 _SKIPPED_TITLE: Final = re.compile(
-    r"[(\[–—]\s*(?i:skipped|cancell?ed|deferred|dropped|obsolete|superseded|removed|out of scope)\s*[)\]]?$"
+    r"[(\[–—]\s*(?i:skipped|canceled|cancelled|deferred|dropped|obsolete|superseded|removed|out of scope)\s*[)\]]?$"
 )
 _DONE_VALUE: Final = re.compile(
     rf"(?:{_TICK}\ufe0f?\s*)?(?:{_DONE})\b(?!\s+(?:phase|step)s?\b)", re.IGNORECASE

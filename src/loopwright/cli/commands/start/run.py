@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -191,7 +192,8 @@ def _for_goal(
 
 
 async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
-    prepared = await _prepared(request, as_json=as_json)
+    notes: list[str] = []
+    prepared = await _prepared(request, notes, as_json=as_json)
     if isinstance(prepared, NothingToDo):
         return _nothing_left(prepared, as_json=as_json)
     async with prepared:
@@ -204,13 +206,13 @@ async def _run(request: RunRequest, *, detach: bool, as_json: bool) -> int:
             begun = f"begun from {escape(plan.base_ref)} ({plan.base_sha[:7]}) with the settings of that time"
             console().print(f"continuing plan {short_id(plan.id)}, {begun}")
         if detach:
-            return await _detached(prepared.at, submitted, as_json=as_json)
-        return await _driven(prepared, submitted, as_json=as_json)
+            return await _detached(prepared.at, submitted, notes, as_json=as_json)
+        return await _driven(prepared, submitted, notes, as_json=as_json)
 
 
-async def _prepared(request: RunRequest, *, as_json: bool) -> Prepared | NothingToDo:
-    """Prepare a run; ask what to do about work that the home does not know, where a person can answer."""
-    tell, drive = _unheard if as_json else _told_once(), showing(quiet=as_json)
+async def _prepared(request: RunRequest, notes: list[str], *, as_json: bool) -> Prepared | NothingToDo:
+    """Prepare a run, and print what there is to note or collect it in `notes`; ask about work that is not known."""
+    tell, drive = _collected(notes) if as_json else _told_once(), showing(quiet=as_json)
     try:
         return await prepare(request, tell=tell, drive=drive)
     except UnknownWork as unknown:
@@ -233,8 +235,14 @@ async def _prepared(request: RunRequest, *, as_json: bool) -> Prepared | Nothing
     return await prepare(request, tell=tell, drive=drive)
 
 
-def _unheard(_: Importance, __: str) -> None:
-    """Print nothing."""
+def _collected(notes: list[str]) -> Tell:
+    """Return what keeps each note once and prints nothing."""
+
+    def tell(importance: Importance, text: str) -> None:
+        if importance is not Importance.PROGRESS and text not in notes:
+            notes.append(text)
+
+    return tell
 
 
 def _told_once() -> Tell:
@@ -279,7 +287,7 @@ async def _ended(prepared: Prepared, submitted: Submitted, *, as_json: bool) -> 
     return closing(view, as_json=as_json, merged=submitted.is_merged)
 
 
-async def _driven(prepared: Prepared, submitted: Submitted, *, as_json: bool) -> int:
+async def _driven(prepared: Prepared, submitted: Submitted, notes: Sequence[str], *, as_json: bool) -> int:
     """Drive or follow a plan on this terminal until it rests."""
     at = prepared.at
     footer = (
@@ -298,17 +306,18 @@ async def _driven(prepared: Prepared, submitted: Submitted, *, as_json: bool) ->
     code = await foreground.run()
     if foreground.left and not as_json:
         return code
-    return await print_end(at, submitted.plan.id, code, as_json=as_json)
+    return await print_end(at, submitted.plan.id, code, as_json=as_json, notes=notes)
 
 
-async def _detached(at: Session, submitted: Submitted, *, as_json: bool) -> int:
+async def _detached(at: Session, submitted: Submitted, notes: Sequence[str], *, as_json: bool) -> int:
     """Leave a plan to the background, and say how to follow, pause and stop it."""
     plan = submitted.plan
     theirs = await hand_over(at, plan, PROGRAM)
     if as_json:
         view = await view_with_news(at, plan.id)
         about = {"pid": theirs.pid, "log": str(theirs.log) if theirs.log else None}
-        print_json({"plan": view, "worker": about, "exit_code": int(ExitCode.VERIFIED)})
+        document = {"plan": view, "worker": about, "notes": notes}
+        print_json({**document, "exit_code": int(ExitCode.VERIFIED)})
         return ExitCode.VERIFIED
     out, name = console(), short_id(plan.id)
     who = f"process {theirs.pid}" if theirs.pid is not None else "a worker of this home"

@@ -1,0 +1,183 @@
+"""A BMAD story, whose tasks are under *Tasks / Subtasks*, or the stories of a sprint-status.yaml."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import ClassVar, Final
+
+from loopwright.adapters.sources.bmad.sprint import SPRINTS, parse_sprint, sprint_files, write_sprint
+from loopwright.adapters.sources.checklists.entries import Entry, boxed, plain
+from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
+from loopwright.adapters.sources.checklists.tasks import bounded
+from loopwright.adapters.sources.lists.status_words import mark_of
+from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION
+from loopwright.adapters.sources.text.criteria import acceptance
+from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
+from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.reading import start_of
+from loopwright.adapters.sources.text.titles import plain_title
+from loopwright.config.nearest import quoted
+from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
+
+_SUFFIX: Final = ".story.md"
+_TASKS: Final = frozenset({"tasks / subtasks", "tasks/subtasks", "tasks & subtasks", "tasks and subtasks"})
+_SHORT: Final = frozenset({"tasks", "subtasks", "task list", "dev tasks"})
+_TOLD: Final = ("Story", "Acceptance Criteria", "Dev Notes", "Testing")
+_ANY: Final = re.IGNORECASE
+_HEADING: Final = re.compile(
+    r"(?m)^#{2,4}[ \t]+\**Tasks(?:[ \t]*(?:/|&|and)[ \t]*Subtasks)?\**[ \t]*:?[ \t]*$", re.IGNORECASE
+)
+_STORY: Final = re.compile(
+    r"(?m)^#{1,2}[ \t]+(?:\**User )?\**Story(?:[ \t]+[\w.-]{1,20})?(?:[ \t]*:|[ \t]*$)", re.IGNORECASE
+)
+_STATUS: Final = re.compile(
+    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
+)
+_REFERS: Final = re.compile(r"\(ACs?[ \t]*[:#]?[ \t]*([^()]{1,60})\)", re.IGNORECASE)
+_NUMBER: Final = re.compile(r"[0-9]{1,3}")
+_CODED: Final = re.compile(r"AC[- ]?([0-9]{1,3})\b[ \t]*[:.–-]*[ \t]*", re.IGNORECASE)
+
+
+class BmadSource(ChecklistSource):
+    """Reads a story or a sprint, ticks the boxes of the story, and writes the status of stories in the sprint."""
+
+    kind = "bmad"
+    usual_places = (
+        "_bmad-output/implementation-artifacts/sprint-status.yaml", "docs/sprint-artifacts/sprint-status.yaml",
+        "docs/stories/sprint-status.yaml", "docs/sprint-status.yaml", "docs/stories/*.story.md",
+    )  # fmt: skip
+    file_name = "sprint-status.yaml"
+    beside: ClassVar = (
+        "../prd.md",
+        "../architecture.md",
+        "../planning-artifacts/*.md",
+        "../epics.md",
+        "epics.md",
+    )
+
+    def recognises(self, place: Path) -> bool:
+        """Take a story, a sprint-status.yaml, and the folder that it is in."""
+        if place.is_dir():
+            return (place / self.file_name).is_file()
+        return (place.name.casefold() in SPRINTS and place.is_file()) or super().recognises(place)
+
+    def is_like(self, file: Path) -> bool:
+        """Take a Markdown file that is a story and has a section for its tasks."""
+        start = start_of(file)
+        return _HEADING.search(start) is not None and (
+            file.name.casefold().endswith(_SUFFIX) or _STORY.search(start) is not None
+        )
+
+    def files(self, place: Path) -> Files:
+        """Return the story, or the sprint with the stories that are beside it."""
+        file = place / self.file_name if place.is_dir() else place
+        return sprint_files(file) if file.name.casefold() in SPRINTS else super().files(file)
+
+    def status_files(self, files: Files) -> tuple[str, ...]:
+        """Return the story, or the sprint alone: its stories are only read."""
+        return tuple(files)[:1]
+
+    def parse(self, files: Files, name: str) -> PlannedWork:
+        """Return the tasks of a story, or the stories of a sprint."""
+        if _is_sprint(files):
+            return parse_sprint(files, name)
+        work = super().parse(files, name)
+        problems = Problems(name)
+        tasks = _told(read_markdown(next(iter(files.values()))), work.tasks, problems)
+        return replace(work, tasks=tuple(tasks), notes=(*work.notes, *problems.notes))
+
+    def written(self, files: Files, progress: Progress) -> Files:
+        """Return the story with its boxes, or the sprint with the status of its stories."""
+        return write_sprint(files, progress) if _is_sprint(files) else super().written(files, progress)
+
+    def entries(self, markdown: Markdown) -> list[Entry]:
+        """Return the outermost boxes under *Tasks / Subtasks*: every other box is a check list."""
+        wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
+        return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
+
+    def context(self, markdown: Markdown, entries: Sequence[Entry]) -> str:
+        """Return the story, its acceptance criteria and the notes for developers."""
+        del entries
+        wanted = {title.casefold() for title in _TOLD}
+        parts = [
+            markdown.text(section.line, section.last)
+            for section in markdown.sections
+            if plain(section.title) in wanted and section.level == 2
+        ]
+        return bounded("\n\n".join(parts), MAX_CONTEXT)
+
+
+def _told(markdown: Markdown, tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask]:
+    """Return the tasks with the acceptance criteria that they name, and with what the story's status says."""
+    found = list(_criteria(markdown))
+    named = [_with_criteria(task, found) for task in tasks]
+    line, status = _status(markdown)
+    if not status or all(task.mark in (Mark.DONE, Mark.SKIPPED) for task in named):
+        return named
+    if mark_of(status) is Mark.DONE:
+        reason = f"the status of the story is {quoted(status)}, but this task is open: correct one of them"
+        return [
+            task if task.mark is Mark.DONE else replace(task, mark=Mark.BLOCKED, reason=reason)
+            for task in named
+        ]
+    if status.casefold() in ("draft", "blocked"):
+        problems.warn(line + 1, "", f"the status of the story is {quoted(status)}")
+    return named
+
+
+def _is_sprint(files: Files) -> bool:
+    return next(iter(files), "").casefold().endswith((".yaml", ".yml"))
+
+
+def _sections(markdown: Markdown, titles: frozenset[str]) -> set[int]:
+    return {at for at, section in enumerate(markdown.sections) if plain(section.title) in titles}
+
+
+def _status(markdown: Markdown) -> tuple[int, str]:
+    """Return the line and the word of the story's status: `Status: done`, or the first line below `## Status`."""
+    for section in markdown.sections:
+        if section.level > 3 or plain(section.title) not in ("", "status", *_story_titles(markdown)):
+            continue
+        for at in range(max(section.line + 1, 0), section.end):
+            line = markdown.lines[at]
+            if line.kind not in (Kind.TEXT, Kind.BULLET):
+                continue
+            match = _STATUS.match(line.text.strip())
+            if match is not None or plain(section.title) == "status":
+                said = match[1] if match is not None else line.words
+                return at, re.split(r"[(,;]| [-–—] ", said.replace("*", "").replace("`", ""))[0].strip()
+    return 0, ""
+
+
+def _story_titles(markdown: Markdown) -> tuple[str, ...]:
+    return tuple(plain(section.title) for section in markdown.sections if section.level == 1)
+
+
+def _criteria(markdown: Markdown) -> Iterator[tuple[str, str]]:
+    """Return the number and the words of each acceptance criterion: a list item, or a heading such as `AC1: …`."""
+    for at, section in enumerate(markdown.sections):
+        around = [plain(markdown.sections[one].title) for one in markdown.around(at)]
+        if not any(title.startswith("acceptance criteria") for title in around):
+            continue
+        coded = _CODED.match(section.title)
+        if coded is not None:
+            yield coded[1], plain_title(section.title[coded.end() :])
+    number = 0
+    for item in markdown.items:
+        title = plain(markdown.sections[item.section].title)
+        if item.parent is None and title.startswith("acceptance criteria"):
+            number += 1
+            words = plain_title(item.words)
+            coded = _CODED.match(words)
+            yield (coded[1], words[coded.end() :]) if coded is not None else (str(number), words)
+
+
+def _with_criteria(task: PlannedTask, found: Sequence[tuple[str, str]]) -> PlannedTask:
+    refers = _REFERS.search(task.title)
+    if refers is None:
+        return task
+    named = set(_NUMBER.findall(refers[1]))
+    said = tuple(words[:MAX_CRITERION] for number, words in found if number in named and words)
+    title = _REFERS.sub("", task.title).strip() or task.title
+    return replace(task, title=title, criteria=(*task.criteria, *said), acceptance=acceptance(said))
