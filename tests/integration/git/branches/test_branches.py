@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.doubles import Home, planned
 from tests.integration.git.branches.test_taking_out import land
-from tests.integration.git.world import ANY, BRANCH, PLAN, TASK, World
+from tests.integration.git.world import ANY, AT, BRANCH, PLAN, TASK, World
 
 from loopwright.adapters.git.branches.branches import pin_of
 from loopwright.core.values.errors import BranchRewritten
@@ -151,3 +151,16 @@ async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_
         await world.repository.standing(BRANCH)
     world.sh("git", "branch", "-D", BRANCH)
     assert await world.repository.standing(BRANCH) == Standing(tip=tip, change="restored")
+
+
+async def test_a_commit_of_status_keeps_a_program_a_program(world: World) -> None:
+    for name, mode in (("plan.md", 0o755), ("notes.md", 0o644)):
+        (world.user / name).write_text("- [ ] one\n")
+        (world.user / name).chmod(mode)
+    world.sh("git", "add", "plan.md", "notes.md")
+    world.sh("git", "commit", "-qm", "plans")
+    parent = world.sh("git", "rev-parse", "HEAD")
+    files = {"plan.md": b"- [x] one\n", "notes.md": b"- [x] one\n", "new.md": b"new\n"}
+    told = await world.repository.booked(parent, files, subject="told", plan_id=PLAN, at=AT, copies={})
+    modes = [line.split()[0] for line in world.sh("git", "ls-tree", told, *sorted(files)).splitlines()]
+    assert modes == ["100644", "100644", "100755"]

@@ -16,6 +16,7 @@ from loopwright.core.policy.finishing import BOOKS_TRAILER, COPY_TRAILER
 from loopwright.ports import MergedFile
 
 _FILE: Final = "100644"
+_PROGRAM: Final = "100755"
 _NOTHING: Final = "0"
 _OBJECT: Final = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 _MARKER: Final = 61
@@ -62,7 +63,7 @@ class Bookkeeping:
         """Write a commit with some files replaced; none at all makes one that only says something."""
         tree = await self._merging.tree_of(parent)
         if files:
-            tree = await self._with(parent, dict.fromkeys(files, _FILE), files)
+            tree = await self._with(parent, await self._modes(parent, tuple(files)), files)
         message = f"{message_of(subject, None)}\n\nLoopwright-Plan: {plan_id}\n{BOOKS_TRAILER}: {plan_id}"
         for path, content in copies.items():
             # Nothing but this line holds it: when git has thrown it away, nothing worse happens than without it.
@@ -102,9 +103,8 @@ class Bookkeeping:
     async def leaving(self, attempt_sha: str, tip: str, paths: Sequence[str]) -> str:
         """Return the attempt's work with these files as they are on the tip: they are not its to change."""
         theirs = await self.files(tip, paths)
-        tree = await self._with(
-            attempt_sha, {path: _FILE if path in theirs else _NOTHING for path in paths}, theirs
-        )
+        modes = await self._modes(tip, tuple(theirs))
+        tree = await self._with(attempt_sha, {path: modes.get(path, _NOTHING) for path in paths}, theirs)
         return write_commit(
             self._depot,
             tree,
@@ -131,6 +131,15 @@ class Bookkeeping:
             return MergedFile(content=None, line=_conflict(done.out, theirs))
         finally:
             delete(scratch)
+
+    async def _modes(self, sha: str, paths: Sequence[str]) -> dict[str, str]:
+        """Return the mode of each path: a program stays one."""
+        if not paths:
+            return {}
+        done = await self._git.run("ls-tree", "-z", "--full-tree", sha, "--", *paths, env=self._depot.env())
+        entries = (line.partition(b"\t") for line in done.out.split(b"\0") if line)
+        programs = {os.fsdecode(path) for about, _, path in entries if about.startswith(_PROGRAM.encode())}
+        return {path: _PROGRAM if path in programs else _FILE for path in paths}
 
     async def _with(self, sha: str, modes: Mapping[str, str], files: Mapping[str, bytes]) -> str:
         lines = []
