@@ -71,6 +71,7 @@ check: $(DEV) ## Check format, lint, types, layers, generated pages, English and
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports
 	@$(BIN)/python -m scripts.render_docs --check
+	@$(BIN)/python -m tests.unit.config.published --check
 	@$(BIN)/typos
 	@$(BIN)/python -m scripts.check_text
 	@$(BIN)/pytest -q -n 0 tests/migrations/test_migrations.py::test_the_migrations_lead_to_the_tables_of_this_program
@@ -83,8 +84,9 @@ format: $(DEV) ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-docs: $(DEV) ## Generate the pages that come from the code
+docs: $(DEV) ## Generate the pages and schemas that come from the code
 	@$(BIN)/python -m scripts.render_docs
+	@$(BIN)/python -m tests.unit.config.published
 
 site: $(SITE) ## Build the documentation site into site/, and check its links
 	@$(BIN)/zensical build --strict

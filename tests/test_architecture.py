@@ -18,6 +18,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 LINE_LIMIT = 600
 # Modules of the standard library that only some of the supported Pythons have.
 STANDARD = sys.stdlib_module_names | {"_sha2", "_sha256"}
+# A name such as `core.policy.quotas`, as docstrings write it.
+DOTTED = re.compile(
+    rf"`(?:loopwright\.)?((?:{'|'.join(sorted(one.name for one in PACKAGE.iterdir() if one.is_dir()))})(?:\.\w+)+)`"
+)
+# Names of files and of git's settings look the same.
+NO_MODULES = {"json", "toml", "autocrlf", "eol", "fsmonitor"}
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "common", "base", "misc"}
 
 # A path that exists on one machine or one person's account only.
@@ -97,6 +103,39 @@ def test_every_module_stays_short_enough_to_read() -> None:
 def test_no_module_or_package_has_a_name_that_says_nothing() -> None:
     named = [path for path in PACKAGE.rglob("*") if path.stem in VAGUE_NAMES]
     assert named == []
+
+
+def unknown_modules(source: str) -> list[str]:
+    """Return the dotted names in the docstrings of a module that are neither modules nor names in one."""
+    values = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Expr))
+    texts = [one.value for one in values if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+    return [name for text in texts for name in DOTTED.findall(text) if not is_defined(name)]
+
+
+def is_defined(dotted: str) -> bool:
+    *parents, last = dotted.split(".")
+    if last in NO_MODULES or module_at(dotted) is not None:
+        return True
+    above = module_at(".".join(parents))
+    return above is not None and re.search(rf"\b{last}\b", above.read_text(encoding="utf-8")) is not None
+
+
+def module_at(dotted: str) -> Path | None:
+    place = PACKAGE.joinpath(*dotted.split("."))
+    found = (place.with_suffix(".py"), place / "__init__.py")
+    return next((one for one in found if one.is_file()), None)
+
+
+@each_case("path", MODULES, ids=module_name)
+def test_every_module_that_a_docstring_names_exists(path: Path) -> None:
+    assert unknown_modules(path.read_text(encoding="utf-8")) == []
+
+
+def test_a_docstring_that_names_no_module_is_found() -> None:
+    text = (
+        '"""`core.policy.envelopes`, `core.policy.quotas.Envelope`."""\nx = 1\n"""See `engine.nothing`."""\n'
+    )
+    assert unknown_modules(text) == ["core.policy.envelopes", "engine.nothing"]
 
 
 def test_importing_the_package_does_nothing() -> None:

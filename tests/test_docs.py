@@ -119,6 +119,12 @@ def test_every_agent_is_on_the_page_of_agents(name: str) -> None:
     assert f"| `{name}` | " in (ROOT / "docs/reference/agents.md").read_text("utf-8")
 
 
+@each_case("kind", sorted(registry.SOURCES))
+def test_every_kind_of_source_is_on_the_page_of_formats(kind: str) -> None:
+    text = (ROOT / "docs/reference/sources/index.md").read_text("utf-8")
+    assert any(f"`{kind}`" in row.rpartition(" | ")[2] for row in text.splitlines() if row.startswith("| "))
+
+
 @each_case("name", sorted(PROFILES.keys() - {"acp"}))
 def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: str) -> None:
     text = (ROOT / "docs/reference/agents.md").read_text("utf-8").split("## The Agent Client Protocol\n")[1]

@@ -6,13 +6,13 @@ from typing import Any
 
 from tests.simulation.planted import Patches, bug
 
-from loopwright.core.policy import decide
+from loopwright.core.policy import decide, landing
 from loopwright.core.policy import rounds as rules
 from loopwright.core.replies.discoveries import Discovery, Noticed, key_for
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import GitFailed
 from loopwright.core.values.states import DiscoveryState, PlanState
-from loopwright.engine.attempt import after_run, contradictions, qa, rounds
+from loopwright.engine.attempt import after_run, candidates, qa, rounds
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.people import discoveries
 from loopwright.engine.views import round_views
@@ -159,12 +159,18 @@ def documents_not_waited_for() -> Patches:
 
 @bug("work that contradicts a check lands by the agent's own word", "contradiction")
 def contradiction_not_asked_about() -> Patches:
-    async def settle(_landing: Any, _candidate: Any, facts: Any, checks: Any, *_rest: Any) -> Any:
-        return replace(facts, contradicted=checks, allowed_by=("the agent",) * len(checks))
+    def settled(_found: Any, old: Any) -> Any:
+        checks = old.checks
+        return replace(old.files, contradicted=checks, allowed_by=("the agent",) * len(checks))
 
-    return ((contradictions, "settle", settle),)
+    return ((landing, "_settled", settled),)
 
 
 @bug("a decision about contradicted checks is forgotten and asked again", "contradiction")
 def decision_forgotten() -> Patches:
-    return ((contradictions, "_answer", lambda *_: None),)
+    right = candidates.decisions
+
+    def decisions(*given: Any) -> Any:
+        return replace(right(*given), answers=())
+
+    return ((candidates, "decisions", decisions),)

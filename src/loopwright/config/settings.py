@@ -1,7 +1,9 @@
 """Every setting, once: its name, type, default and description.
 
 The documentation's tables, `config show`, the commented loopwright.toml and the JSON Schemas are all made
-from the fields below, and the values are read by their kinds.
+from the fields below, and the values are read by their kinds. Settings with a prefix, such as `sandbox.level`, are in
+`config.groups`. A setting that a plan keeps while it runs also needs a field of the same name in
+`core.values.policy.Policy`.
 """
 
 import re
@@ -222,7 +224,7 @@ class Values:
     red_proof: Literal["fixes", "off"] = setting(
         choice("fixes", "off", switch=("fixes", "off")),
         "fixes",
-        "Whose checks must fail without the work: those of fixes and of tasks with `prove`, or of none.",
+        "Whose checks must fail without the work: those of fixes and tasks with `prove`, or only the latter.",
     )
     qa_mode: Literal["full", "lite"] = setting(
         choice("full", "lite"),

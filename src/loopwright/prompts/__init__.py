@@ -1,6 +1,6 @@
 """What agents are told, as template files: one per role here, and in `parts` what goes into a task's description.
 
-`core.values.templates` says how they are written, and `engine.attempt.templates` which one a run gets. A project can
+`core.values.templates` says how they are written, and `engine.attempt.agent_brief` which one a run gets. A project can
 replace those of the roles (`docs/how-to/change-a-prompt.md`). No text that an agent reads belongs into Python.
 """
 

@@ -77,7 +77,7 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     assert found == {"bd-a0": claimed, "bd-a1": ("proven", ""), "bd-a2": fails("bd-a2")}
     found = audited(sandbox, "work.yaml")
     assert found == {
-        "old": ("lost", "there is no commit 3f1c9a2"),
+        "old": ("lost", "commit 3f1c9a2 does not exist"),
         "one": ("proven", ""),
         "two": fails("two"),
     }
@@ -86,7 +86,7 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     assert found == {
         "#4": claimed,
         "#9": (claimed[0], there),
-        "#12": ("lost", f"there is no commit {GONE}"),
+        "#12": ("lost", f"commit {GONE} does not exist"),
     }
     assert not sandbox.home.exists() or not list(sandbox.home.glob("trials/*")), "nothing is left behind"
 

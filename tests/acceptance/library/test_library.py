@@ -180,7 +180,7 @@ async def test_a_finished_plan_is_read_through_every_noun(sandbox: Sandbox) -> N
     assert len(await loop.runs.output(agents[0].run_id)) > 2
     heard = [part async for part in loop.runs.follow_output(agents[0].run_id)]
     assert heard == list(await loop.runs.output(agents[0].run_id))
-    assert (await loop.receipts.show(plan)).receipt["outcome"] == "verified"
+    assert (await loop.receipts.show(plan)).receipt.outcome == "verified"
     assert (await loop.audit.coverage(plan)).is_complete
     [loop_row] = await loop.projects.loops()
     assert (loop_row.loop.plan_id, loop_row.plans) == (plan, 1)

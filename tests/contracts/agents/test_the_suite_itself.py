@@ -233,7 +233,7 @@ async def test_a_wrong_outcome_is_told_in_words(
 
 
 def test_a_behaviour_that_does_not_exist_cannot_be_left_out() -> None:
-    with pytest.raises(ValueError, match="there is no behaviour flight"):
+    with pytest.raises(ValueError, match="unknown behaviour flight"):
         replace(GOOD, cannot={"flight": "it has no wings"})
 
 
@@ -275,9 +275,9 @@ def test_as_a_program_it_tells_what_is_kept_broken_and_not_asked() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("no.such.module:SUBJECT",), "there is no subject at no.such.module:SUBJECT"),
-        ((f"{HERE}:RIGHT",), "is no Subject"),
-        ((f"{HERE}:GOOD", "flight"), "there is no behaviour flight"),
+        (("no.such.module:SUBJECT",), "no subject at no.such.module:SUBJECT"),
+        ((f"{HERE}:RIGHT",), "is not a Subject"),
+        ((f"{HERE}:GOOD", "flight"), "unknown behaviour flight"),
     ],
 )
 def test_as_a_program_it_refuses_what_it_cannot_run(arguments: tuple[str, ...], words: str) -> None:

@@ -147,7 +147,7 @@ def test_a_forge_that_is_not_there_is_asked_later() -> None:
 @pytest.mark.parametrize(
     ("address", "words"),
     [
-        ("/srv/git/app.git", "no repository on a forge"),
+        ("/srv/git/app.git", "not a repository on a forge"),
         ("git@git.example.com:acme/app.git", "git.example.com"),
         ("https://github.evil.example/acme/app", "not known"),
     ],

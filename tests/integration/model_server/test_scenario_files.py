@@ -87,7 +87,7 @@ def test_a_file_says_all_that_a_scenario_can(tmp_path: Path) -> None:
         ({"turns": [{"txt": "x"}]}, "turns[0]: unknown txt"),
         ({"turns": [{"text": "x"}], "turn": []}, "unknown turn"),
         ({"turns": [{"text": "x", "tools": [{"name": "a"}]}]}, "turns[0].tools[0]: input is missing"),
-        ({"turns": [{"text": "x"}, {"trouble": "flood"}]}, "turns[1]: there is no trouble 'flood'"),
+        ({"turns": [{"text": "x"}, {"trouble": "flood"}]}, "turns[1]: unknown trouble 'flood'"),
         ({"turns": [{"status": 500}]}, "turns[0]: kind, message is missing"),
         (
             {"turns": [{"fails": {"text": "x"}, "times": 1, "then": {}}]},
@@ -148,7 +148,7 @@ def test_as_a_program_it_refuses_a_bad_file_in_one_line(tmp_path: Path) -> None:
     scenario = write(tmp_path, {"turns": [{"trouble": "flood"}]})
     done = subprocess.run([*MODULE, str(scenario)], capture_output=True, text=True, timeout=60)
     assert done.returncode == 2
-    assert "there is no trouble 'flood' (known are: auth," in done.stderr
+    assert "unknown trouble 'flood' (known are: auth," in done.stderr
     assert len(done.stderr.splitlines()) == 1
 
 

@@ -1,6 +1,11 @@
-"""The files that are made from code: run this file to write them, the tests compare them."""
+"""The files that are made from code: `make docs` writes them, `make check` and the tests compare them.
+
+With `--check`, this program changes nothing and names the files that are out of date.
+"""
 
 import json
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from loopwright.adapters.sources.schemas import source_schemas
@@ -56,7 +61,22 @@ def published() -> dict[Path, str]:
     }
 
 
-if __name__ == "__main__":
-    SCHEMAS.mkdir(exist_ok=True)
-    for path, text in published().items():
+def main(arguments: Sequence[str], files: Mapping[Path, str]) -> int:
+    """Write the files, or with --check name those that differ."""
+    stale = {
+        path: text
+        for path, text in files.items()
+        if not path.is_file() or path.read_text(encoding="utf-8") != text
+    }
+    if stale and "--check" in arguments:
+        sys.stderr.write(f"Out of date: {', '.join(path.name for path in stale)}. Run `make docs`.\n")
+        return 1
+    for path, text in stale.items():
+        path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
+    sys.stdout.write(f"{len(files)} files, {len(stale)} changed\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:], published()))

@@ -10,7 +10,7 @@ from typing import get_args, get_type_hints
 import jsonschema
 import pytest
 from tests.cases import each_case
-from tests.unit.config.published import ROOT, published
+from tests.unit.config.published import ROOT, main, published
 from tests.unit.config.test_precedence import SAMPLES, as_tree
 
 from loopwright.adapters.sources.schemas import source_schemas
@@ -25,10 +25,21 @@ from loopwright.core.receipts.schemas import document_schemas
 @pytest.mark.capability("C006")
 @each_case("path", published(), ids=lambda path: path.name)
 def test_a_published_file_says_what_the_code_says(path: Path) -> None:
-    command = "python -m tests.unit.config.published"
-    assert path.read_text(encoding="utf-8") == published()[path], (
-        f"run `{command}` to write {path.name} again"
-    )
+    assert path.read_text(encoding="utf-8") == published()[path], "run `make docs`"
+
+
+def test_checking_the_published_files_notices_a_stale_one(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "schemas" / "new.json"
+    old.write_text("old\n")
+    files = {old: "right\n", new: "new\n"}
+    assert main(["--check"], files) == 1
+    assert "old.json, new.json" in capsys.readouterr().err
+    assert old.read_text() == "old\n"
+    assert main([], files) == 0
+    assert (old.read_text(), new.read_text()) == ("right\n", "new\n")
+    assert main(["--check"], files) == 0
 
 
 @pytest.mark.capability("C006")

@@ -1,7 +1,7 @@
 """Who takes a task over for good, after a failure that another agent or model may well not have.
 
 An account that is closed is another matter: another agent takes over only until it is open again
-(see `core.policy.envelopes`). Here the failure belongs to the task and the model, so the task does not go back.
+(see `core.policy.quotas`). Here the failure belongs to the task and the model, so the task does not go back.
 """
 
 from loopwright.core.rows.model import Task

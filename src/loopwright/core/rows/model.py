@@ -219,7 +219,7 @@ class Task:
     complexity: str = "medium"
     """high, medium or low (`core.policy.complexity`)."""
     prove: bool = False
-    """Whether its checks have to be seen to fail without its work (`core.policy.tdd`)."""
+    """Whether its checks have to be seen to fail without its work (`core.policy.red_first`)."""
     status: TaskState
     origin: str = ""
     """Where it comes from: empty for the source; `fix`, `qa`, `docs` (added by the machine), `discovered`."""

@@ -1,4 +1,10 @@
-"""Failure classes, and the rule that each one follows. A rule is data: policy reads it, docs print it."""
+"""Failure classes, and the rule that each one follows. A rule is data: policy reads it, docs print it.
+
+To add one, add a member and its rule, then run `make docs`. Adapters of agents return it as the failure of a run,
+`core.policy.landing` as an objection to work, and `engine.attempt` where the machine gets in the way. Older
+receipts stay valid, so their format keeps its version; `python -m tests.unit.core.receipts.test_receipt_golden` writes
+its golden schema again.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -169,7 +169,7 @@ class Policy:
     """Gates that test an installed build, not the tree; a person accepted that."""
     test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: str = "fixes"
-    """Of which tasks the checks also run without the work and have to fail: one of `core.policy.tdd.RedProof`."""
+    """Of which tasks the checks also run without the work and have to fail: one of `core.policy.red_first.RedProof`."""
     qa_mode: str = "full"
     """What a QA review goes through: one of `core.replies.qa.AREAS`."""
     business_docs: bool = False

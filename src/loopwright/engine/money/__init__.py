@@ -1,4 +1,5 @@
 """Accounts, quota and spending: what a run may draw from, and what stops it.
 
-Not here: the pure rules about budgets (`core.values.policy`), and how caps are shown (`engine.views.views`).
+Not here: the pure rules about budgets and quota (`core.policy.budget`, `core.policy.quotas`), and how caps
+are shown (`engine.views`).
 """

@@ -1,4 +1,4 @@
 """A plan as a whole: its verification, its end, rollback, export, and rows made again from an export.
 
-Not here: single tasks (`engine.attempt.attempt`), and when the next step is due (`engine.worker.worker`).
+Not here: single tasks (`engine.attempt`), and when the next step is due (`engine.worker`).
 """

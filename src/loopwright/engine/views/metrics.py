@@ -77,7 +77,7 @@ class PlanFigures:
     title: str
     status: PlanState
     state: str
-    """How it stands, in one word: see `engine.rows.standing`."""
+    """Its state in one word: see `engine.rows.plan_states_text`."""
     outcome: Outcome | None
     loop_state: LoopState | Literal[""]
     """Empty when its loop drives another plan by now."""

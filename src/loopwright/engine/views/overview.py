@@ -36,7 +36,7 @@ class PlanSummary:
     title: str
     status: PlanState
     state: str
-    """How it stands, in one word: see `engine.rows.standing`."""
+    """Its state in one word: see `engine.rows.plan_states_text`."""
     loop_state: LoopState | Literal[""]
     taken: str
     """Where its work went as a whole (`accepted`, `pull request`); empty while that is undecided."""

@@ -127,7 +127,7 @@ class PlanView:
     title: str
     status: PlanState
     state: str
-    """How it stands, in one word: see `engine.rows.standing`."""
+    """Its state in one word: see `engine.rows.plan_states_text`."""
     loop_id: str
     loop_name: str
     loop_state: LoopState | Literal[""]

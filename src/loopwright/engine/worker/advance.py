@@ -194,14 +194,14 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
     working = tuple(task for task in running if task.id not in parked | checked)
     room = min(room, policy.plan_room(plan, len(working), len(checked), alone=alone))
     ready = _ready(tx, plan, room, closed=closed)
-    manual = tx.find(Task, plan_id=plan.id, manual=True, **_TURN, order_by=_IN_ORDER)
-    asked = TaskState.AWAITING_RESPONSE
+    unsettled = (TaskState.QUEUED, TaskState.AWAITING_RESPONSE)
+    steps = tx.find(Task, plan_id=plan.id, manual=True, status=unsettled, order_by=_IN_ORDER)
     return policy.Front(
         loop=loop,
         plan=plan,
         ready=ready,
-        manual=tuple(manual),
-        by_hand=tuple(tx.find(Task, plan_id=plan.id, manual=True, status=asked, order_by=_IN_ORDER)),
+        manual=tuple(one for one in steps if all(getattr(one, key) == _TURN[key] for key in _TURN)),
+        by_hand=tuple(one for one in steps if one.status is TaskState.AWAITING_RESPONSE),
         taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
         unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,

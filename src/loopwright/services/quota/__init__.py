@@ -1,4 +1,4 @@
 """What is known of the quota of agents' accounts.
 
-Not here: the rules about accounts (`core.values.policy`), and the rows (`engine.money`).
+Not here: the rules about accounts (`core.policy.quotas`), and the rows (`engine.money`).
 """

@@ -156,7 +156,7 @@ def test_a_source_that_is_away_troubles_nobody_and_is_told_when_it_is_back(shop:
     path.unlink()
     assert shop("worker", "--until-idle", timeout=60).code == 0
     (given_up,) = shop.events("source_given_up")
-    assert "feature_list.json is not there any more" in given_up.payload["reason"]
+    assert "feature_list.json is missing" in given_up.payload["reason"]
     seen = shop("status", "--json", "--exit-code")
     assert (seen.code, seen.document["plan"]["untold"], seen.document["untold"]) == (0, None, [])
 

@@ -25,10 +25,9 @@ from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
 
-_FRONT: Final = re.compile(
-    r"\ufeff?---\r?\n(?=(?:.*\r?\n){0,60}?id:)(?=(?:.*\r?\n){0,60}?status:)((?:.*\r?\n){0,80}?)---"
-)
 _LOOK: Final = 20_000
+_MOST_FRONT: Final = 80
+"""How many lines the front matter of a task may have."""
 _FOLDERS: Final = ("tasks", "completed", "drafts")
 _TASKS: Final = "tasks"
 _CONFIG: Final = ("config.yml", "config.yaml")
@@ -70,9 +69,10 @@ class BacklogMdSource(Source):
             )
         if place.suffix.casefold() != ".md" or not place.is_file():
             return False
-        front = _FRONT.match(start_of(place)[:_LOOK])
+        keys = _front_keys(start_of(place)[:_LOOK])
         # Other documents have an id and a status as well.
-        return front is not None and (place.absolute().parent.name in _FOLDERS or "created_date:" in front[1])
+        own = place.absolute().parent.name in _FOLDERS or "created_date" in keys
+        return own and {"id", "status"} <= keys
 
     def files(self, place: Path) -> Files:
         """Return the tasks, and the configuration that names their statuses."""
@@ -125,6 +125,19 @@ class BacklogMdSource(Source):
                 edits.set_front("status", ends if wanted is Mark.DONE and ends else _WRITTEN[wanted])
                 changed[file] = edits.content
         return changed
+
+
+def _front_keys(text: str) -> set[str]:
+    """Return the keys of a file's front matter; none if it has no front matter."""
+    first, *lines = text.removeprefix("\ufeff").split("\n", _MOST_FRONT + 2)
+    if first.rstrip() != "---":
+        return set()
+    keys: set[str] = set()
+    for line in lines[:_MOST_FRONT]:
+        if line.startswith("---"):
+            return keys
+        keys.add(line.partition(":")[0].strip())
+    return set()
 
 
 def _folder(place: Path) -> Path:

@@ -225,7 +225,11 @@ def _resumed(work: PlannedWork, found: Outline, last: str) -> tuple[PlannedWork,
     if found.tasks[at].mark is not Mark.DONE:
         return work, [f"{METADATA} says that {called} was done last, the plan does not, and the plan counts"]
     place = next((n for n, task in enumerate(work.tasks) if n > at and task.mark is Mark.OPEN), None)
-    tasks = tuple(replace(task, first=n == place) for n, task in enumerate(work.tasks))
+    # It continues where it was left, whatever else is open above.
+    tasks = tuple(
+        replace(task, first=True, after=()) if n == place else replace(task, first=False)
+        for n, task in enumerate(work.tasks)
+    )
     return replace(work, tasks=tasks), []
 
 

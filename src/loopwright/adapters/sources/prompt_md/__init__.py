@@ -1,4 +1,4 @@
 """PROMPT.md: one prompt, run round after round.
 
-Not here: the rounds themselves (`core.values.policy.rounds`, `engine.attempt.attempt.rounds`).
+Not here: the rounds themselves (`core.policy.rounds`, `engine.attempt.rounds`).
 """

@@ -106,7 +106,7 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
     ),
     "prove": Key(
         type="true or false",
-        description="Its checks must be seen to fail without the work; always so for the types fix and bug.",
+        description="Its checks must fail without the work; also asked of the types fix, bug, bugfix and regression.",
         schema={"type": "boolean", "default": False},
     ),
     "phase": Key(

@@ -10,7 +10,7 @@ from loopwright.adapters.sources.text.unreadable import MAX_DEPTH, Unreadable
 MAX_YAML: Final = 1024 * 1024
 """Bytes of a YAML text. It is read by a parser in Python, fifty times as slowly as JSON."""
 MAX_LINES: Final = 50_000
-_MAX_EVENTS: Final = 60_000
+_MAX_EVENTS: Final = 70_000
 """Beginnings and ends of lists and tables, texts and aliases: enough for 1,000 tasks with all their keys."""
 _ELSE: Final = "write it as JSON, which may be larger"
 

@@ -31,9 +31,9 @@ def audit(path: PlanPath, /, *, source: str | None = None, no_run: bool = False,
     Parameters
     ----------
     path
-        The file or folder with the work, in any supported form.
+        The file or folder with the work, in any supported format.
     source
-        The form of the work, if its name does not show it.
+        The kind of its format, if its name does not show it.
     no_run
         Check only commits. Otherwise the items' own checks run in a clean clone of the checkout.
     json

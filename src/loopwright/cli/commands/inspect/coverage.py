@@ -26,9 +26,9 @@ def coverage(target: str, /, *, source: str | None = None, json: bool = False) -
     Parameters
     ----------
     target
-        The file or folder with the work, in any supported form; or a plan by its id, the beginning of it, or its name.
+        The file or folder with the work, in any supported format; or a plan by its id, its beginning, or its name.
     source
-        The form of the work, if its name does not show it.
+        The kind of its format, if its name does not show it.
     json
         Print one JSON document.
     """

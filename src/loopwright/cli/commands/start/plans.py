@@ -180,9 +180,9 @@ def check(
     Parameters
     ----------
     file
-        The file or folder with the work, in any supported form.
+        The file or folder with the work, in any supported format.
     source
-        The form of the work, if its name does not show it.
+        The kind of its format, if its name does not show it.
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
     no_run

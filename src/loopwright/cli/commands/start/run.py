@@ -74,7 +74,7 @@ def run(
     Parameters
     ----------
     plan
-        The file or folder with the work, in any supported form; or a goal in words, which an agent plans first.
+        The file or folder with the work, in any supported format; or a goal in words, which an agent plans first.
         Without one, Loopwright looks for work at the usual places and asks before it runs any.
     agent
         Which agent does the work (default: the setting `agent`, which is claude unless you set it).
@@ -85,7 +85,7 @@ def run(
     max_attempts
         How often to try a task before asking you.
     source
-        The form of the work, if its name does not show it.
+        The kind of its format, if its name does not show it.
     base
         Commit or branch to start from (default: what is checked out).
     settings_file
