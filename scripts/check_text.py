@@ -1,6 +1,6 @@
 """Check the English of the pages and of the package: unclear phrases, and the number of words of the pages.
 
-With `--messages` it looks at the whole package, and not only at the folders in `CHECKED`.
+With `--messages` it also looks at the folders in `UNCHECKED`.
 """
 
 import ast
@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MOST_WORDS: Final = 27_000
+MOST_WORDS: Final = 27_500
 """How many words all hand-written pages may have together, without the decision records."""
-CHECKED: Final = ("app.py", "adapters", "cli", "services")
+CHECKED: Final = ("",)
 """What of `src/loopwright` has no unclear phrase in any message, docstring or comment."""
 UNCHECKED: Final = ("adapters/sources",)
 """What of that may still have some."""

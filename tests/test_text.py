@@ -88,8 +88,9 @@ def test_messages_docstrings_and_comments_of_checked_folders_are_checked(
     for name in ("services/a.py", "core/a.py", "adapters/sources/a.py"):
         write(tmp_path, f"src/loopwright/{name}", text)
     assert check_text.main([], root=tmp_path) == 1
-    assert [line.partition(":")[0] for line in capsys.readouterr().err.splitlines()] == [
-        "src/loopwright/services/a.py"
+    assert sorted(line.partition(":")[0] for line in capsys.readouterr().err.splitlines()) == [
+        "src/loopwright/core/a.py",
+        "src/loopwright/services/a.py",
     ]
     assert check_text.main(["--messages"], root=tmp_path) == 1
     assert len(capsys.readouterr().err.splitlines()) == 3

@@ -161,7 +161,7 @@ def look_prompt(
             "context": indented(plan.context),
             "answers": answered(answers),
             "gates": listed([one.command for one in gates]),
-            # What an earlier review found is a list of its own.
+            # What an earlier review found is a separate list.
             "evidence": attempt.evidence,
             "results": ", ".join(RESULTS),
             "severities": ", ".join(PRIORITIES),
@@ -199,7 +199,7 @@ def reviewer(
         "gates": _listed([one.command for one in gates]),
         "reasons": _listed(review.reasons),
         "files": _files(patch),
-        # Written out, nothing else in it begins a line of its own.
+        # Written out, nothing else in it begins a separate line.
         "diff": "\n".join(f"    {line}" for line in visible(patch.text).split("\n")),
         "contradicted": _listed(review.contradicted),
     }

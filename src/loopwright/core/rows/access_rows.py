@@ -32,5 +32,5 @@ class KeptReply:
     """The HTTP status; 0 while the first request is being carried out."""
     body: str = ""
     server: str = ""
-    """The daemon that carries it out: a dead one leaves a request whose outcome nobody can tell."""
+    """The daemon that carries it out: if it dies, the outcome of the request is unknown."""
     created_at: datetime

@@ -1,4 +1,4 @@
-"""Who may do what over the network: scopes, and the caller that a token stands for."""
+"""Who may do what over the network: scopes, and the caller with a token."""
 
 from dataclasses import dataclass
 from enum import StrEnum

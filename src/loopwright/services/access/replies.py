@@ -56,7 +56,7 @@ async def begin(at: Session, request: Request, server: str) -> KeptReply | None:
                 "the first request with this Idempotency-Key is still running", code="request_running"
             )
         raise Refused(
-            "the daemon ended while it carried this request out, so nobody knows whether it had an effect",
+            "the daemon ended while it carried this request out, so its effect is unknown",
             code="request_outcome_unknown",
             hint="look at what is there, then repeat the request with a new Idempotency-Key",
         )

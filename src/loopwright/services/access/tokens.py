@@ -1,4 +1,4 @@
-"""Make, list and revoke tokens, and find the caller that one stands for."""
+"""Make, list and revoke tokens, and find the caller of one."""
 
 import hmac
 import os
@@ -101,7 +101,7 @@ async def revoke_token(at: Session, token_id: str) -> Token:
 
 
 async def caller_of(at: Session, text: str) -> Caller | None:
-    """Return the caller that a token stands for; None if it is unknown or revoked."""
+    """Return the caller with this token; None if it is unknown or revoked."""
     wanted = _hash(text)
     found = await at.home.store.read(lambda tx: tx.find(Token, sha256=wanted, revoked_at=None, limit=1))
     # The look-up is by hash; the comparison takes the same time wherever two hashes differ.

@@ -19,7 +19,7 @@ from loopwright.services.settings.settings import show_settings
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counts:
-    """How much is going on in a home."""
+    """What happens in a home, counted."""
 
     loops: Mapping[LoopState, int]
     plans: Mapping[PlanState, int]
@@ -50,7 +50,7 @@ async def quota(at: Session, caller: Caller) -> tuple[Envelope, ...]:
 
 
 async def counts(at: Session) -> Counts:
-    """Count what is going on in the whole home."""
+    """Count what happens in the whole home."""
 
     def load(tx: Tx) -> Counts:
         return Counts(

@@ -46,7 +46,7 @@ class LoopResources:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoopBudget:
-    """What a loop may spend, in millionths of a dollar; None is no limit."""
+    """What a loop may spend, in millionths of a dollar; None means unlimited."""
 
     max_cost: int | None
     spent: int

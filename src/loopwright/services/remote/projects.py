@@ -13,7 +13,7 @@ from loopwright.services.remote.seen import seen_project
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectView:
-    """A project with how much of it is going on."""
+    """A project with counts of its loops, plans and questions."""
 
     project: Project
     loops: int
