@@ -1,19 +1,22 @@
-"""Lines that look like a checkbox but are not one: each is an error or a note, so that no task is skipped in silence."""
+"""Lines that look like a checkbox but are not one: each is an error or a note, so that no task is lost in silence."""
 
+from collections.abc import Mapping
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.config.nearest import quoted
+from loopwright.ports import Mark
 
 _TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
 """What people write for a cross, the Cyrillic letter included."""
 
 
-def wrong_mark(box: str) -> str:
+def wrong_mark(box: str, marks: Mapping[str, Mark] = MARKS) -> str:
+    """Return what is wrong with a box that has no known mark in it."""
     if not box:
         return "[] needs a space to be a checkbox: write [ ]"
-    known = ", ".join(f"[{mark}]" for mark in MARKS)
+    known = ", ".join(f"[{mark}]" for mark in marks)
     return f"unknown mark [{box}]: known are {known}"
 
 
@@ -32,13 +35,18 @@ def is_almost(line: Line) -> bool:
     inside = (line.box or None) if line.almost is None else line.almost
     if inside is None or is_box(line) or inside.isdigit() or inside.startswith("^"):
         return False
-    after = line.text.partition("]")[2]
+    after = _after(line)
     if after.startswith("*") or (inside.strip() and after.startswith(":")):
         return False
-    return _is_meant(inside) or after.startswith(" ")
+    return is_meant(inside) or after.startswith(" ")
 
 
-def _is_meant(inside: str) -> bool:
+def _after(line: Line) -> str:
+    """Return what follows the brackets."""
+    return line.text[line.almost_end :] if line.almost is not None else line.text.partition("]")[2]
+
+
+def is_meant(inside: str) -> bool:
     """Return whether brackets with this inside can only mean a box; `[UI]` is a word, and `[A]` one of several."""
     bare = inside.strip().replace("\ufe0f", "")
     return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
@@ -58,17 +66,17 @@ def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
 def tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
     """Note how it should look: a task that is silently skipped is never done.
 
-    `beside` says whether real tasks stand in the same section.
+    `beside` says whether the same section has real tasks.
     """
     inside = (line.box if line.almost is None else line.almost) or ""
-    mark, after = inside.strip() or " ", line.text.partition("]")[2]
+    mark, after = inside.strip() or " ", _after(line)
     shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
     known = ", ".join(f"[{mark}]" for mark in MARKS)
     if len(mark) > 1 and any(char.isalnum() for char in mark):
         problems.warn(
             number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
         )
-    elif not _is_meant(inside) or _is_loose(line, inside, after, beside=beside):
+    elif not is_meant(inside) or _is_loose(line, inside, after, beside=beside):
         problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
     elif mark in MARKS:
         good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
