@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, open_asides, plain
+from loopwright.adapters.sources.checklists.damaged import tell_damaged
+from loopwright.adapters.sources.checklists.entries import Entry, is_aside, open_asides, plain
 from loopwright.adapters.sources.checklists.tasks import (
     Prose,
     bounded,
@@ -106,8 +107,15 @@ class ChecklistSource(Source):
             )
         if len(entries) > MAX_TASKS:
             problems.note(entries[MAX_TASKS].line + 1, "", f"a file has at most {MAX_TASKS} tasks")
+        tell_damaged(
+            markdown, entries, problems, self.marks, lambda section: self.may_have_tasks(markdown, section)
+        )
         for line, title in open_asides(markdown, entries, self.marks):
             problems.warn(line + 1, "", f"the boxes under {quoted(title)} are read as text, not as tasks")
+
+    def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
+        """Return whether boxes of a section are tasks."""
+        return not is_aside(markdown, section)
 
     def title(self, markdown: Markdown) -> str:
         """Return what the plan is called; empty if its heading says no more than `Tasks`."""

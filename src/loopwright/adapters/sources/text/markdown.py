@@ -82,7 +82,7 @@ class Line:
     """Where in the text that is."""
     bullet: str = ""
     almost: str | None = None
-    """What is in brackets that are in the place of a checkbox but are not one: `[ ]Task`, `-[ ] Task`, `[ x]`, `[ Task`."""
+    """What is in brackets in the place of a checkbox that are none: `[ ]Task`, `-[ ] Task`, `[ x]`, `[ Task`."""
     almost_end: int = 0
     """Where in the text those brackets end."""
     optional: bool = False

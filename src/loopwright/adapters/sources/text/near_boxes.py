@@ -63,7 +63,9 @@ def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
     return not beside or after[:1].islower()
 
 
-def tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
+def tell_almost(
+    line: Line, number: int, problems: Problems, *, beside: bool, marks: Mapping[str, Mark] = MARKS
+) -> None:
     """Note how it should look: a task that is silently skipped is never done.
 
     `beside` says whether the same section has real tasks.
@@ -71,15 +73,15 @@ def tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) ->
     inside = (line.box if line.almost is None else line.almost) or ""
     mark, after = inside.strip() or " ", _after(line)
     shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
-    known = ", ".join(f"[{mark}]" for mark in MARKS)
+    known = ", ".join(f"[{mark}]" for mark in marks)
     if len(mark) > 1 and any(char.isalnum() for char in mark):
         problems.warn(
             number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
         )
     elif not is_meant(inside) or _is_loose(line, inside, after, beside=beside):
         problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
-    elif mark in MARKS:
+    elif mark in marks:
         good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
         problems.note(number, "", f"{shown} is no checkbox: write {good}")
     else:
-        problems.note(number, "", f"{wrong_mark(mark)}; if this is no task, write \\[{inside}]")
+        problems.note(number, "", f"{wrong_mark(mark, marks)}; if this is no task, write \\[{inside}]")
