@@ -19,7 +19,7 @@ from loopwright.adapters.sources.checklists.tasks import (
 from loopwright.adapters.sources.spec.plan_format import MAX_TITLE
 from loopwright.adapters.sources.text.markdown import MARKS, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
-from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.meaning import fingerprint, without_marks
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.unreadable import Unreadable
@@ -35,7 +35,7 @@ _SIGN: Final = " ✅"
 _CALLED: Final = re.compile(
     r"(?:implementation[ \t]+)?(?:tasks?|plan)(?:[ \t]+list)?[ \t]*(?:[:–—-][ \t]*|$)", re.IGNORECASE
 )
-_STATUS: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]|[ \t]*✅[ \t]*")
+_TICK: Final = re.compile(r"[ \t]*✅[ \t]*")
 
 
 class ChecklistSource(Source):
@@ -196,7 +196,7 @@ def _folder_name(name: str) -> str:
 
 def _unmarked(text: str) -> str:
     """Return a text as if nothing in it were done yet."""
-    return _STATUS.sub(lambda match: f"{match[1]}[ ]" if match[1] else "", text).strip()
+    return _TICK.sub("", without_marks(text)).strip()
 
 
 def _without_status(task: PlannedTask) -> PlannedTask:
