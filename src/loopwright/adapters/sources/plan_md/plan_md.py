@@ -25,6 +25,7 @@ from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.titles import is_prompt
 from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.todo_md.todo_md import is_called_todo, tell_without_box
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.errors import BadPlan
@@ -87,6 +88,8 @@ class PlanMdSource(Source):
             found = outline(read_markdown(files[plan]), problems)
         except Unreadable as broken:
             raise located_at(_called(name, plan), broken) from broken
+        if is_called_todo(plan):
+            tell_without_box(found.markdown, problems)
         beside = Problems(_called(name, METADATA))
         metadata = _metadata(files, name, beside)
         work = meaning(found, name, problems, _spec(files, name, plan))

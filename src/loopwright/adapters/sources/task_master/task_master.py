@@ -1,6 +1,7 @@
 """Tasks of a Task Master tasks.json: the tasks of one tag, their subtasks as steps, and their status written back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,9 @@ FOLDER: Final = ".taskmaster"
 STATE: Final = "../state.json"
 MAIN: Final = "master"
 _MEDIUM: Final = 50
+_DEFERRED: Final = "deferred"
+_NAMED: Final = 5
+"""How many tasks a note names."""
 _WORDS: Final = ("pending", "in-progress", "done", "blocked", "cancelled")
 _TELLING: Final = ('"testStrategy"', '"subtasks"')
 _SUBTASK_KEYS: Final = ("subtasks", "complexity", "recommendedSubtasks", "expansionPrompt", "updatedAt")
@@ -79,12 +83,20 @@ class TaskMasterSource(Source):
         refuse(name, problems)
         note_near_misses(items, (*KEYS, *_SUBTASK_KEYS), problems)
         tasks = tuple(_task(item, edges[item.key], problems) for item in items)
+        _tell_deferred(items, problems)
         title = list_title(inner(holder, "metadata") or holder, f"Tasks of {tag}" if tag else "Tasks")
         about = context(inner(holder, "metadata") or holder)
         return PlannedWork(
             title=title,
             tasks=tasks,
-            sha256=fingerprint(tasks, title, tag),
+            sha256=fingerprint(
+                (
+                    replace(task, description=_described(item, with_status=False))
+                    for task, item in zip(tasks, items, strict=True)
+                ),
+                title,
+                tag,
+            ),
             context=about if not about.startswith("Tasks for ") else "",
             notes=problems.notes,
         )
@@ -99,8 +111,10 @@ class TaskMasterSource(Source):
         spelled = StatusWords(words(one.found, "status") for one in items)
         for task in items:
             item = progress.items.get(task.key)
-            if item is not None:
+            if item is not None and not (item.mark is Mark.SKIPPED and _is_deferred(task.found)):
                 style.tell(edits, task.found, item, progress.at)
+                if item.mark is Mark.BLOCKED and _is_deferred(task.found):
+                    edits.put(task.found, "status", spelled.word(Mark.BLOCKED))
                 if item.mark is Mark.DONE:
                     _finish(edits, task, spelled.word(Mark.DONE))
         made = edits.bytes()
@@ -168,13 +182,11 @@ def _without_subtasks(item: Item) -> Item:
 
 def _task(item: Item, depends_on: tuple[str, ...], problems: Problems) -> PlannedTask:
     said = criteria(item)
-    mark, reason = standing(item.found)
-    steps = "\n".join(_steps(item))
-    text = description(item)
+    mark, reason = (Mark.SKIPPED, "") if _is_deferred(item.found) else standing(item.found)
     return PlannedTask(
         key=item.key,
         title=item.title,
-        description="\n\n".join(part for part in (text, f"Subtasks:\n\n{steps}" if steps else "") if part),
+        description=_described(item, with_status=True),
         criteria=said,
         acceptance=acceptance(said),
         depends_on=depends_on,
@@ -185,17 +197,43 @@ def _task(item: Item, depends_on: tuple[str, ...], problems: Problems) -> Planne
     )
 
 
-def _steps(item: Item) -> Iterator[str]:
-    """Return the subtasks as a list; which of them are done is status, not a part of what is asked for."""
+def _is_deferred(found: Located) -> bool:
+    """Return whether the user put a task off: it is neither work to do now nor given up."""
+    return words(found, "status").strip().casefold() == _DEFERRED
+
+
+def _is_settled(found: Located) -> bool:
+    """Return whether a subtask is no work for now: it is done, cancelled or deferred."""
+    return _is_deferred(found) or mark_of(words(found, "status")) in (Mark.DONE, Mark.SKIPPED)
+
+
+def _tell_deferred(items: Sequence[Item], problems: Problems) -> None:
+    deferred = [item for item in items if _is_deferred(item.found)]
+    if deferred:
+        shown = ", ".join(item.key for item in deferred[:_NAMED]) + (", …" if len(deferred) > _NAMED else "")
+        line = line_of(deferred[0].found, "status")
+        told = f"deferred tasks are skipped: {shown}; set the status of one to pending to have it done"
+        problems.warn(line, f"{deferred[0].place}.status", told)
+
+
+def _described(item: Item, *, with_status: bool) -> str:
+    """Return what the task says, with its subtasks; which of them are settled is no part of what is asked for."""
+    steps = "\n".join(_steps(item, with_status=with_status))
+    parts = (description(item), f"Subtasks:\n\n{steps}" if steps else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _steps(item: Item, *, with_status: bool) -> Iterator[str]:
     for one in tables(inner(item.found, "subtasks")):
         number = words(one, "id").removeprefix(f"{item.key}.")
         parts = (str(plain(one, key, "")).strip() for key in ("description", "details", "testStrategy"))
         more = "".join(f"\n  {line}" for part in parts for line in part.splitlines())
-        yield f"- {item.key}.{number} {words(one, 'title')}{more}"
+        settled = f" ({words(one, 'status').strip()}: leave it)" if with_status and _is_settled(one) else ""
+        yield f"- {item.key}.{number} {words(one, 'title')}{settled}{more}"
 
 
 def _finish(edits: JsonEdits, task: Item, word: str) -> None:
-    """Mark the subtasks of a finished task as done, as Task Master itself does."""
+    """Mark the subtasks of a finished task as done; those that were settled before keep their status."""
     for one in tables(inner(task.found, "subtasks")):
-        if mark_of(words(one, "status")) not in (Mark.DONE, Mark.SKIPPED):
+        if not _is_settled(one):
             edits.put(one, "status", word)
