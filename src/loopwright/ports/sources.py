@@ -138,6 +138,8 @@ class ItemProgress:
     """How one task stands, for its line in the source."""
 
     mark: Mark
+    title: str = ""
+    """What its source called it; empty if Loopwright added it."""
     commit: str | None = None
     """Where it landed."""
     subject: str = ""
