@@ -94,6 +94,8 @@ class PlannedWork:
     """Of its loop among the others, lower first."""
     sha256: str
     """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
+    part: str = ""
+    """The part of the source that was read, such as a tag; an unfinished plan never follows another part."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
     context: str = ""

@@ -25,6 +25,7 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import MARKS
 from loopwright.engine.intake.source_checks import WORDS, could_be_an_agents, followed, tell_kept
+from loopwright.engine.intake.submit import check_part
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.processes.held_files import keep
@@ -72,7 +73,7 @@ class Edits:
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
-                work = await _parsed(self._world, source, files, loop.source_path)
+                work = await _parsed(self._world, source, files, loop.source_path, plan)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
                 await self._tell(plan, str(broken))
@@ -123,7 +124,7 @@ async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork
         return None
     try:
         files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
-        return await _parsed(world, source, files, loop.source_path)
+        return await _parsed(world, source, files, loop.source_path, plan)
     except (UserError, OSError) as broken:
         log.warning("source not read", extra={"plan": plan.id, "why": str(broken)})
     except Exception:  # the boundary: a defect in a reader must not take down the worker
@@ -164,8 +165,9 @@ def _readable(world: World, project: Project, loop: Loop) -> Source | None:
     return source if source is not None and source.has_status and Path(project.path).is_dir() else None
 
 
-async def _parsed(world: World, source: Source, files: Files, name: str) -> PlannedWork:
+async def _parsed(world: World, source: Source, files: Files, name: str, plan: Plan) -> PlannedWork:
     work = source.parse(files, name)
+    check_part(plan, name, work)
     if problems := impossible(work.tasks):
         raise BadPlan(name, problems)
     # Before a row names them: a gate may ask for them at once.

@@ -16,10 +16,11 @@ from loopwright.adapters import registry
 from loopwright.adapters.sources.beads.beads import BeadsSource
 from loopwright.adapters.sources.feature_list.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec.spec import SpecSource
+from loopwright.adapters.sources.task_master.task_master import TaskMasterSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.core.replies.discoveries import Discovery, Noticed
 from loopwright.core.rows.model import Command, CommandState, Leg, Loop, Plan, Project, Run, Task
-from loopwright.core.values.errors import StoreUnavailable
+from loopwright.core.values.errors import Refused, StoreUnavailable
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind, is_id
@@ -629,3 +630,39 @@ async def test_a_title_is_the_same_after_status_was_written_in_every_form_of_sou
             told = {**files, **source.written(files, progress)}
             now = {task.key: task.title for task in source.parse(told, sample.place).tasks}
             assert now == titles, (sample.kind, mark)
+
+
+async def test_a_plan_of_one_tag_never_takes_in_the_tasks_of_another(tmp_path: Path) -> None:
+    source = TaskMasterSource()
+    place = tmp_path / ".taskmaster" / "tasks" / "tasks.json"
+    place.parent.mkdir(parents=True)
+    state = tmp_path / ".taskmaster" / "state.json"
+    tags = {
+        tag: {"tasks": [{"id": 1, "title": title, "status": "pending"}]}
+        for tag, title in (("master", "Add the login form"), ("other", "Pay with a card"))
+    }
+    place.write_text(json.dumps(tags))
+    home = await Home().launch()
+    home.submit(work=source.parse(source.files(place), "tasks.json"), source_kind="task_master")
+    state.write_text('{"currentTag": "other"}')
+    other = source.parse(source.files(place), "tasks.json")
+    with pytest.raises(Refused, match="of 'master' is unfinished"):
+        home.submit(work=other, source_kind="task_master", follows=True)
+    state.unlink()
+    lies_at(home, place)
+    world = replace(home.world, source=lambda _kind: source, put_files=put_files)
+    edits = Edits(world)
+    [leg] = await home.turn()
+    home.hand.land(leg)
+    state.write_text('{"currentTag": "other"}')
+    assert not await edits.take_in()
+    [refused] = home.events("source_unreadable")
+    assert "tasks.json is at 'other' now, and plan" in refused.payload["reason"]
+    assert [task.key for task in home.all(Task)] == ["1"]
+    await tell(world, home.plan().id)
+    assert "done" not in place.read_text(), "no write while the file is at another tag"
+    state.write_text('{"currentTag": "master"}')
+    await edits.take_in()
+    assert await tell(world, home.plan().id) is None
+    now = json.loads(place.read_text())
+    assert (now["master"]["tasks"][0]["status"], now["other"]) == ("done", tags["other"])
