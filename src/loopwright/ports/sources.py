@@ -276,7 +276,8 @@ class Source(ABC):
 
     A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
     method has a default for a format that does not have the feature.
-    Only `recognises`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the disk.
+    Only `recognises`, `canonical`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the
+    disk.
     """
 
     kind: ClassVar[str]
@@ -289,6 +290,10 @@ class Source(ABC):
     @abstractmethod
     def recognises(self, place: Path) -> bool:
         """Return whether a file or folder is in this format, by its name and little else."""
+
+    def canonical(self, place: Path) -> Path:
+        """Return the one path of the source at a place: a folder and a file in it may mean the same work."""
+        return place
 
     @abstractmethod
     def files(self, place: Path) -> Files:

@@ -51,6 +51,10 @@ class TaskMasterSource(Source):
             return False
         return FOLDER in place.absolute().parts or any(key in start_of(place) for key in _TELLING)
 
+    def canonical(self, place: Path) -> Path:
+        """Return the tasks.json of a folder."""
+        return (_tasks_in(place) or place) if place.is_dir() else place
+
     def files(self, place: Path) -> Files:
         """Return the tasks, and the state that names the current tag if it is there."""
         path = _tasks_in(place) if place.is_dir() else place
