@@ -57,12 +57,18 @@ def test_the_current_tag_is_read_and_the_others_are_named() -> None:
     assert "Loopwright reads this tag only, not feature (1 open)" in note
     assert "old" not in note
     held = files(document, {"currentTag": "feature"})
-    assert marks(SOURCE.parse(held, "tasks.json")) == {"1": Mark.DONE, "2": Mark.OPEN}
-    made = after(SOURCE, held, told({"1": ItemProgress(mark=Mark.DONE), "2": ItemProgress(mark=Mark.DONE)}))
+    switched = SOURCE.parse(held, "tasks.json")
+    assert (switched.part, marks(switched)) == ("feature", {"feature:1": Mark.DONE, "feature:2": Mark.OPEN})
+    done = ItemProgress(mark=Mark.DONE)
+    made = after(SOURCE, held, told({"feature:1": done, "feature:2": done}))
     now = json.loads(made["tasks.json"])
     assert now["master"] == document["master"]
     assert now["feature"]["tasks"][1]["status"] == "done"
     assert SOURCE.status_files(held) == ("tasks.json",)
+    # A plan of another tag than the current one writes to its own tag alone.
+    now = json.loads(after(SOURCE, held, told({"1": done}))["tasks.json"])
+    assert now["master"]["tasks"][0]["status"] == "done"
+    assert now["feature"] == document["feature"]
 
 
 def test_a_done_task_has_no_open_subtask() -> None:
@@ -90,7 +96,7 @@ def test_folder_and_file_are_recognised_and_other_files_are_not(tmp_path: Path) 
     for one in (folder, place):
         assert recognise(one, registry.sources()).kind == "task_master"
         work = read(SOURCE, one)
-        assert marks(work) == {"1": Mark.OPEN}
+        assert marks(work) == {"tag:1": Mark.OPEN}
         assert any('state.json names the tag "gone"' in note for note in work.notes)
     (tmp_path / "tasks.json").write_text(
         '{"version": "2.0.0", "tasks": [{"label": "build", "type": "shell"}]}'

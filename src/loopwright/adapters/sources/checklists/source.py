@@ -60,12 +60,16 @@ class ChecklistSource(Source):
 
     def recognises(self, place: Path) -> bool:
         """Take the file, and the folder that it is in."""
-        file = place / self.file_name if place.is_dir() else place
+        file = self.canonical(place)
         return file.suffix.casefold() == ".md" and file.is_file() and self.is_like(file)
+
+    def canonical(self, place: Path) -> Path:
+        """Return the file of a folder."""
+        return place / self.file_name if place.is_dir() else place
 
     def files(self, place: Path) -> Files:
         """Return the file of tasks."""
-        file = place / self.file_name if place.is_dir() else place
+        file = self.canonical(place)
         return {file.name: read_file(file)}
 
     def documents(self, place: Path) -> tuple[str, ...]:

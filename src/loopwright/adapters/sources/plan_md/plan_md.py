@@ -60,6 +60,13 @@ class PlanMdSource(Source):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
+    def canonical(self, place: Path) -> Path:
+        """Return the folder of a track, or else the plan in a folder."""
+        if place.absolute().parent.parent.name == "tracks" and place.name.casefold() == PLAN:
+            return place.parent
+        is_track = place.absolute().parent.name == "tracks"
+        return (_plan_in(place) or place) if place.is_dir() and not is_track else place
+
     def files(self, place: Path) -> Files:
         """Return the plan, with the specification, metadata and list of tracks of a `plan.md`."""
         plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place

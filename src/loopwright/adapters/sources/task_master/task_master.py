@@ -1,6 +1,6 @@
 """Tasks of a Task Master tasks.json: the tasks of one tag, their subtasks as steps, and their status written back."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -54,6 +54,10 @@ class TaskMasterSource(Source):
             return False
         return FOLDER in place.absolute().parts or any(key in start_of(place) for key in _TELLING)
 
+    def canonical(self, place: Path) -> Path:
+        """Return the tasks.json of a folder."""
+        return (_tasks_in(place) or place) if place.is_dir() else place
+
     def files(self, place: Path) -> Files:
         """Return the tasks, and the state that names the current tag if it is there."""
         path = _tasks_in(place) if place.is_dir() else place
@@ -82,7 +86,7 @@ class TaskMasterSource(Source):
             problems.note(holder.line, tag, "the list is empty: add a task, then run it again")
         refuse(name, problems)
         note_near_misses(items, (*KEYS, *_SUBTASK_KEYS), problems)
-        tasks = tuple(_task(item, edges[item.key], problems) for item in items)
+        tasks = tuple(_of_tag(tag, _task(item, edges[item.key], problems)) for item in items)
         _tell_deferred(items, problems)
         title = list_title(inner(holder, "metadata") or holder, f"Tasks of {tag}" if tag else "Tasks")
         about = context(inner(holder, "metadata") or holder)
@@ -97,20 +101,25 @@ class TaskMasterSource(Source):
                 title,
                 tag,
             ),
+            part=tag,
             context=about if not about.startswith("Tasks for ") else "",
             notes=problems.notes,
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
-        """Return the tasks with the status of each that the progress knows; a done task has no open subtask."""
+        """Return the tasks with the status of each that the progress knows; a done task has no open subtask.
+
+        The keys name the tag, so a plan's status goes to its own tag, whatever the current one is.
+        """
         file = next(one for one in files if one != STATE)
         edits = opened(file, files[file])
         problems = Problems(file)
-        items = _items(_tag(edits.document, files, problems)[1], problems)
+        tag, holder = _told_tag(edits.document, progress.items, problems)
+        items = _items(holder, problems)
         style = StatusStyle(items, edits.document, usual="status", known=_WORDS)
         spelled = StatusWords(words(one.found, "status") for one in items)
         for task in items:
-            item = progress.items.get(task.key)
+            item = progress.items.get(_key(tag, task.key))
             if item is not None and not (item.mark is Mark.SKIPPED and _is_deferred(task.found)):
                 style.tell(edits, task.found, item, progress.at)
                 if item.mark is Mark.BLOCKED and _is_deferred(task.found):
@@ -121,15 +130,37 @@ class TaskMasterSource(Source):
         return {file: made} if made != files[file] else {}
 
 
+def _key(tag: str, number: str) -> str:
+    """Return the key of a task: the tags number their tasks independently."""
+    return number if tag in ("", MAIN) else f"{tag}:{number}"
+
+
+def _of_tag(tag: str, task: PlannedTask) -> PlannedTask:
+    return replace(task, key=_key(tag, task.key), depends_on=tuple(_key(tag, one) for one in task.depends_on))
+
+
+def _told_tag(document: Located, keys: Iterable[str], problems: Problems) -> tuple[str, Located]:
+    """Return the tag that these keys belong to, and what is in it."""
+    tags = _tags(document)
+    if tags is None:
+        return "", document
+    told = {one for key in keys for one in tags if one != MAIN and key.startswith(f"{one}:")}
+    tag = max(told, key=len, default=MAIN)
+    if tag in tags:
+        return tag, tags[tag]
+    problems.note(document.line, "", f"there is no tag {quoted(tag)}")
+    return tag, document
+
+
 def _tasks_in(folder: Path) -> Path | None:
     return next((path for one in ("tasks", ".") if (path := folder / one / FILE).is_file()), None)
 
 
 def _tag(document: Located, files: Files, problems: Problems) -> tuple[str, Located]:
     """Return the current tag and what is in it; a file without tags is all that there is."""
-    if isinstance(inner(document, "tasks"), Located) or not isinstance(document.value, dict):
+    tags = _tags(document)
+    if tags is None:
         return "", document
-    tags = {key: one for key, one in document.value.items() if isinstance(_tasks_of(one), list)}
     if not tags:
         message = "expected an object with tasks, or one with a tag such as master that has tasks"
         problems.note(document.line, "", message)
@@ -146,6 +177,13 @@ def _tag(document: Located, files: Files, problems: Problems) -> tuple[str, Loca
             tags[tag].line, tag, f"Loopwright reads this tag only, not {', '.join(others)}: {switch}"
         )
     return tag, tags[tag]
+
+
+def _tags(document: Located) -> dict[str, Located] | None:
+    """Return what is in each tag; None if the file has no tags."""
+    if isinstance(inner(document, "tasks"), Located) or not isinstance(document.value, dict):
+        return None
+    return {key: one for key, one in document.value.items() if isinstance(_tasks_of(one), list)}
 
 
 def _tasks_of(found: Located) -> object:
