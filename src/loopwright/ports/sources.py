@@ -94,6 +94,8 @@ class PlannedWork:
     """Of its loop among the others, lower first."""
     sha256: str
     """Of what is asked for: the bytes, or, where the source carries its own status, its meaning without that."""
+    part: str = ""
+    """The part of the source that was read, such as a tag; an unfinished plan never follows another part."""
     lines: Mapping[str, int] = field(default_factory=dict)
     """Where in the source each setting is written, and who does each task (`tasks.KEY`)."""
     context: str = ""
@@ -138,6 +140,8 @@ class ItemProgress:
     """How one task stands, for its line in the source."""
 
     mark: Mark
+    title: str = ""
+    """What its source called it; empty if Loopwright added it."""
     commit: str | None = None
     """Where it landed."""
     subject: str = ""
@@ -272,7 +276,8 @@ class Source(ABC):
 
     A new format implements `recognises`, `files` and `parse`, and `written` if it has a place for status. Every other
     method has a default for a format that does not have the feature.
-    Only `recognises`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the disk.
+    Only `recognises`, `canonical`, `files`, `documents`, `left_out`, `has_program` and `write_to_program` look at the
+    disk.
     """
 
     kind: ClassVar[str]
@@ -285,6 +290,10 @@ class Source(ABC):
     @abstractmethod
     def recognises(self, place: Path) -> bool:
         """Return whether a file or folder is in this format, by its name and little else."""
+
+    def canonical(self, place: Path) -> Path:
+        """Return the one path of the source at a place: a folder and a file in it may mean the same work."""
+        return place
 
     @abstractmethod
     def files(self, place: Path) -> Files:

@@ -185,7 +185,7 @@ def test_the_gates_are_those_of_the_commit_that_a_run_would_start_from(
     assert plan["without_acceptance"] == ["a"]
     assert plan["unchecked"] == []
     note, bare = plan["notes"]
-    assert bare == "these have no acceptance: a"
+    assert bare == "these have no acceptance command: a"
     assert note.startswith("loopwright.toml has uncommitted changes; commit them or pass --settings FILE")
 
 

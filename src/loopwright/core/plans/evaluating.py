@@ -172,7 +172,7 @@ def _twins(tasks: Tasks) -> list[Finding]:
 def _acceptance(tasks: Tasks) -> list[Finding]:
     """Every open task has its own acceptance: gates alone say little about one task."""
     bare = [task.key for task in tasks if not task.acceptance and not task.manual]
-    text = f"these have no acceptance: {some(bare)}"
+    text = f"these have no acceptance command: {some(bare)}"
     return [Finding(check="acceptance", weight=Weight.TOLD, text=text)] if bare else []
 
 

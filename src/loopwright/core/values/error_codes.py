@@ -208,6 +208,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "source_being_saved": "The source was saved while its status was written back.",
         "source_changed": "The source changed while its plan is unfinished.",
         "source_kind_changed": "The source is worked on in another format.",
+        "source_part_changed": "The source names another part of its work while a plan of the first is unfinished.",
         "source_program_missing": "The source's program is not installed any more.",
         "status_not_written_back": "The last plan's status could not be written back to its source.",
         "task_asks_you": "The task waits for your answer to a question.",

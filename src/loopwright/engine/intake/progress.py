@@ -292,6 +292,7 @@ def _item(task: Task, attempt: Attempt | None, mark: Mark, commit: str | None, f
     checks = record.verdict.checks if record is not None and done else ()
     return ItemProgress(
         mark=mark,
+        title="" if task.origin else task.title,
         commit=commit if done else None,
         subject=commit_subject(task) if done and commit else "",
         summary=portable(words or task.title if commit else task.reason or task.title) if done else "",

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from loopwright.core.policy import graph
 from loopwright.core.policy.red_first import RED_ON_BASE
@@ -22,6 +23,9 @@ from loopwright.engine.rows.ref_names import plan_branch
 from loopwright.engine.rows.source_marks import keep_marks
 from loopwright.engine.rows.writeback_debts import give_up
 from loopwright.ports import Base, Ids, Mark, PlannedTask, PlannedWork, Tx
+
+_PART: Final = "source_part"
+"""Where the evaluation of a plan keeps which part of its source the plan is of."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +98,8 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
             )
         # The same file may be in another form by now.
         loop = tx.update(Loop, loop.id, source_kind=asked.source_kind)
+    if current is not None and current.status not in ENDED_PLAN:
+        check_part(current, asked.source_path, asked.work)
     if current is not None and not asked.new:
         if _goes_on(current, asked):
             return Submitted(loop=loop, plan=current, created=False)
@@ -117,6 +123,17 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     if loop.state is not LoopState.RUNNING and not asked.rests:
         loop = move_loop(tx, loop, LoopState.RUNNING, "loop_started", asked.actor)
     return Submitted(loop=loop, plan=plan, created=True)
+
+
+def check_part(plan: Plan, source_path: str, work: PlannedWork) -> None:
+    """Refuse to go on with an unfinished plan if its source names another part now: equal numbers are other items."""
+    part = plan.evaluation.get(_PART, "")
+    if part and work.part and part != work.part:
+        raise Refused(
+            f"{source_path} is at {work.part!r} now, and plan {plan.id} of {part!r} is unfinished",
+            code="source_part_changed",
+            hint=f"go back to {part!r} to finish it, or `loopwright cancel {short_id(plan.id)}` ends it first",
+        )
 
 
 def taken_in_by(plan: Plan, source_path: str) -> str:
@@ -178,6 +195,8 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     evaluated = asked.evaluation or evaluate(asked.work, asked.source_path)
     red = asked.base_known.red if asked.base_known else ()
     evaluation = {**evaluated.record(), RED_ON_BASE: list(red)}
+    if asked.work.part:
+        evaluation[_PART] = asked.work.part
     wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:

@@ -8,11 +8,13 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from loopwright.core.plans.evaluating import alone, impossible
+from loopwright.core.plans.item_identity import identify, unused_key
 from loopwright.core.policy import graph
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.qa import ORIGIN
@@ -23,6 +25,7 @@ from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import MARKS
 from loopwright.engine.intake.source_checks import WORDS, could_be_an_agents, followed, tell_kept
+from loopwright.engine.intake.submit import check_part
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.processes.held_files import keep
@@ -37,6 +40,10 @@ from loopwright.ports import Files, Ids, Mark, PlannedTask, PlannedWork, Source,
 log = logging.getLogger(__name__)
 
 _DOUBT: Final = "an agent without a sandbox could have written that"
+_WAITING: Final = (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
+"""Tasks whose text the next attempt reads: they take over what their item says."""
+_REPLACED: Final = f"its text changed while an agent worked on it, and {_DOUBT}"
+_CHANGED: Final = "its text changed after it was done, and nothing did what it says now"
 
 
 class Edits:
@@ -66,7 +73,7 @@ class Edits:
                 digest = _digest(files)
                 if self._seen.get(loop.id) == digest:
                     continue
-                work = await _parsed(self._world, source, files, loop.source_path)
+                work = await _parsed(self._world, source, files, loop.source_path, plan)
             except (UserError, OSError) as broken:
                 # A person may be in the middle of it, or the disk full; the next look may find it otherwise.
                 await self._tell(plan, str(broken))
@@ -117,7 +124,7 @@ async def read_at_end(world: World, project: Project, plan: Plan) -> PlannedWork
         return None
     try:
         files = await asyncio.to_thread(source.files, Path(project.path) / loop.source_path)
-        return await _parsed(world, source, files, loop.source_path)
+        return await _parsed(world, source, files, loop.source_path, plan)
     except (UserError, OSError) as broken:
         log.warning("source not read", extra={"plan": plan.id, "why": str(broken)})
     except Exception:  # the boundary: a defect in a reader must not take down the worker
@@ -130,16 +137,17 @@ def follow_at_end(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> bool:
 
     It runs in the transaction that ends the plan: what was read right before is compared with what the rows know.
     """
+    told, wanted = _follow_keys(tx, ids, plan, work)
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     states = {key: MARKS[task.status] for key, task in tasks.items()}
-    items = edited(work.tasks, marks_of(tx, plan.id), states)
-    if not items:
+    items = edited(wanted, marks_of(tx, plan.id), states)
+    if not items and not told:
         return False
     more = any(item.key not in tasks or _is_opened(item, tasks[item.key]) for item in items)
     if more:
         about = {"reason": "its source was changed while gate:all ran"}
         plan = move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", about=about, reason="")
-    _follow(tx, ids, plan, work)
+    _follow(tx, ids, plan, work, wanted, told)
     return more
 
 
@@ -157,8 +165,9 @@ def _readable(world: World, project: Project, loop: Loop) -> Source | None:
     return source if source is not None and source.has_status and Path(project.path).is_dir() else None
 
 
-async def _parsed(world: World, source: Source, files: Files, name: str) -> PlannedWork:
+async def _parsed(world: World, source: Source, files: Files, name: str, plan: Plan) -> PlannedWork:
     work = source.parse(files, name)
+    check_part(plan, name, work)
     if problems := impossible(work.tasks):
         raise BadPlan(name, problems)
     # Before a row names them: a gate may ask for them at once.
@@ -182,14 +191,72 @@ def marks_in(work: PlannedWork) -> dict[str, str]:
 def _apply(tx: Tx, *, ids: Ids, plan_id: str, work: PlannedWork) -> None:
     plan = need(tx.get(Plan, plan_id), "the plan")
     if plan.status in TAKEN_IN:
-        _follow(tx, ids, plan, work)
+        told, wanted = _follow_keys(tx, ids, plan, work)
+        _follow(tx, ids, plan, work, wanted, told)
 
 
-def _follow(tx: Tx, ids: Ids, plan: Plan, work: PlannedWork) -> None:
-    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
+def _follow_keys(
+    tx: Tx, ids: Ids, plan: Plan, work: PlannedWork
+) -> tuple[list[str], tuple[PlannedTask, ...]]:
+    """Give each task the key that its item has now; return what changed, and the items.
+
+    A task whose key belongs to another item now gets a key that the source does not use, so nothing of it is written
+    to that item. The other item becomes a new task. If it still has the tick of the old text, it waits for a person.
+    """
+    tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
+    titles = {key: task.title for key, task in tasks.items() if not task.origin}
+    items = {item.key: item.title for item in work.tasks if item.key not in tasks or item.key in titles}
+    begun = {key for key in titles if tasks[key].status not in _WAITING}
+    found = identify(titles, items, begun)
+    if not found.moved and not found.displaced:
+        return [], work.tasks
+    marks = dict(marks_of(tx, plan.id))
+    used = {*tasks, *items, *marks}
     told: list[str] = []
+    new_marks = {key: known for key, known in marks.items() if key not in {*found.moved, *found.displaced}}
+    for old, new in found.moved.items():
+        tx.update(Task, tasks[old].id, key=new, updated_at=tx.now())
+        new_marks[new] = marks.get(old, [Mark.OPEN.value, Mark.OPEN.value])
+        told.append(f"{old} is {new} now")
+    for key in found.displaced:
+        name = unused_key(key, used)
+        used.add(name)
+        task = tx.update(Task, tasks[key].id, key=name, updated_at=tx.now())
+        if task.status is TaskState.COMPLETE:
+            told.append(f"{key} is another item now: what was done for {tasks[key].title!r} is {name}")
+        told += _dropped(tx, ids, task)
+    keep_marks(tx, plan.id, new_marks)
+    replaced = [tasks[key] for key in found.displaced if key not in new_marks]
+    return told, _held(tx, plan, work, replaced, marks)
+
+
+def _held(
+    tx: Tx, plan: Plan, work: PlannedWork, replaced: Sequence[Task], marks: Mapping[str, Any]
+) -> tuple[PlannedTask, ...]:
+    """Return the items; one that replaced another waits for a person if its text may not mean what it seems to.
+
+    It may have the tick of the old text. Or the agent at work on the old text may have written an easier one.
+    """
+    ticked = {task.key for task in replaced if Mark.DONE.value in marks.get(task.key, ())}
+    at_work = {task.key for task in replaced if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED)}
+    doubted = at_work if could_be_an_agents(tx, plan) else set()
+    why = {
+        item.key: _REPLACED if item.key in doubted else _CHANGED
+        for item in work.tasks
+        if item.key in doubted or (item.key in ticked and item.mark is Mark.DONE)
+    }
+    return tuple(
+        replace(item, mark=Mark.BLOCKED, reason=why[item.key]) if item.key in why else item
+        for item in work.tasks
+    )
+
+
+def _follow(
+    tx: Tx, ids: Ids, plan: Plan, work: PlannedWork, wanted: Sequence[PlannedTask], told: list[str]
+) -> None:
+    known, marks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}, marks_of(tx, plan.id)
     decided: dict[str, str] = {}
-    for position, item in enumerate(work.tasks):
+    for position, item in enumerate(wanted):
         task = known.get(item.key)
         if task is None:
             if is_new(item.mark, marks.get(item.key)):
@@ -244,7 +311,17 @@ def _reworded(tx: Tx, plan: Plan, task: Task, item: PlannedTask, position: int) 
             return [f"{task.key}: {', '.join(said)}"] if said else []
     if task.position != position:
         tx.update(Task, task.id, position=position)
-    return []
+    return _renamed(tx, plan, task, item)
+
+
+def _renamed(tx: Tx, plan: Plan, task: Task, item: PlannedTask) -> list[str]:
+    """Note once that a settled task has a slightly different title now."""
+    line = f"{task.key} is called {item.title!r} now, and stays as it is"
+    if task.title == item.title or any(
+        line in one.payload["changes"] for one in tx.events(plan=plan.id, types=("source_edited",))
+    ):
+        return []
+    return [line]
 
 
 def _marked(

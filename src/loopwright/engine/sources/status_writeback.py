@@ -42,6 +42,7 @@ from loopwright.engine.sources.writeback_files import (
     path_of,
     settled,
     untracked,
+    written,
 )
 from loopwright.ports import (
     Candidate,
@@ -95,7 +96,7 @@ async def booked(
     # The files know of those that are about to land before this one, and so whether its phase has ended with it.
     if source is None or not files or not _has_ended(source.parse(files, loop.source_path), task.phase):
         return top
-    ended = source.written(files, progress)
+    ended = written(source, files, progress)
     return await _with_files(
         repository, tracked, top, ended, f"chore(plan): {task.phase} is finished", progress.at, {}
     )
@@ -202,12 +203,12 @@ async def _tell_in_place(
     world: World, source: Source, place: Path, loop: Loop, plan: Plan, progress: Progress
 ) -> None:
     seen = source.files(place)
-    told = source.written(seen, progress)
+    told = written(source, seen, progress)
     theirs = await _theirs(world, source, loop, plan, seen, progress) if told else frozenset()
     if plan.status in ENDED_PLAN and theirs:
         # What a person changed since the end is new work, and stays as they wrote it.
         items = {key: item for key, item in progress.items.items() if key not in theirs}
-        told = source.written(seen, replace(progress, items=items))
+        told = written(source, seen, replace(progress, items=items))
     await _put(world, source, place, loop, plan, seen, told, theirs)
 
 
@@ -239,7 +240,7 @@ async def _tell_beside(
             known = plan.base_sha
         sha = known or await repository.tip(plan.branch)
         found = await files_on(repository, source, tracked, sha, seen, progress)
-        told = source.written(found.current, progress)
+        told = written(source, found.current, progress)
         mine = {name: content for name, content in told.items() if name in beside}
         theirs = await _theirs(world, source, loop, plan, seen, progress)
         await _put(world, source, place, loop, plan, seen, mine, theirs)
@@ -379,7 +380,7 @@ async def _told_on(
     current, seen = found.current, found.seen
     if rests:
         current, seen = await settled(world, repository, source, tracked, sha, found)
-    told = {**current, **source.written(current, progress)}
+    told = {**current, **written(source, current, progress)}
     changed = {name: content for name, content in told.items() if found.committed.get(name) != content}
     return await _with_files(repository, tracked, sha, changed, subject, progress.at, seen), told
 

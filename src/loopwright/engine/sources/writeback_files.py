@@ -2,9 +2,10 @@
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
+from loopwright.core.plans.item_identity import is_same_item
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.errors import BadPlan, NotFound
@@ -90,9 +91,27 @@ async def files_on(
     return Found(committed, current, beyond, places, seen, {name: theirs[name] for name in left})
 
 
+def written(source: Source, files: Files, progress: Progress) -> Files:
+    """Return the files that change when the status is written into them.
+
+    An item with another title than its task is not the item that was worked on: it is never called done, and a tick
+    that it has is not taken away.
+    """
+    found = {item.key: item for item in source.parse(files, "the source").tasks}
+    items = {
+        key: item
+        for key, item in progress.items.items()
+        if not item.title
+        or key not in found
+        or Mark.DONE not in (item.mark, found[key].mark)
+        or is_same_item(item.title, found[key].title)
+    }
+    return source.written(files, replace(progress, items=items))
+
+
 def _with_status(source: Source, files: Files, progress: Progress) -> Files | None:
     try:
-        return {**files, **source.written(files, progress)}
+        return {**files, **written(source, files, progress)}
     except BadPlan:
         return None
 

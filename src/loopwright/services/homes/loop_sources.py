@@ -8,6 +8,7 @@ from typing import Final
 
 from loopwright.config.layers import PROJECT_FILE, loop_places
 from loopwright.config.nearest import did_you_mean, quoted
+from loopwright.ports import Source
 from loopwright.services.homes.context import ProjectSettings, here
 
 _MANY: Final = 5000
@@ -24,6 +25,13 @@ def unused_loops(found: ProjectSettings, root: Path) -> tuple[str, ...]:
         "so these settings of a loop have no effect"
         for source, place in missing.items()
     )
+
+
+def table_of(found: ProjectSettings, root: Path, source: Source, loop: str) -> str:
+    """Return the name of the table of a loop: it may name the folder of the source, or the file in it."""
+    names = loop_places(found.text or "", found.file or PROJECT_FILE)
+    same = (one for one in names if source.canonical(root / one) == root / loop)
+    return loop if loop in names else next(same, loop)
 
 
 def unused_here(found: ProjectSettings) -> tuple[str, ...]:

@@ -360,7 +360,8 @@ def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan
     """Return in plain words which changes in the checkout are not part of the work, and whose settings count.
 
     `settings_file` is the project file that was read, relative to the repository; `committed` says whether it
-    was read from the starting commit or, because that has none, from the checkout.
+    was read from the starting commit or, because that has none, from the checkout. `plan` is the file or folder
+    of the plan: what is there is read as it is in the checkout.
     """
     told: list[str] = []
     if settings_file is not None and not committed:
@@ -371,7 +372,7 @@ def uncommitted(start: Base, settings_file: str | None, *, committed: bool, plan
     elif settings_file is not None and settings_file in start.dirty:
         told.append(f"{uncommitted_settings(settings_file)} (they are read from {start.sha[:7]})")
     known = {settings_file, plan}
-    rest = [name for name in start.dirty if name not in known]
+    rest = [name for name in start.dirty if name not in known and not name.startswith(f"{plan}/")]
     if rest:
         told.append(f"not committed, so not part of the work: {listed(rest)}")
     return tuple(told)

@@ -6,7 +6,7 @@ from pathlib import Path
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.sources.folders import meant
-from loopwright.adapters.sources.text.reading import check_there, folder_of, read, recognise
+from loopwright.adapters.sources.text.reading import check_there, folder_of, most_specific, read, recognise
 from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.ports import PlannedWork, Source
 from loopwright.services.homes.context import (
@@ -30,8 +30,11 @@ def named(text: str) -> Path:
 
 
 def meant_path(path: Path, kind: str | None = None) -> Path:
-    """Return where the work is that a path means: a folder means the one source in it."""
-    return meant(path, registry.sources(), kind)
+    """Return where the work is that a path means: a folder means the one source in it, at its canonical path."""
+    place = meant(path, registry.sources(), kind)
+    sources = [registry.source(kind)] if kind else registry.sources()
+    found = most_specific([one for one in sources if one.recognises(place)])
+    return found[0].canonical(place) if len(found) == 1 else place
 
 
 def read_plan(path: Path, kind: str | None = None) -> tuple[Source, PlannedWork]:

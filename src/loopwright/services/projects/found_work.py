@@ -58,12 +58,14 @@ def _places(folder: Path, sources: Sequence[Source]) -> list[tuple[str, Path]]:
         found |= dict.fromkeys((kind, path) for kind in kinds_of(path, sources))
     # The project's own folder is a source because of a file in it, which says more. Any other folder has its files.
     own = {kind for kind, path in found if path.parent == folder and path.is_file()}
-    return [
-        (kind, path)
+    canonical = {source.kind: source.canonical for source in sources}
+    kept = (
+        (kind, canonical[kind](path))
         for kind, path in found
         if not (path == folder and kind in own)
         and not any((kind, above) in found for above in path.parents if above != folder)
-    ]
+    )
+    return list(dict.fromkeys(kept))
 
 
 def _usual(folder: Path, sources: Sequence[Source]) -> Iterator[Path]:

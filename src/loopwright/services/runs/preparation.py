@@ -27,13 +27,14 @@ from loopwright.services.driving.writeback import tell_now, tell_stale
 from loopwright.services.gates.base_gates import known_on_base
 from loopwright.services.gates.kept_bases import Bases
 from loopwright.services.homes.context import Place, actor, settings_for
-from loopwright.services.homes.loop_sources import unused_loops
+from loopwright.services.homes.loop_sources import table_of, unused_loops
 from loopwright.services.homes.opening import opened
 from loopwright.services.homes.repository_glance import glance_at, needed_place
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.prompt_check import check_prompts
+from loopwright.services.plans.source_plans import known_path
 from loopwright.services.preflight.checks import (
     check_accounts,
     check_agents,
@@ -200,6 +201,9 @@ async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell:
         found = await unknown_work(at.home, repository, checked.submission)
     if found is not None:
         raise UnknownWork(found, checked.submission)
+    root, named = str(checked.place.root), checked.submission.source_path
+    path = await at.home.store.read(lambda tx: known_path(tx, root, named))
+    checked = replace(checked, submission=replace(checked.submission, source_path=path))
     # Before it is judged what is new in it: status that was not written back, or was overwritten, is not new.
     asked = checked.submission
     debt, last = await at.home.store.read(lambda tx: (source_debt(tx, asked), last_plan(tx, asked)))
@@ -207,6 +211,7 @@ async def _up_to_date(at: Session, request: RunRequest, checked: _Checked, tell:
         await tell_now(at, debt.plan_id)
     if debt is not None or (last is not None and await tell_stale(at, last.id)):
         checked = await _checked(request, _unheard)
+        checked = replace(checked, submission=replace(checked.submission, source_path=path))
     with glance_at(checked.place.root) as repository:
         source = registry.source(checked.submission.source_kind)
         open_again = await opened_again(at.home.store, repository, source, checked.submission)
@@ -249,7 +254,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
             flags={**request.flags, "check_base": request.check_base},
             plan=work,
             plan_name=path.name,
-            loop=loop,
+            loop=table_of(found, place.root, source, loop),
             project_text=found.text,
             project_name=found.name,
         )

@@ -59,7 +59,7 @@ def test_tasks_without_acceptance_of_their_own_are_named_unless_they_are_done() 
     tasks = (item("a"), item("b", run="x"), item("c"))
     assert found(*tasks) == [("acceptance", Weight.TOLD)]
     [told] = findings(tasks, settled=("a",))
-    assert told.text == "these have no acceptance: c"
+    assert told.text == "these have no acceptance command: c"
     assert findings(tasks, settled=("a", "c")) == ()
 
 

@@ -66,7 +66,7 @@ def test_a_plan_is_evaluated_before_anything_of_it_is_kept() -> None:
     acceptance = (GateCommand(name="own", command="test -d ."),)
     plan = home.submit(planned("a"), planned("b", "a", acceptance=acceptance))
     facts = {"tasks": 2, "critical_path": 2, "without_acceptance": 1, "passed": True}
-    told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance: a"}
+    told = {"check": "acceptance", "weight": "told", "text": "these have no acceptance command: a"}
     assert plan.evaluation == {
         **facts,
         "findings": [told],

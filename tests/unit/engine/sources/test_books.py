@@ -14,11 +14,11 @@ from loopwright.ports import Candidate
 
 PLAN = b"""\
 ## One
-- [ ] Task 1.1: a
-- [ ] Task 1.2: b
+- [ ] Task 1.1: Do 1.1
+- [ ] Task 1.2: Do 1.2
 ## Two
-- [ ] Task 2.1: c <!-- deps: 1.1 -->
-- [ ] Task 2.2: d <!-- deps: none -->
+- [ ] Task 2.1: Do 2.1 <!-- deps: 1.1 -->
+- [ ] Task 2.2: Do 2.2 <!-- deps: none -->
 """
 
 

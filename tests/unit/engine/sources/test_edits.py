@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +16,11 @@ from loopwright.adapters import registry
 from loopwright.adapters.sources.beads.beads import BeadsSource
 from loopwright.adapters.sources.feature_list.feature_list import FeatureListSource
 from loopwright.adapters.sources.spec.spec import SpecSource
+from loopwright.adapters.sources.task_master.task_master import TaskMasterSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.core.replies.discoveries import Discovery, Noticed
 from loopwright.core.rows.model import Command, CommandState, Leg, Loop, Plan, Project, Run, Task
-from loopwright.core.values.errors import StoreUnavailable
+from loopwright.core.values.errors import Refused, StoreUnavailable
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind, is_id
@@ -34,7 +36,7 @@ from loopwright.engine.sources.later_edits import ended_plan, source_news
 from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.status_writeback import tell
 from loopwright.engine.worker.advance import advance
-from loopwright.ports import Files, Mark, PlannedWork
+from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress
 
 GOOD = '{"features": [{"id": "a", "name": "A", "description": "Do a."}]}'
 
@@ -135,13 +137,13 @@ async def test_checks_are_taken_over_only_where_no_agent_could_have_written_them
     await home.turn()
     home.store.transact_sync("ran", lambda tx: tx.update(Run, home.all(Run)[0].id, sandbox=sandbox))
     before = home.task("a").acceptance
-    feature = {"id": "a", "name": "Other", "description": "Do a.", "tests": ["`test -f a`"]}
+    feature = {"id": "a", "name": "Do a", "description": "Other.", "tests": ["`test -f a`"]}
     file.write_text(json.dumps({"features": [feature]}))
     edits = Edits(replace(home.world, source=lambda _kind: FeatureListSource()))
     await edits.take_in()
     file.write_text(json.dumps({"features": [feature]}, indent=1))
     await edits.take_in()
-    assert home.task("a").title == "Other"
+    assert home.task("a").description == "Other."
     assert [bool(one.payload["doubt"]) for one in home.events("source_edited")] == [sandbox == "none"]
     if sandbox == "none":
         assert home.task("a").acceptance == before
@@ -516,3 +518,151 @@ async def test_a_new_order_and_a_step_that_became_manual_are_taken_in(tmp_path: 
     await home.ended(leg)
     await home.turn()
     assert home.task("b").status is TaskState.AWAITING_RESPONSE
+
+
+# --- keys and titles ----------------------------------------------------------------------------
+
+
+def titled(key: str, title: str, **more: Any) -> dict[str, Any]:
+    return feature(key, **{"name": title, "description": title, **more})
+
+
+async def landed(desk: Desk, *keys: str) -> None:
+    for leg in await desk.home.turn():
+        if leg.subject in {desk.home.attempt(key).id for key in keys}:
+            desk.home.hand.land(leg)
+
+
+async def test_an_item_that_takes_the_number_of_a_landed_one_is_new_work(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, titled("1", "Make a.txt"), titled("2", "Make b.txt"))
+    running = {leg.subject: leg for leg in await desk.home.turn()}
+    desk.home.hand.land(running[desk.home.attempt("1").id])
+    second = desk.home.task("2").id
+    now = (titled("1", "Make x.txt"), titled("2", "Make a.txt"), titled("3", "Make b.txt"))
+    desk._write(*now)
+    assert await tell(desk.world, desk.home.plan().id) is None
+    written = {one["id"]: one.get("passes", False) for one in json.loads(desk.file.read_text())["features"]}
+    assert written["1"] is False, "before the edit is taken in, too"
+    assert await desk.saves(*now) == ["1 is 2 now", "2 is 3 now", "1 was added"]
+    assert (desk.home.task("2").status, desk.home.task("3").id) == (TaskState.COMPLETE, second)
+    desk.home.hand.land(running[desk.home.attempt("3").id])
+    told = await desk.told()
+    assert [told[key].get("passes", False) for key in "123"] == [False, True, True]
+    assert await desk.saves(*told.values()) == []
+    leg = await at_verification(desk)
+    assert desk.home.task("1").landed_sha
+    assert (await verified(desk, leg)).status is PlanState.VERIFIED
+
+
+@each_case("ticked", [False, True])
+async def test_a_landed_item_with_another_title_is_new_work_or_waits(tmp_path: Path, ticked: bool) -> None:
+    """Where the tick of the old text is still there, a person decides whether it is true of the new one."""
+    desk = await Desk.opened(tmp_path, titled("US-1", "Add the login form"), titled("US-2", "Add a search"))
+    await landed(desk, "US-1")
+    told = await desk.told()
+    assert told["US-1"]["passes"] is True
+    other = {**told["US-1"], **titled("US-1", "Pay with a card"), "passes": ticked}
+    changes = await desk.saves(other, told["US-2"])
+    assert changes == [
+        "US-1 is another item now: what was done for 'Add the login form' is US-1-before",
+        "US-1 was added",
+    ]
+    assert desk.home.task("US-1-before").status is TaskState.COMPLETE
+    task = desk.home.task("US-1")
+    assert task.title == "Pay with a card"
+    assert (task.status, "its text changed" in task.reason) == (
+        (TaskState.ERROR, True) if ticked else (TaskState.QUEUED, False)
+    )
+    assert (await desk.told())["US-1"]["passes"] is False
+    assert desk.home.task("US-1").status is task.status
+
+
+async def test_a_landed_item_that_is_replaced_while_the_whole_is_verified_keeps_the_plan_open(
+    tmp_path: Path,
+) -> None:
+    desk = await Desk.opened(tmp_path, titled("a", "Add the login form"))
+    await landed(desk, "a")
+    await desk.told()
+    leg = await at_verification(desk)
+    desk._write(titled("a", "Pay with a card", passes=True))
+    assert (await verified(desk, leg)).status is PlanState.RUNNING
+    assert desk.home.task("a").status is TaskState.ERROR
+
+
+async def test_a_typing_error_in_a_landed_title_is_noted_once(tmp_path: Path) -> None:
+    desk = await Desk.opened(tmp_path, titled("a", "Implemnt the login form"), titled("b", "Add a search"))
+    await landed(desk, "a")
+    told = await desk.told()
+    mended = {**told["a"], "name": "Implement the login form"}
+    assert await desk.saves(mended, told["b"]) == [
+        "a is called 'Implement the login form' now, and stays as it is"
+    ]
+    assert await desk.saves(mended, {**told["b"], "description": "Other."}) == ["b: description"]
+    assert (await desk.told())["a"]["passes"] is True
+
+
+@each_case("sandbox", ["none", "bubblewrap"])
+async def test_a_running_task_whose_item_became_another_is_cancelled(tmp_path: Path, sandbox: str) -> None:
+    """What the agent itself could have written does not run before a person looked at it."""
+    desk = await Desk.opened(tmp_path, titled("1", "Make a.txt"), titled("2", "Draw the map"))
+    await desk.home.turn()
+    run = desk.home.all(Run)[0].id
+    desk.home.store.transact_sync("ran", lambda tx: tx.update(Run, run, sandbox=sandbox))
+    changes = await desk.saves(titled("1", "Make a.txt"), titled("2", "Sing a song"))
+    assert changes == ["2-before was removed", "2 was added"]
+    (asked,) = desk.home.all(Command)
+    assert (asked.verb, asked.target) == ("cancel", desk.home.task("2-before").id)
+    assert desk.home.task("2").status is (TaskState.ERROR if sandbox == "none" else TaskState.QUEUED)
+
+
+async def test_a_title_is_the_same_after_status_was_written_in_every_form_of_source() -> None:
+    """Else the item would pass for another one."""
+    for sample in EVERY:
+        source = registry.source(sample.kind)
+        if not source.has_status or sample.tracker:
+            continue
+        place = sample.folder / "given" / sample.place
+        files = source.files(place)
+        titles = {task.key: task.title for task in source.parse(files, sample.place).tasks}
+        for mark in Mark:
+            items = {key: ItemProgress(mark=mark, commit="a" * 40) for key in titles}
+            progress = Progress(plan_id="plan_1", at=datetime(2026, 1, 5, tzinfo=UTC), items=items)
+            told = {**files, **source.written(files, progress)}
+            now = {task.key: task.title for task in source.parse(told, sample.place).tasks}
+            assert now == titles, (sample.kind, mark)
+
+
+async def test_a_plan_of_one_tag_never_takes_in_the_tasks_of_another(tmp_path: Path) -> None:
+    source = TaskMasterSource()
+    place = tmp_path / ".taskmaster" / "tasks" / "tasks.json"
+    place.parent.mkdir(parents=True)
+    state = tmp_path / ".taskmaster" / "state.json"
+    tags = {
+        tag: {"tasks": [{"id": 1, "title": title, "status": "pending"}]}
+        for tag, title in (("master", "Add the login form"), ("other", "Pay with a card"))
+    }
+    place.write_text(json.dumps(tags))
+    home = await Home().launch()
+    home.submit(work=source.parse(source.files(place), "tasks.json"), source_kind="task_master")
+    state.write_text('{"currentTag": "other"}')
+    other = source.parse(source.files(place), "tasks.json")
+    with pytest.raises(Refused, match="of 'master' is unfinished"):
+        home.submit(work=other, source_kind="task_master", follows=True)
+    state.unlink()
+    lies_at(home, place)
+    world = replace(home.world, source=lambda _kind: source, put_files=put_files)
+    edits = Edits(world)
+    [leg] = await home.turn()
+    home.hand.land(leg)
+    state.write_text('{"currentTag": "other"}')
+    assert not await edits.take_in()
+    [refused] = home.events("source_unreadable")
+    assert "tasks.json is at 'other' now, and plan" in refused.payload["reason"]
+    assert [task.key for task in home.all(Task)] == ["1"]
+    await tell(world, home.plan().id)
+    assert "done" not in place.read_text(), "no write while the file is at another tag"
+    state.write_text('{"currentTag": "master"}')
+    await edits.take_in()
+    assert await tell(world, home.plan().id) is None
+    now = json.loads(place.read_text())
+    assert (now["master"]["tasks"][0]["status"], now["other"]) == ("done", tags["other"])

@@ -204,6 +204,10 @@ def test_what_is_not_committed_is_one_sentence_for_each_fact() -> None:
         "not committed, so not part of the work: a.py",
     )
     assert _told(file=None, committed=False) == ()
+    start = Base(ref="main", sha="a" * 40, dirty=("specs/a/tasks.md", "specs/ab.md"))
+    assert uncommitted(start, None, committed=True, plan="specs/a") == (
+        "not committed, so not part of the work: specs/ab.md",
+    )
 
 
 def test_paths_are_named_as_git_names_them(tmp_path: Path) -> None:

@@ -103,9 +103,12 @@ def test_kiro_skips_optional_tasks_and_hides_optional_parts() -> None:
     assert found["4"].mark is Mark.SKIPPED
     assert "property" not in found["2"].description
     assert "2.1 Create the model" in found["2"].description
-    assert [note.partition("1: ")[2].partition(";")[0].partition(":")[0] for note in work.notes] == [
+    lines = TEXTS["kiro"].splitlines()
+    places = [note.split(":")[1] for note in work.notes]
+    assert ["*" in lines[int(place) - 1] for place in places] == [True, True]
+    assert [note.split(": ", 1)[1].partition(";")[0].partition(":")[0] for note in work.notes] == [
+        "1 task has optional parts, which are left out",
         "optional tasks are skipped",
-        "1 tasks have optional parts, which are left out",
     ]
     required = tasks(parsed("kiro", TEXTS["kiro"].replace("[ ]* 4", "[ ] 4")))
     assert required["4"].mark is Mark.OPEN
@@ -298,3 +301,104 @@ def test_a_file_without_a_task_is_refused_with_what_to_write(kind: str) -> None:
 )
 def test_a_title_says_whether_a_person_has_to_do_it(title: str, manual: bool) -> None:
     assert is_manual(title) is manual
+
+
+WITH_MANUAL = """\
+# Implementation Plan
+
+- [ ] 1. Add the form
+  - [ ] 1.1 Write the markup
+  - [ ] 1.2 Manual verification: open the form in a browser
+    - [ ] look at the colours
+  - [ ]* 1.3 Write property tests
+- [ ] 2. Send the form
+"""
+
+
+@each_case("kind", ("kiro", "openspec"))
+def test_a_step_for_a_person_below_a_task_is_ticked_by_its_own_answer_alone(kind: str) -> None:
+    work = parsed(kind, WITH_MANUAL)
+    found = tasks(work)
+    assert list(found) == ["1", "1.2", "2"]
+    assert (found["1"].manual, found["1.2"].manual, found["2"].manual) == (False, True, False)
+    assert found["1.2"].depends_on == ("1",)
+    assert found["2"].after == ("1.2",)
+    assert "browser" not in found["1"].description
+    assert "separate tasks" not in found["1"].description
+    source, files = registry.source(kind), {"tasks.md": WITH_MANUAL.encode()}
+    landed = after(source, files, told({"1": ItemProgress(mark=Mark.DONE)}))
+    lines = landed["tasks.md"].decode().splitlines()
+    assert [line.strip()[:9] for line in lines[2:]] == [
+        "- [x] 1. ", "- [x] 1.1", "- [ ] 1.2", "- [ ] loo", "- [ ]* 1.", "- [ ] 2. ",
+    ]  # fmt: skip
+    again = source.parse(landed, "work/tasks.md")
+    assert [task.key for task in again.tasks] == ["1", "1.2", "2"]
+    assert again.sha256 == work.sha256
+    both = after(source, landed, told({key: ItemProgress(mark=Mark.DONE) for key in ("1", "1.2")}))
+    assert both["tasks.md"].decode().count("[x]") == 4
+
+
+def test_a_manual_step_below_a_heading_is_a_task_behind_it() -> None:
+    text = (
+        "# Plan\n\n### Task 1: Add it\n\n- [ ] **Step 1: Write it**\n- [ ] **Step 2: Manual verification**\n"
+    )
+    work = parsed("superpowers", text, "docs/plans/p.md")
+    assert [(task.title, task.manual) for task in work.tasks] == [
+        ("Add it", False),
+        ("Manual verification", True),
+    ]
+    source = registry.source("superpowers")
+    landed = after(source, {"p.md": text.encode()}, told({"1": ItemProgress(mark=Mark.DONE)}))
+    assert landed["p.md"].decode() == text.replace("- [ ] **Step 1", "- [x] **Step 1")
+    assert [task.mark for task in source.parse(landed, "docs/plans/p.md").tasks] == [Mark.DONE, Mark.OPEN]
+
+
+DAMAGED = (
+    ("speckit", "- [x] T001 Begin", "- [ ]T006 Add it"),
+    ("speckit", "- [x] T001 Begin", "- [] T006 Add it"),
+    ("speckit", "- [x] T001 Begin", "- T005 Add it"),
+    ("speckit", "- [x] T001 Begin", "- [?] T005 Add it"),
+    ("openspec", "- [x] 1.1 Begin", "- 1.2 Add it"),
+    ("openspec", "- [x] 1.1 Begin", "* [ x] 1.2 Add it"),
+    ("kiro", "- [x] 1. Begin", "-[ ] 5. Add it"),
+    ("kiro", "- [x] 1. Begin", "- [ 3. Add it"),
+    ("kiro", "- [x] 1. Begin\n  - [x] 1.1 First", "  - []1.2 Add it"),
+    ("kiro", "- [x] 1. Begin", "- [!] 2. Add it"),
+    ("execplan", "- [x] Begin", "- [ ]Add it"),
+    ("superpowers", "### Task 1: Begin\n\n- [x] Step 1: write", "- []Step 2: add it"),
+)
+
+
+@each_case("kind, good, bad", DAMAGED)
+def test_a_damaged_box_is_an_error_on_its_line_also_when_all_else_is_done(
+    kind: str, good: str, bad: str
+) -> None:
+    text = f"# Plan\n\n## Progress\n\n{good}\n{bad}\n"
+    name = "tasks.md"
+    problems = refused(registry.source(kind), {name: text.encode()})
+    assert [one.partition(": ")[0].rpartition(":")[2] for one in problems] == [str(text.count("\n"))]
+
+
+@each_case(
+    "line",
+    (
+        "- [docs](docs.md) say why",
+        "- T001 is the first one",
+        "- Python 3.11 is needed",
+        "- 3.11 is needed",
+        "- [P] marks what may run in parallel",
+    ),
+)
+def test_a_plain_line_beside_tasks_is_no_error(line: str) -> None:
+    work = parsed("speckit", f"# Plan\n\n## Work\n\n- [ ] T001 Begin\n{line}\n- [ ] T002 End\n")
+    assert [task.key for task in work.tasks] == ["T001", "T002"]
+
+
+@each_case(
+    "kind, end",
+    [(kind, end) for kind in ("speckit", "kiro", "openspec") for end in ("", "\n---\n\n- [ ] 2. End\n")],
+)
+def test_front_matter_without_an_end_is_an_error(kind: str, end: str) -> None:
+    text = f"---\ndescription: a list\n\n## Work\n\n- [ ] 1. Begin\n{end}"
+    (problem,) = refused(registry.source(kind), {"tasks.md": text.encode()})
+    assert problem.endswith(":1: this front matter is never closed: write --- below its last key")

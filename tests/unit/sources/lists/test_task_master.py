@@ -41,7 +41,7 @@ def test_a_task_is_read_with_everything_in_it() -> None:
     )
     one, two = SOURCE.parse(files({"master": {"tasks": [task(1, "done"), given]}}), "tasks.json").tasks
     assert (one.mark, two.key, two.depends_on, two.priority) == (Mark.DONE, "2", ("1",), 25)
-    assert two.description == "d\n\nUse SQL.\n\nSubtasks:\n\n- 2.1 Schema\n  Tables"
+    assert two.description == "d\n\nUse SQL.\n\nSubtasks:\n\n- 2.1 Schema (done: leave it)\n  Tables"
     assert [gate.command for gate in two.acceptance] == ["make test"]
 
 
@@ -57,12 +57,18 @@ def test_the_current_tag_is_read_and_the_others_are_named() -> None:
     assert "Loopwright reads this tag only, not feature (1 open)" in note
     assert "old" not in note
     held = files(document, {"currentTag": "feature"})
-    assert marks(SOURCE.parse(held, "tasks.json")) == {"1": Mark.DONE, "2": Mark.OPEN}
-    made = after(SOURCE, held, told({"1": ItemProgress(mark=Mark.DONE), "2": ItemProgress(mark=Mark.DONE)}))
+    switched = SOURCE.parse(held, "tasks.json")
+    assert (switched.part, marks(switched)) == ("feature", {"feature:1": Mark.DONE, "feature:2": Mark.OPEN})
+    done = ItemProgress(mark=Mark.DONE)
+    made = after(SOURCE, held, told({"feature:1": done, "feature:2": done}))
     now = json.loads(made["tasks.json"])
     assert now["master"] == document["master"]
     assert now["feature"]["tasks"][1]["status"] == "done"
     assert SOURCE.status_files(held) == ("tasks.json",)
+    # A plan of another tag than the current one writes to its own tag alone.
+    now = json.loads(after(SOURCE, held, told({"1": done}))["tasks.json"])
+    assert now["master"]["tasks"][0]["status"] == "done"
+    assert now["feature"] == document["feature"]
 
 
 def test_a_done_task_has_no_open_subtask() -> None:
@@ -90,7 +96,7 @@ def test_folder_and_file_are_recognised_and_other_files_are_not(tmp_path: Path) 
     for one in (folder, place):
         assert recognise(one, registry.sources()).kind == "task_master"
         work = read(SOURCE, one)
-        assert marks(work) == {"1": Mark.OPEN}
+        assert marks(work) == {"tag:1": Mark.OPEN}
         assert any('state.json names the tag "gone"' in note for note in work.notes)
     (tmp_path / "tasks.json").write_text(
         '{"version": "2.0.0", "tasks": [{"label": "build", "type": "shell"}]}'
@@ -148,3 +154,34 @@ def test_what_was_written_is_read_again_and_edits_survive(
         for one in work.tasks:
             assert one.mark is (progress[one.key].mark if one.key in progress else marks(was)[one.key])
         assert unowned(made) == unowned(before)
+
+
+def test_a_deferred_task_is_skipped_with_a_note_and_stays_as_it_is() -> None:
+    held = files({"master": {"tasks": [task(1), task(2, "deferred")]}})
+    work = SOURCE.parse(held, "tasks.json")
+    assert marks(work) == {"1": Mark.OPEN, "2": Mark.SKIPPED}
+    (note,) = work.notes
+    assert "deferred tasks are skipped: 2; set the status of one to pending" in note
+    progress = {"1": ItemProgress(mark=Mark.DONE), "2": ItemProgress(mark=Mark.SKIPPED)}
+    made = after(SOURCE, held, told(progress))
+    assert [one["status"] for one in json.loads(made["tasks.json"])["master"]["tasks"]] == [
+        "done",
+        "deferred",
+    ]
+
+
+def test_subtasks_that_are_settled_are_named_and_keep_their_status() -> None:
+    statuses = ["pending", "done", "cancelled", "deferred"]
+    subtasks = [{"id": n, "title": f"Part {n}", "status": one} for n, one in enumerate(statuses, start=1)]
+    held = files({"master": {"tasks": [task(1, subtasks=subtasks)]}})
+    work = SOURCE.parse(held, "tasks.json")
+    assert work.tasks[0].description.splitlines()[-4:] == [
+        "- 1.1 Part 1",
+        "- 1.2 Part 2 (done: leave it)",
+        "- 1.3 Part 3 (cancelled: leave it)",
+        "- 1.4 Part 4 (deferred: leave it)",
+    ]
+    made = after(SOURCE, held, told({"1": ItemProgress(mark=Mark.DONE)}))
+    (one,) = json.loads(made["tasks.json"])["master"]["tasks"]
+    assert [part["status"] for part in one["subtasks"]] == ["done", "done", "cancelled", "deferred"]
+    assert SOURCE.parse(made, "tasks.json").sha256 == work.sha256

@@ -1,6 +1,7 @@
 """Checkbox plans: what is read, who waits for whom, and how everything that is wrong is located."""
 
 import json
+import re
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from loopwright.adapters.sources.plan_md.plan_md_outline import MAX_LINE, MAX_TA
 from loopwright.adapters.sources.text.markdown import MAX_LINES
 from loopwright.adapters.sources.text.reading import read, recognise
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import EvaluatedPlan, Mark, PlannedTask, PlannedWork
+from loopwright.ports import EvaluatedPlan, ItemProgress, Mark, PlannedTask, PlannedWork
 
 SOURCE = PlanMdSource()
 DOCS = Path(__file__).parents[4] / "docs" / "reference" / "sources" / "checkbox-plan.md"
@@ -1034,3 +1035,32 @@ def test_a_specification_that_is_too_long_is_named_at_the_line_where_it_gets_too
     assert laws.refused(SOURCE, both, "plan.md") == (
         "plan.md:1: the text around the tasks, with what lies beside the plan, has more than 200000 characters",
     )
+
+
+def test_boxes_below_a_task_follow_it_unless_they_are_for_a_person_or_marked() -> None:
+    text = (
+        "# Plan\n\n## Phase 1\n\n- [ ] Task: Add the form\n    - [ ] Write the test\n    - [~] Write the form\n"
+        "        - [ ] Add the button\n    - [ ] Manual verification: open it\n        - [ ] look at it\n"
+        "    - [-] Add a picker\n    - [ ]* Add a theme\n- [ ] Task: Send it\n    - [ ] Write the call\n"
+    )
+    source, files = registry.source("plan_md"), {"plan.md": text.encode()}
+    before = source.parse(files, "plan.md")
+    changes = laws.told({before.tasks[0].key: ItemProgress(mark=Mark.DONE)})
+    made = laws.after(source, files, changes)
+    boxes = re.findall(r"\[(.)\]", made["plan.md"].decode())
+    assert boxes == ["x", "x", "x", "x", " ", " ", "-", " ", " ", " "]
+    assert source.written(made, changes) == {}
+    assert source.parse(made, "plan.md").sha256 == before.sha256
+
+
+def test_plain_bullets_of_a_todo_list_that_has_a_box_are_counted_in_one_note() -> None:
+    text = "# To do\n\n- Fix the login\n- [ ] Add the form\n  - with a button\n- Write docs\n\n## Notes\n\n- Be kind\n"
+    found = SOURCE.parse({"TODO.md": text.encode()}, "TODO.md")
+    assert [task.title for task in found.tasks] == ["Add the form"]
+    assert found.notes == (
+        (
+            'TODO.md:3: 2 list items without a box are read as text, the first is "Fix the login": '
+            "write `- [ ]` before those that are tasks"
+        ),
+    )
+    assert SOURCE.parse({"plan.md": text.encode()}, "plan.md").notes == ()

@@ -30,6 +30,7 @@ _MOST_FRONT: Final = 80
 """How many lines the front matter of a task may have."""
 _FOLDERS: Final = ("tasks", "completed", "drafts")
 _TASKS: Final = "tasks"
+_BACKLOGS: Final = ("backlog", ".backlog")
 _CONFIG: Final = ("config.yml", "config.yaml")
 _MAX_FILES: Final = 5_000
 _STATUSES: Final = {
@@ -73,6 +74,11 @@ class BacklogMdSource(Source):
         # Other documents have an id and a status as well.
         own = place.absolute().parent.name in _FOLDERS or "created_date" in keys
         return own and {"id", "status"} <= keys
+
+    def canonical(self, place: Path) -> Path:
+        """Return the backlog of its folder of tasks: its configuration is there."""
+        is_inside = place.name == _TASKS and place.is_dir() and place.parent.name in _BACKLOGS
+        return place.parent if is_inside else place
 
     def files(self, place: Path) -> Files:
         """Return the tasks, and the configuration that names their statuses."""

@@ -89,6 +89,12 @@ class BeadsSource(Source):
             place.name == FILE or (place.name == OLDER and place.parent.name == FOLDER)
         )
 
+    def canonical(self, place: Path) -> Path:
+        """Return the folder `.beads` of its file, unless the folder means the tracker's program."""
+        folder = place.parent
+        is_same = folder.name == FOLDER and _file_in(folder) == place and not self.has_program(folder)
+        return folder if is_same else place
+
     def files(self, place: Path) -> Files:
         """Return what the tracker's own program tells, or the one file."""
         if self.has_program(place):

@@ -96,6 +96,11 @@ class BmadSource(ChecklistSource):
         wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
         return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
 
+    def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
+        """Return whether a section is *Tasks / Subtasks* or inside of it."""
+        wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
+        return any(one in wanted for one in markdown.around(section))
+
     def context(self, markdown: Markdown, entries: Sequence[Entry]) -> str:
         """Return the story, its acceptance criteria and the notes for developers."""
         del entries

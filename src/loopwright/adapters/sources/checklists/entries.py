@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
 from loopwright.adapters.sources.text.titles import plain_title, without_sha
 from loopwright.ports import Mark
@@ -70,12 +71,21 @@ class Entry:
     optional: bool = False
     criteria: tuple[str, ...] = ()
     hidden: tuple[tuple[int, int], ...] = field(default=())
-    """Lines below it that its agent does not see: optional parts."""
+    """Lines below it that its agent does not see: optional parts, and steps for a person."""
+    optional_parts: tuple[int, ...] = ()
+    """The lines of those that are optional."""
+    under: int | None = None
+    """Index of the line of the task around it, if it is a step for a person."""
 
     @property
     def parallel(self) -> bool:
         """Whether the form says that it may run beside its neighbours."""
         return "P" in self.tags
+
+    @property
+    def left_out(self) -> frozenset[int]:
+        """The lines below it that its agent does not see."""
+        return frozenset(line for start, end in self.hidden for line in range(start, end))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +138,10 @@ def whole_words(markdown: Markdown, item: Item) -> str:
 def boxed(
     markdown: Markdown, *, marks: Mapping[str, Mark] = MARKS, within: Callable[[int], bool] | None = None
 ) -> list[Entry]:
-    """Return the outermost checkboxes of the sections that `within` takes; boxes below one follow it."""
+    """Return the outermost checkboxes of the sections that `within` takes; boxes below one follow it.
+
+    A box below one that asks a person to do something is an entry of its own, behind it.
+    """
     wanted = within or (lambda at: not is_aside(markdown, at))
     found: list[Entry] = []
     children = _children(markdown.items)
@@ -138,8 +151,43 @@ def boxed(
             continue
         below = list(_descendants(number, children))
         inside.update(below)
-        found.append(_boxed_entry(markdown, item, [markdown.items[one] for one in below], marks))
+        found += _with_steps(markdown, item, [markdown.items[one] for one in below], marks)
     return found
+
+
+def _with_steps(
+    markdown: Markdown, item: Item, below: Sequence[Item], marks: Mapping[str, Mark]
+) -> Iterator[Entry]:
+    """Return the entry of a box, then those of the steps below it that only a person can do."""
+    entry = _boxed_entry(markdown, item, below, marks)
+    if entry.optional or is_manual(entry.title):
+        yield entry
+        return
+    steps = list(_manual_steps(markdown, entry, below, marks))
+    yield _without_steps(entry, steps)
+    yield from steps
+
+
+def _manual_steps(
+    markdown: Markdown, around: Entry, boxes: Sequence[Item], marks: Mapping[str, Mark]
+) -> Iterator[Entry]:
+    until = 0
+    left_out = around.left_out
+    for at, item in enumerate(boxes):
+        if item.line < until or item.box not in marks or item.line in left_out:
+            continue
+        if is_manual(named(whole_words(markdown, item)).title):
+            until = item.end
+            near = boxes[at + 1 : at + 1 + until - item.line]
+            below = [one for one in near if one.line < item.end]
+            yield replace(_boxed_entry(markdown, item, below, marks), under=around.line)
+
+
+def _without_steps(entry: Entry, steps: Sequence[Entry]) -> Entry:
+    """Return an entry that leaves these steps out: each is ticked by its own answer."""
+    apart = replace(entry, hidden=(*entry.hidden, *((step.line, step.end) for step in steps)))
+    left_out = apart.left_out
+    return replace(apart, below=tuple(line for line in entry.below if line not in left_out))
 
 
 def headed(
@@ -155,7 +203,13 @@ def headed(
             continue
         until = section.last
         below = boxes[bisect_left(starts, section.line) : bisect_left(starts, section.last)]
-        found.append(_headed_entry(markdown, at, below, marks))
+        entry = _headed_entry(markdown, at, below, marks)
+        steps = [] if is_manual(entry.title) else list(_manual_steps(markdown, entry, below, marks))
+        if steps:
+            left_out = _without_steps(entry, steps).left_out
+            kept = [one for one in below if one.line not in left_out]
+            entry = _without_steps(_headed_entry(markdown, at, kept, marks), steps)
+        found += [entry, *steps]
     return found
 
 
@@ -238,6 +292,7 @@ def _boxed_entry(markdown: Markdown, item: Item, below: Sequence[Item], marks: M
         below=tuple(one.line for one in kept if one.box in marks),
         optional=item.optional or parts.optional,
         hidden=hidden,
+        optional_parts=tuple(start for start, _ in hidden),
     )
 
 

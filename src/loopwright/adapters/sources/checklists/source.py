@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, open_asides, plain
+from loopwright.adapters.sources.checklists.damaged import tell_damaged
+from loopwright.adapters.sources.checklists.entries import Entry, is_aside, open_asides, plain
 from loopwright.adapters.sources.checklists.tasks import (
     Prose,
     bounded,
@@ -18,7 +19,7 @@ from loopwright.adapters.sources.checklists.tasks import (
 from loopwright.adapters.sources.spec.plan_format import MAX_TITLE
 from loopwright.adapters.sources.text.markdown import MARKS, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
-from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.meaning import fingerprint, without_marks
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.unreadable import Unreadable
@@ -34,7 +35,7 @@ _SIGN: Final = " ✅"
 _CALLED: Final = re.compile(
     r"(?:implementation[ \t]+)?(?:tasks?|plan)(?:[ \t]+list)?[ \t]*(?:[:–—-][ \t]*|$)", re.IGNORECASE
 )
-_STATUS: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]|[ \t]*✅[ \t]*")
+_TICK: Final = re.compile(r"[ \t]*✅[ \t]*")
 
 
 class ChecklistSource(Source):
@@ -59,12 +60,16 @@ class ChecklistSource(Source):
 
     def recognises(self, place: Path) -> bool:
         """Take the file, and the folder that it is in."""
-        file = place / self.file_name if place.is_dir() else place
+        file = self.canonical(place)
         return file.suffix.casefold() == ".md" and file.is_file() and self.is_like(file)
+
+    def canonical(self, place: Path) -> Path:
+        """Return the file of a folder."""
+        return place / self.file_name if place.is_dir() else place
 
     def files(self, place: Path) -> Files:
         """Return the file of tasks."""
-        file = place / self.file_name if place.is_dir() else place
+        file = self.canonical(place)
         return {file.name: read_file(file)}
 
     def documents(self, place: Path) -> tuple[str, ...]:
@@ -106,8 +111,15 @@ class ChecklistSource(Source):
             )
         if len(entries) > MAX_TASKS:
             problems.note(entries[MAX_TASKS].line + 1, "", f"a file has at most {MAX_TASKS} tasks")
+        tell_damaged(
+            markdown, entries, problems, self.marks, lambda section: self.may_have_tasks(markdown, section)
+        )
         for line, title in open_asides(markdown, entries, self.marks):
             problems.warn(line + 1, "", f"the boxes under {quoted(title)} are read as text, not as tasks")
+
+    def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
+        """Return whether boxes of a section are tasks."""
+        return not is_aside(markdown, section)
 
     def title(self, markdown: Markdown) -> str:
         """Return what the plan is called; empty if its heading says no more than `Tasks`."""
@@ -188,7 +200,7 @@ def _folder_name(name: str) -> str:
 
 def _unmarked(text: str) -> str:
     """Return a text as if nothing in it were done yet."""
-    return _STATUS.sub(lambda match: f"{match[1]}[ ]" if match[1] else "", text).strip()
+    return _TICK.sub("", without_marks(text)).strip()
 
 
 def _without_status(task: PlannedTask) -> PlannedTask:

@@ -56,10 +56,15 @@ def planned_tasks(
     needs = _without_cycles(
         {key: _needs(markdown, entry, key, known, problems) for key, entry in both}, problems
     )
+    at_line = {entry.line: (key, entry) for key, entry in both}
+    for key, entry in both:
+        around = at_line.get(entry.under) if entry.under is not None else None
+        if around is not None and around[1].mark is not Mark.SKIPPED and key not in needs[around[0]]:
+            needs[key] = tuple(dict.fromkeys((around[0], *needs[key])))
     after = order(entries, keys)
     _tell_optional(both, problems)
     prose = Prose(markdown, entries)
-    parts = _parts(known)
+    parts = _parts({entry.name or key: key for key, entry in both if entry.under is None})
     criteria = {key: _criteria(markdown, entry) for key, entry in both}
     return [
         PlannedTask(
@@ -73,19 +78,28 @@ def planned_tasks(
             manual=is_manual(entry.title),
             section=prose.around(entry),
             phase=_phase(markdown, entry)[:MAX_TITLE],
-            mark=Mark.SKIPPED if entry.optional and _is_open(entry.mark) else entry.mark,
+            mark=_mark(entry, at_line),
             line=entry.line + 1,
         )
         for key, entry in both
     ]
 
 
+def _mark(entry: Entry, at_line: Mapping[int, tuple[str, Entry]]) -> Mark:
+    """Return how far a task is; an optional one is skipped, and so is a step of a task that is skipped."""
+    around = at_line.get(entry.under) if entry.under is not None else None
+    is_left_out = entry.optional or (around is not None and around[1].mark is Mark.SKIPPED)
+    return Mark.SKIPPED if is_left_out and _is_open(entry.mark) else entry.mark
+
+
 def _criteria(markdown: Markdown, entry: Entry) -> tuple[str, ...]:
     """Return what must be true of the result: boxes about acceptance, and lines such as `Done when: …`."""
     found = list(entry.criteria)
     below = -1  # the indent of a label whose entries follow
-    for line in markdown.lines[entry.line + 1 : min(entry.end, entry.line + _MOST_LINES)]:
-        if line.kind not in (Kind.TEXT, Kind.BULLET):
+    left_out = entry.left_out
+    for at in range(entry.line + 1, min(entry.end, entry.line + _MOST_LINES)):
+        line = markdown.lines[at]
+        if line.kind not in (Kind.TEXT, Kind.BULLET) or at in left_out:
             continue
         label = _MUST.match(line.words) if line.box is None else None
         if label is not None:
@@ -148,17 +162,25 @@ def order(entries: Sequence[Entry], keys: Sequence[str]) -> dict[str, tuple[str,
 
 
 def _parents_last(entries: Sequence[Entry], keys: Sequence[str]) -> list[tuple[Entry, str]]:
-    """Return the entries in their order; `4.` comes after `4.1` and `4.2` if those are tasks of their own."""
+    """Return the entries in their order; `4.` comes after `4.1` and `4.2` if those are separate tasks.
+
+    Steps for a person follow the task that they are written below.
+    """
     result: list[tuple[Entry, str]] = []
     waiting: list[tuple[Entry, str]] = []
+    steps: dict[int, list[tuple[Entry, str]]] = {}
     for entry, key in zip(entries, keys, strict=True):
+        if entry.under is not None:
+            steps.setdefault(entry.under, []).append((entry, key))
+            continue
         while waiting and not entry.name.startswith(f"{waiting[-1][0].name}."):
             result.append(waiting.pop())
         if entry.name and entry.box is not None:
             waiting.append((entry, key))
         else:
             result.append((entry, key))
-    return result + waiting[::-1]
+    ordered = result + waiting[::-1]
+    return [one for both in ordered for one in (both, *steps.get(both[0].line, ()))]
 
 
 def _parts(known: Mapping[str, str]) -> Mapping[str, list[str]]:
@@ -170,8 +192,8 @@ def _parts(known: Mapping[str, str]) -> Mapping[str, list[str]]:
 
 
 def _description(markdown: Markdown, entry: Entry, parts: Sequence[str]) -> str:
-    hidden = {at for start, end in entry.hidden for at in range(start, end)}
-    lines = [markdown.lines[at].text for at in range(entry.line + 1, entry.end) if at not in hidden]
+    left_out = entry.left_out
+    lines = [markdown.lines[at].text for at in range(entry.line + 1, entry.end) if at not in left_out]
     head = without_comments(entry.words)[0]
     if entry.name and parts and entry.box is not None:
         lines.append(f"Its parts are separate tasks: {', '.join(parts[:20])}. Do only what is left.")
@@ -195,17 +217,17 @@ def _phase(markdown: Markdown, entry: Entry) -> str:
 
 
 def _tell_optional(both: Sequence[tuple[str, Entry]], problems: Problems) -> None:
-    optional = [key for key, entry in both if entry.optional and _is_open(entry.mark)]
+    optional = [(key, entry) for key, entry in both if entry.optional and _is_open(entry.mark)]
     if optional:
-        shown = ", ".join(optional[:_NAMED]) + (", …" if len(optional) > _NAMED else "")
+        names = [key for key, _ in optional]
+        shown = ", ".join(names[:_NAMED]) + (", …" if len(names) > _NAMED else "")
         told = f"optional tasks are skipped: {shown}; remove the * behind the box to have one done"
-        problems.warn(1, "", told)
-    inner = sum(bool(entry.hidden) and _is_open(entry.mark) for _, entry in both)
+        problems.warn(optional[0][1].line + 1, "", told)
+    inner = [entry for _, entry in both if entry.optional_parts and _is_open(entry.mark)]
     if inner:
-        told = (
-            f"{inner} tasks have optional parts, which are left out: remove the * behind a box to include it"
-        )
-        problems.warn(1, "", told)
+        have = "1 task has" if len(inner) == 1 else f"{len(inner)} tasks have"
+        told = f"{have} optional parts, which are left out: remove the * behind a box to include it"
+        problems.warn(inner[0].optional_parts[0] + 1, "", told)
 
 
 class Prose:
@@ -251,10 +273,13 @@ def _needs(
     markdown: Markdown, entry: Entry, key: str, known: Mapping[str, str], problems: Problems
 ) -> tuple[str, ...]:
     found: dict[str, None] = {}
+    left_out = entry.left_out
     last = entry.end if entry.box is not None else min(entry.end, entry.line + _HEADED_LINES)
     for at in range(entry.line, last):
         line = markdown.lines[at]
         if line.kind in (Kind.CODE, Kind.COMMENT, Kind.BLANK) or len(line.words) > _LONGEST:
+            continue
+        if at in left_out:
             continue
         for name in _needed(line.words):
             needed = known.get(name)

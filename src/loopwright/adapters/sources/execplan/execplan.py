@@ -50,13 +50,13 @@ class ExecPlanSource(ChecklistSource):
 
     def entries(self, markdown: Markdown) -> list[Entry]:
         """Return the boxes of *Progress*, without the times at their beginning."""
-        inside = {
-            at
-            for at in range(len(markdown.sections))
-            if any(plain(markdown.sections[one].title) == _PROGRESS for one in markdown.around(at))
-        }
+        inside = {at for at in range(len(markdown.sections)) if self.may_have_tasks(markdown, at)}
         found = boxed(markdown, within=lambda section: section in inside)
         return [replace(entry, title=_AT.sub("", entry.title) or entry.title) for entry in found]
+
+    def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
+        """Return whether a section is *Progress* or inside of it."""
+        return any(plain(markdown.sections[one].title) == _PROGRESS for one in markdown.around(section))
 
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
         """Take down that there is no task."""

@@ -45,6 +45,10 @@ class OrchestratorSource(Source):
             return place.name == FOLDER or ((place / STATE_FILE).is_file() and (place / "roadmaps").is_dir())
         return place.name == STATE_FILE and (place.parent / "roadmaps").is_dir()
 
+    def canonical(self, place: Path) -> Path:
+        """Return the folder of a state.json."""
+        return place.parent if place.name == STATE_FILE and place.is_file() else place
+
     def files(self, place: Path) -> Files:
         """Return state.json and the files of the bundle that it names, as far as they are there."""
         folder = folder_of(place)

@@ -25,6 +25,7 @@ from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.titles import is_prompt
 from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.todo_md.todo_md import is_called_todo, tell_without_box
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.errors import BadPlan
@@ -59,6 +60,13 @@ class PlanMdSource(Source):
             return False
         return name.endswith(_NAMES) or _BOX.search(_beginning(place)) is not None
 
+    def canonical(self, place: Path) -> Path:
+        """Return the folder of a track, or else the plan in a folder."""
+        if place.absolute().parent.parent.name == "tracks" and place.name.casefold() == PLAN:
+            return place.parent
+        is_track = place.absolute().parent.name == "tracks"
+        return (_plan_in(place) or place) if place.is_dir() and not is_track else place
+
     def files(self, place: Path) -> Files:
         """Return the plan, with the specification, metadata and list of tracks of a `plan.md`."""
         plan = (_plan_in(place) or place / PLAN) if place.is_dir() else place
@@ -87,6 +95,8 @@ class PlanMdSource(Source):
             found = outline(read_markdown(files[plan]), problems)
         except Unreadable as broken:
             raise located_at(_called(name, plan), broken) from broken
+        if is_called_todo(plan):
+            tell_without_box(found.markdown, problems)
         beside = Problems(_called(name, METADATA))
         metadata = _metadata(files, name, beside)
         work = meaning(found, name, problems, _spec(files, name, plan))

@@ -14,6 +14,7 @@ from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, 
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import MARKS, Kind
+from loopwright.adapters.sources.text.meaning import without_marks
 from loopwright.adapters.sources.text.problems import Problems, check_graph
 from loopwright.adapters.sources.text.titles import OURS, is_sha, without_checkpoint
 from loopwright.config.gates import read_gates
@@ -320,6 +321,7 @@ def _sha256(title: str, tasks: Iterable[PlannedTask], context: str, ours: set[st
         if task.key not in ours:
             needs = [key for key in task.depends_on if key not in ours]
             run = [gate.command for gate in task.acceptance]
-            asked = (task.key, task.title, task.description, task.criteria, run, task.scope, task.phase)
+            described = without_marks(task.description)
+            asked = (task.key, task.title, described, task.criteria, run, task.scope, task.phase)
             said.append(json.dumps((*asked, task.type, task.complexity, needs)))
     return hashlib.sha256("\0".join(said).encode()).hexdigest()

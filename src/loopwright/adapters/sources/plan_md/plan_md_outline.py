@@ -12,6 +12,7 @@ from urllib.parse import quote, unquote
 
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
+from loopwright.adapters.sources.text.near_boxes import is_almost, is_box, is_sign, tell_almost, wrong_mark
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.titles import (
     OURS,
@@ -27,8 +28,6 @@ from loopwright.ports import Mark
 
 MAX_TASKS: Final = 10_000
 MAX_LINE: Final = 20_000
-_TICKS: Final = frozenset("vVхХ×✓✔☑✅√")
-"""What people write for a cross, the Cyrillic letter included."""
 
 
 class SectionKind(Enum):
@@ -169,9 +168,9 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
         beside = boxed[number] or not has_tasks
         for at, end in _boxes(markdown, boxes, section.start + 1, section.end):
             line = markdown.lines[at]
-            if not _is_box(line) or (section.kind is SectionKind.PHASE and not beside and _is_sign(line)):
+            if not is_box(line) or (section.kind is SectionKind.PHASE and not beside and is_sign(line)):
                 if section.kind is SectionKind.PHASE:
-                    _tell_almost(line, at + 1, problems, beside=beside)
+                    tell_almost(line, at + 1, problems, beside=beside)
                 continue
             label = labels.get(at)
             if section.kind is SectionKind.PHASE and label is not None:
@@ -272,7 +271,7 @@ class _Names:
             self._lines[key] = at + 1
             self._phases[key] = phase
         if line.box not in MARKS:
-            self._problems.note(at + 1, "", _wrong_mark(line.box or ""))
+            self._problems.note(at + 1, "", wrong_mark(line.box or ""))
         return Item(
             key=key,
             name=name or key,
@@ -311,13 +310,6 @@ class _Names:
             count += 1
         self._counts[within] = count
         return f"{within}-{count}"
-
-
-def _wrong_mark(box: str) -> str:
-    if not box:
-        return "[] needs a space to be a checkbox: write [ ]"
-    known = ", ".join(f"[{mark}]" for mark in MARKS)
-    return f"unknown mark [{box}]: known are {known}"
 
 
 _FIELDS: Final = {
@@ -392,7 +384,7 @@ def _outermost(markdown: Markdown) -> dict[int, int]:
     for number, item in enumerate(markdown.items):
         if item.parent in boxed:
             boxed.add(number)
-        elif _is_box(markdown.lines[item.line]):
+        elif is_box(markdown.lines[item.line]):
             boxed.add(number)
             found[item.line] = item.end
     return found
@@ -405,65 +397,5 @@ def _boxes(markdown: Markdown, boxes: Mapping[int, int], start: int, stop: int) 
         if at in boxes:
             last = boxes[at]
             yield at, last
-        elif at >= last and _is_almost(markdown.lines[at]):
+        elif at >= last and is_almost(markdown.lines[at]):
             yield at, at + 1
-
-
-def _is_box(line: Line) -> bool:
-    """Return whether brackets are a checkbox: `[a]` and `[1]` could be references."""
-    return line.box is not None and (line.box in MARKS or not line.box.isalnum())
-
-
-def _is_sign(line: Line) -> bool:
-    """Return whether a checkbox has a sign in it that is not a mark."""
-    return bool(line.box) and line.box not in MARKS
-
-
-def _is_almost(line: Line) -> bool:
-    """Return whether brackets look like a checkbox but are not one, nor a number, a footnote or a definition."""
-    inside = (line.box or None) if line.almost is None else line.almost
-    if inside is None or _is_box(line) or inside.isdigit() or inside.startswith("^"):
-        return False
-    after = line.text.partition("]")[2]
-    if after.startswith("*") or (inside.strip() and after.startswith(":")):
-        return False
-    return _is_meant(inside) or after.startswith(" ")
-
-
-def _is_meant(inside: str) -> bool:
-    """Return whether brackets with this inside can only mean a box; `[UI]` is a word, and `[A]` one of several."""
-    bare = inside.strip().replace("\ufe0f", "")
-    return bare in MARKS or bare in _TICKS or not any(char.isalnum() for char in bare)
-
-
-def _is_loose(line: Line, inside: str, after: str, *, beside: bool) -> bool:
-    """Return whether this is more likely a type such as `[]string`, a legend, or words in italics."""
-    if inside.strip() and inside.strip() not in MARKS:
-        return not beside
-    if line.kind is Kind.TEXT and line.words.startswith("*") and line.words.count("*") % 2 == 0:
-        return True
-    if inside or after[:1].isspace():
-        return not beside and after.startswith((":", ",", ";"))
-    return not beside or after[:1].islower()
-
-
-def _tell_almost(line: Line, number: int, problems: Problems, *, beside: bool) -> None:
-    """Note how it should look: a task that is silently skipped is never done.
-
-    `beside` says whether real tasks stand in the same section.
-    """
-    inside = (line.box if line.almost is None else line.almost) or ""
-    mark, after = inside.strip() or " ", line.text.partition("]")[2]
-    shown, bullet = quoted(line.text.strip()), line.bullet or line.text.strip().partition("[")[0]
-    known = ", ".join(f"[{mark}]" for mark in MARKS)
-    if len(mark) > 1 and any(char.isalnum() for char in mark):
-        problems.warn(
-            number, "", f"{shown} is read as text: a task has one sign in its brackets, such as {bullet} [ ]"
-        )
-    elif not _is_meant(inside) or _is_loose(line, inside, after, beside=beside):
-        problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
-    elif mark in MARKS:
-        good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
-        problems.note(number, "", f"{shown} is no checkbox: write {good}")
-    else:
-        problems.note(number, "", f"{_wrong_mark(mark)}; if this is no task, write \\[{inside}]")

@@ -1,6 +1,6 @@
 """Writes progress into a checkbox plan: marks, commits, a few lines below a task, and sections at the end."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import takewhile
 from typing import Final
 
@@ -16,9 +16,18 @@ from loopwright.adapters.sources.plan_md.plan_md_outline import (
     id_comment,
     outline,
 )
-from loopwright.adapters.sources.text.markdown import BOXES, Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.manual_titles import is_manual
+from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Item as Box
 from loopwright.adapters.sources.text.problems import Problems, refuse
-from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
+from loopwright.adapters.sources.text.titles import (
+    OURS,
+    SHA_LENGTH,
+    is_sha,
+    one_line,
+    plain_title,
+    without_comments,
+)
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
 _SHOWN: Final = 5
@@ -68,12 +77,35 @@ def _added(found: Outline, _: Progress) -> bytes:
 
 def _items(found: Outline, progress: Progress) -> bytes:
     rows = _rows(found.markdown)
+    below = {one.line: one for one in found.markdown.items if one.box in MARKS}
     # From the end to the beginning, so that the places of what is still to be changed stay right.
     for item in reversed(found.tasks):
         standing = progress.items.get(item.key)
         if standing is not None:
+            _follow(rows, found.markdown, item, standing, below)
             _tell(rows, found, item, standing)
     return found.markdown.joined(rows)
+
+
+def _follow(
+    rows: Rows, markdown: Markdown, item: Item, standing: ItemProgress, boxes: Mapping[int, Box]
+) -> None:
+    """Tick the boxes below a task that becomes done, and untick them if it is taken back.
+
+    Boxes that are optional, are for a person, or have another mark stay as they are.
+    """
+    is_done = standing.mark is Mark.DONE
+    if is_done is (item.mark is Mark.DONE):
+        return
+    until = item.at
+    for at in range(item.at + 1, item.end):
+        box = boxes.get(at)
+        if box is None or at < until:
+            continue
+        if box.optional or (is_manual(plain_title(box.words)) and not is_manual(item.title)):
+            until = box.end
+        elif box.mark in (Mark.OPEN, Mark.RUNNING) if is_done else box.mark is Mark.DONE:
+            rows[at] = (_boxed(markdown.lines[at], Mark.DONE if is_done else Mark.OPEN), rows[at][1])
 
 
 def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> None:

@@ -1,6 +1,7 @@
 """Tasks of a Task Master tasks.json: the tasks of one tag, their subtasks as steps, and their status written back."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -31,6 +32,9 @@ FOLDER: Final = ".taskmaster"
 STATE: Final = "../state.json"
 MAIN: Final = "master"
 _MEDIUM: Final = 50
+_DEFERRED: Final = "deferred"
+_NAMED: Final = 5
+"""How many tasks a note names."""
 _WORDS: Final = ("pending", "in-progress", "done", "blocked", "cancelled")
 _TELLING: Final = ('"testStrategy"', '"subtasks"')
 _SUBTASK_KEYS: Final = ("subtasks", "complexity", "recommendedSubtasks", "expansionPrompt", "updatedAt")
@@ -49,6 +53,10 @@ class TaskMasterSource(Source):
         if place.name.lower() != FILE or not place.is_file():
             return False
         return FOLDER in place.absolute().parts or any(key in start_of(place) for key in _TELLING)
+
+    def canonical(self, place: Path) -> Path:
+        """Return the tasks.json of a folder."""
+        return (_tasks_in(place) or place) if place.is_dir() else place
 
     def files(self, place: Path) -> Files:
         """Return the tasks, and the state that names the current tag if it is there."""
@@ -78,33 +86,70 @@ class TaskMasterSource(Source):
             problems.note(holder.line, tag, "the list is empty: add a task, then run it again")
         refuse(name, problems)
         note_near_misses(items, (*KEYS, *_SUBTASK_KEYS), problems)
-        tasks = tuple(_task(item, edges[item.key], problems) for item in items)
+        tasks = tuple(_of_tag(tag, _task(item, edges[item.key], problems)) for item in items)
+        _tell_deferred(items, problems)
         title = list_title(inner(holder, "metadata") or holder, f"Tasks of {tag}" if tag else "Tasks")
         about = context(inner(holder, "metadata") or holder)
         return PlannedWork(
             title=title,
             tasks=tasks,
-            sha256=fingerprint(tasks, title, tag),
+            sha256=fingerprint(
+                (
+                    replace(task, description=_described(item, with_status=False))
+                    for task, item in zip(tasks, items, strict=True)
+                ),
+                title,
+                tag,
+            ),
+            part=tag,
             context=about if not about.startswith("Tasks for ") else "",
             notes=problems.notes,
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
-        """Return the tasks with the status of each that the progress knows; a done task has no open subtask."""
+        """Return the tasks with the status of each that the progress knows; a done task has no open subtask.
+
+        The keys name the tag, so a plan's status goes to its own tag, whatever the current one is.
+        """
         file = next(one for one in files if one != STATE)
         edits = opened(file, files[file])
         problems = Problems(file)
-        items = _items(_tag(edits.document, files, problems)[1], problems)
+        tag, holder = _told_tag(edits.document, progress.items, problems)
+        items = _items(holder, problems)
         style = StatusStyle(items, edits.document, usual="status", known=_WORDS)
         spelled = StatusWords(words(one.found, "status") for one in items)
         for task in items:
-            item = progress.items.get(task.key)
-            if item is not None:
+            item = progress.items.get(_key(tag, task.key))
+            if item is not None and not (item.mark is Mark.SKIPPED and _is_deferred(task.found)):
                 style.tell(edits, task.found, item, progress.at)
+                if item.mark is Mark.BLOCKED and _is_deferred(task.found):
+                    edits.put(task.found, "status", spelled.word(Mark.BLOCKED))
                 if item.mark is Mark.DONE:
                     _finish(edits, task, spelled.word(Mark.DONE))
         made = edits.bytes()
         return {file: made} if made != files[file] else {}
+
+
+def _key(tag: str, number: str) -> str:
+    """Return the key of a task: the tags number their tasks independently."""
+    return number if tag in ("", MAIN) else f"{tag}:{number}"
+
+
+def _of_tag(tag: str, task: PlannedTask) -> PlannedTask:
+    return replace(task, key=_key(tag, task.key), depends_on=tuple(_key(tag, one) for one in task.depends_on))
+
+
+def _told_tag(document: Located, keys: Iterable[str], problems: Problems) -> tuple[str, Located]:
+    """Return the tag that these keys belong to, and what is in it."""
+    tags = _tags(document)
+    if tags is None:
+        return "", document
+    told = {one for key in keys for one in tags if one != MAIN and key.startswith(f"{one}:")}
+    tag = max(told, key=len, default=MAIN)
+    if tag in tags:
+        return tag, tags[tag]
+    problems.note(document.line, "", f"there is no tag {quoted(tag)}")
+    return tag, document
 
 
 def _tasks_in(folder: Path) -> Path | None:
@@ -113,9 +158,9 @@ def _tasks_in(folder: Path) -> Path | None:
 
 def _tag(document: Located, files: Files, problems: Problems) -> tuple[str, Located]:
     """Return the current tag and what is in it; a file without tags is all that there is."""
-    if isinstance(inner(document, "tasks"), Located) or not isinstance(document.value, dict):
+    tags = _tags(document)
+    if tags is None:
         return "", document
-    tags = {key: one for key, one in document.value.items() if isinstance(_tasks_of(one), list)}
     if not tags:
         message = "expected an object with tasks, or one with a tag such as master that has tasks"
         problems.note(document.line, "", message)
@@ -132,6 +177,13 @@ def _tag(document: Located, files: Files, problems: Problems) -> tuple[str, Loca
             tags[tag].line, tag, f"Loopwright reads this tag only, not {', '.join(others)}: {switch}"
         )
     return tag, tags[tag]
+
+
+def _tags(document: Located) -> dict[str, Located] | None:
+    """Return what is in each tag; None if the file has no tags."""
+    if isinstance(inner(document, "tasks"), Located) or not isinstance(document.value, dict):
+        return None
+    return {key: one for key, one in document.value.items() if isinstance(_tasks_of(one), list)}
 
 
 def _tasks_of(found: Located) -> object:
@@ -168,13 +220,11 @@ def _without_subtasks(item: Item) -> Item:
 
 def _task(item: Item, depends_on: tuple[str, ...], problems: Problems) -> PlannedTask:
     said = criteria(item)
-    mark, reason = standing(item.found)
-    steps = "\n".join(_steps(item))
-    text = description(item)
+    mark, reason = (Mark.SKIPPED, "") if _is_deferred(item.found) else standing(item.found)
     return PlannedTask(
         key=item.key,
         title=item.title,
-        description="\n\n".join(part for part in (text, f"Subtasks:\n\n{steps}" if steps else "") if part),
+        description=_described(item, with_status=True),
         criteria=said,
         acceptance=acceptance(said),
         depends_on=depends_on,
@@ -185,17 +235,43 @@ def _task(item: Item, depends_on: tuple[str, ...], problems: Problems) -> Planne
     )
 
 
-def _steps(item: Item) -> Iterator[str]:
-    """Return the subtasks as a list; which of them are done is status, not a part of what is asked for."""
+def _is_deferred(found: Located) -> bool:
+    """Return whether the user put a task off: it is neither work to do now nor given up."""
+    return words(found, "status").strip().casefold() == _DEFERRED
+
+
+def _is_settled(found: Located) -> bool:
+    """Return whether a subtask is no work for now: it is done, cancelled or deferred."""
+    return _is_deferred(found) or mark_of(words(found, "status")) in (Mark.DONE, Mark.SKIPPED)
+
+
+def _tell_deferred(items: Sequence[Item], problems: Problems) -> None:
+    deferred = [item for item in items if _is_deferred(item.found)]
+    if deferred:
+        shown = ", ".join(item.key for item in deferred[:_NAMED]) + (", …" if len(deferred) > _NAMED else "")
+        line = line_of(deferred[0].found, "status")
+        told = f"deferred tasks are skipped: {shown}; set the status of one to pending to have it done"
+        problems.warn(line, f"{deferred[0].place}.status", told)
+
+
+def _described(item: Item, *, with_status: bool) -> str:
+    """Return what the task says, with its subtasks; which of them are settled is no part of what is asked for."""
+    steps = "\n".join(_steps(item, with_status=with_status))
+    parts = (description(item), f"Subtasks:\n\n{steps}" if steps else "")
+    return "\n\n".join(part for part in parts if part)
+
+
+def _steps(item: Item, *, with_status: bool) -> Iterator[str]:
     for one in tables(inner(item.found, "subtasks")):
         number = words(one, "id").removeprefix(f"{item.key}.")
         parts = (str(plain(one, key, "")).strip() for key in ("description", "details", "testStrategy"))
         more = "".join(f"\n  {line}" for part in parts for line in part.splitlines())
-        yield f"- {item.key}.{number} {words(one, 'title')}{more}"
+        settled = f" ({words(one, 'status').strip()}: leave it)" if with_status and _is_settled(one) else ""
+        yield f"- {item.key}.{number} {words(one, 'title')}{settled}{more}"
 
 
 def _finish(edits: JsonEdits, task: Item, word: str) -> None:
-    """Mark the subtasks of a finished task as done, as Task Master itself does."""
+    """Mark the subtasks of a finished task as done; those that were settled before keep their status."""
     for one in tables(inner(task.found, "subtasks")):
-        if mark_of(words(one, "status")) not in (Mark.DONE, Mark.SKIPPED):
+        if not _is_settled(one):
             edits.put(one, "status", word)

@@ -68,6 +68,14 @@ class LoopTestsSource(Source):
             return _ours(place) is not None
         return place.name == FILE and place.is_file()
 
+    def canonical(self, place: Path) -> Path:
+        """Return the tests of a folder, unless its configuration names others."""
+        if not place.is_dir() or not (place / FILE).is_file():
+            return place
+        config = _ours(place / CONFIG_FILE)
+        is_own = config is None or _named(place, config) == FILE
+        return place / FILE if is_own else place
+
     def files(self, place: Path) -> Files:
         """Return the tests, their configuration, and the health file that it asks for."""
         folder = folder_of(place)

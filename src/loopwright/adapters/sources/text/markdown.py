@@ -55,6 +55,7 @@ _TAB: Final = 4
 _BULLET: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?:[ \t]+|$)")
 _BOX: Final = re.compile(r"\[([^\[\]]?)\](\\?\*)?(?=[ \t]|$)")
 _ALMOST: Final = re.compile(r"\[([^\[\]]{0,3})\](?![(\[])")
+_UNCLOSED: Final = re.compile(r"\[([ xX~/!-])[ \t]*(?:(?<=[ \t])|(?=[)}]))(?![^\[\]]*\])")
 _TIGHT: Final = re.compile(r"([-*+]|[0-9]{1,9}[.)])(?=\[)")
 _INDENT: Final = re.compile(r"[ \t]*")
 _FENCE_SIGNS: Final = re.compile(r"`{3,}|~{3,}")
@@ -81,7 +82,9 @@ class Line:
     """Where in the text that is."""
     bullet: str = ""
     almost: str | None = None
-    """What is in brackets that are in the place of a checkbox but are not one: `[ ]Task`, `-[ ] Task`, `[ x]`."""
+    """What is in brackets in the place of a checkbox that are none: `[ ]Task`, `-[ ] Task`, `[ x]`, `[ Task`."""
+    almost_end: int = 0
+    """Where in the text those brackets end."""
     optional: bool = False
     """Whether a star follows the box: `[ ]*` or `[ ]\\*`."""
 
@@ -262,8 +265,8 @@ def _line(text: str, at: int, blocks: Blocks) -> Line:
         return _bullet(text, space, rest, indent)
     if kind is Kind.TEXT:
         tight = _TIGHT.match(rest)
-        almost = _ALMOST.match(rest, tight.end()) if tight is not None else None
-        return Line(text, kind, indent, words=rest, almost=almost[1] if almost is not None else None)
+        inside, end = _almost(rest, tight.end()) if tight is not None else (None, 0)
+        return Line(text, kind, indent, words=rest, almost=inside, almost_end=len(space) + end)
     return Line(text, kind, indent)
 
 
@@ -282,9 +285,16 @@ def _bullet(text: str, space: str, rest: str, indent: int) -> Line:
     words = rest[match.end() :]
     box = _BOX.match(words)
     if box is None:
-        almost = _ALMOST.match(words)
-        inside = almost[1] if almost is not None else None
-        return Line(text, Kind.BULLET, indent, words=words, bullet=match[1], almost=inside)
+        inside, end = _almost(rest, match.end())
+        return Line(
+            text,
+            Kind.BULLET,
+            indent,
+            words=words,
+            bullet=match[1],
+            almost=inside,
+            almost_end=len(space) + end,
+        )
     return Line(
         text,
         Kind.BULLET,
@@ -295,6 +305,12 @@ def _bullet(text: str, space: str, rest: str, indent: int) -> Line:
         bullet=match[1],
         optional=bool(box[2]),
     )
+
+
+def _almost(rest: str, start: int) -> tuple[str | None, int]:
+    """Return what is in brackets in the place of a checkbox, and where they end."""
+    found = _ALMOST.match(rest, start) or _UNCLOSED.match(rest, start)
+    return (found[1], found.end()) if found is not None else (None, 0)
 
 
 def _sections(lines: tuple[Line, ...]) -> Iterator[Section]:

@@ -45,7 +45,11 @@ _NEVER_CLOSED: Final = {
     "~~~": "this ~~~ block is never closed",
     "-->": "this comment is never closed with -->",
 }
+_OPEN_FRONT: Final = "this front matter is never closed: write --- below its last key"
 _UNDERLINE: Final = 3
+_FRONT_LINE: Final = re.compile(r"[a-z][\w-]{0,60}:(?:[ \t]|$)")
+_NOT_FRONT: Final = re.compile(r"#{2,6}[ \t]|[ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+\[[ xX~!/-]\][ \t]")
+"""What front matter never has: a heading below the first level, or a checkbox."""
 _FRONT_KEY: Final = re.compile(r"[\w][\w .-]{0,60}:(?:[ \t]|$)|#")
 
 
@@ -110,7 +114,13 @@ def _front_matter(texts: Sequence[str]) -> int:
         return 0
     end = next((at for at, text in enumerate(texts[1:], start=1) if text.rstrip() in ("---", "...")), 0)
     said = next((text for text in texts[1:end] if text.strip()), "")
-    return end + 1 if _FRONT_KEY.match(said) else 0
+    if not end and len(texts) > 1 and _FRONT_LINE.match(texts[1]):
+        raise Unreadable(1, _OPEN_FRONT)
+    if not _FRONT_KEY.match(said):
+        return 0
+    if any(_NOT_FRONT.match(text) for text in texts[1:end]):
+        raise Unreadable(1, _OPEN_FRONT)
+    return end + 1
 
 
 def _hides_work(texts: Sequence[str], opened: tuple[int, str]) -> bool:

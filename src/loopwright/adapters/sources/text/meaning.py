@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any, Final
@@ -9,6 +10,13 @@ from typing import Any, Final
 from loopwright.ports import PlannedTask
 
 _STATUS: Final = ("mark", "reason", "commit", "attempts", "line", "first")
+
+_MARKED: Final = re.compile(r"(?m)^([ \t]*(?:[-*+]|[0-9]{1,9}[.)])[ \t]+)\[[ xX~/!-]\]")
+
+
+def without_marks(text: str) -> str:
+    """Return a text as if every checkbox in it were open."""
+    return _MARKED.sub(r"\1[ ]", text)
 
 
 def fingerprint(tasks: Iterable[PlannedTask], *more: Any) -> str:

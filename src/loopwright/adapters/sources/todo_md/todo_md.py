@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Final
 
 from loopwright.adapters.sources.checklists.entries import Entry, headed, named, plain, whole_words
@@ -43,7 +43,7 @@ class TodoMdSource(ChecklistSource):
 
     def is_like(self, file: Path) -> bool:
         """Take a file of such a name that has bullets and not a single checkbox, phase or numbered task."""
-        if file.stem.casefold() not in _NAMES:
+        if not is_called_todo(file.name):
             return False
         try:
             markdown = read_markdown(content(file))
@@ -95,6 +95,31 @@ class TodoMdSource(ChecklistSource):
             at = line.text.index(line.words) if line.words else len(line.text)
             words = f"{_DONE}{line.text[at:]}" if mark is Mark.DONE else line.text[at:].removeprefix(_DONE)
             edits.replace(entry.line, f"{line.text[:at]}{words}")
+
+
+def is_called_todo(name: str) -> bool:
+    """Return whether a file of this name is a list of work, so that its plain bullets may be meant as tasks."""
+    return PurePath(name).stem.casefold() in _NAMES
+
+
+def tell_without_box(markdown: Markdown, problems: Problems) -> None:
+    """Note how many bullets of a list that has boxes are not read as tasks."""
+    bare = [
+        item
+        for item in markdown.items
+        if item.parent is None
+        and item.box is None
+        and markdown.lines[item.line].almost is None
+        and not _is_left_out(markdown, item.section)
+        and _bullet(markdown, item).mark is not Mark.DONE
+    ]
+    if bare:
+        are = (
+            "1 list item without a box is" if len(bare) == 1 else f"{len(bare)} list items without a box are"
+        )
+        first = quoted(bare[0].words)
+        told = f"{are} read as text, the first is {first}: write `- [ ]` before those that are tasks"
+        problems.warn(bare[0].line + 1, "", told)
 
 
 def _is_mostly_list(markdown: Markdown) -> bool:
