@@ -47,7 +47,7 @@ def is_same_item(before: str, now: str) -> bool:
 def identify(titles: Mapping[str, str], items: Mapping[str, str], begun: Set[str]) -> Identity:
     """Compare the titles of a plan's tasks with those of its source's items, both by key.
 
-    `begun` are the tasks that somebody worked on or settled. Only such a task is displaced by another title under its
+    `begun` are the tasks that a person worked on or settled. Only such a task is displaced by another title under its
     key. The others take the new title as their own.
     """
     known = {key: normalised(title) for key, title in titles.items()}

@@ -126,7 +126,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
 
 
 def check_part(plan: Plan, source_path: str, work: PlannedWork) -> None:
-    """Refuse to go on with an unfinished plan if its source names another part now: equal numbers are other items."""
+    """Refuse to continue an unfinished plan if its source names another part now: equal numbers are other items."""
     part = plan.evaluation.get(_PART, "")
     if part and work.part and part != work.part:
         raise Refused(
