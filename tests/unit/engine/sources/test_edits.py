@@ -35,6 +35,7 @@ from loopwright.engine.rows.writeback_debts import SourceNews
 from loopwright.engine.sources.later_edits import ended_plan, source_news
 from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.status_writeback import tell
+from loopwright.engine.sources.writeback_files import written
 from loopwright.engine.worker.advance import advance
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress
 
@@ -666,3 +667,18 @@ async def test_a_plan_of_one_tag_never_takes_in_the_tasks_of_another(tmp_path: P
     assert await tell(world, home.plan().id) is None
     now = json.loads(place.read_text())
     assert (now["master"]["tasks"][0]["status"], now["other"]) == ("done", tags["other"])
+
+
+def test_status_is_never_written_to_an_item_with_another_title() -> None:
+    source = FeatureListSource()
+    features = [titled("1", "Make x.txt"), titled("2", "Make a.txt", passes=True), titled("3", "Make b.txt")]
+    files = {"feature_list.json": json.dumps({"features": features}).encode()}
+    items = {
+        "1": ItemProgress(mark=Mark.DONE, title="Make a.txt"),
+        "2": ItemProgress(mark=Mark.OPEN, title="Make b.txt"),
+        "3": ItemProgress(mark=Mark.DONE, title="Make b.txt."),
+    }
+    progress = Progress(plan_id="plan_1", at=datetime(2026, 1, 5, tzinfo=UTC), items=items)
+    told = {**files, **written(source, files, progress)}
+    now = [task.mark for task in source.parse(told, "feature_list.json").tasks]
+    assert now == [Mark.OPEN, Mark.DONE, Mark.DONE]
