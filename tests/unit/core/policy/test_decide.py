@@ -232,6 +232,16 @@ def test_the_last_landing_leads_to_the_verification() -> None:
     assert decided(scene, slots=1, busy=1).decisions == ()
 
 
+def test_a_manual_plan_waits_for_its_verification_until_you_ask_for_it() -> None:
+    scene = front(open_tasks=0)
+    manual = replace(scene.plan, policy=replace(scene.plan.policy, autonomy="manual"))
+    (waits,) = decided(replace(scene, plan=manual)).decisions
+    assert isinstance(waits, PauseLoop)
+    assert "loopwright reverify" in waits.reason
+    asked = replace(manual, verify_asked_at=NOW)
+    assert decided(replace(scene, plan=asked)).decisions == (BeginVerify(plan_id=scene.plan.id),)
+
+
 def test_a_verification_whose_gate_was_broken_waits_its_turn() -> None:
     scene = front(open_tasks=0, not_before=LATER)
     assert decided(scene) == Decided(decisions=(), look_again_at=LATER)
