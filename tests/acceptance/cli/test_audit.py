@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from tests.acceptance.control.sources.test_every_source import EVERY, Sample
 from tests.acceptance.sandbox import Sandbox
 
 SAMPLES = Path(__file__).parents[1] / "control" / "samples"
@@ -118,3 +119,25 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
     open_ = [{**one, "passes": False} for one in json.loads(fresh.read_text())["features"]]
     (sandbox.repository / "feature_list.json").write_text(json.dumps({"features": open_}))
     assert sandbox("audit", "feature_list.json").out == "nothing in it is marked as finished\n"
+
+
+NEWER = tuple(
+    one
+    for one in EVERY
+    if one.kind
+    in {
+        "prd_json", "task_master", "bmad", "speckit", "openspec", "kiro", "execplan", "superpowers", "gsd",
+        "backlog_md", "todo_md",
+    }
+)  # fmt: skip
+
+
+@pytest.mark.more
+@pytest.mark.parametrize("sample", NEWER, ids=lambda one: one.name or one.kind)
+def test_finished_items_of_every_other_form_are_listed(sandbox: Sandbox, sample: Sample) -> None:
+    lay(sandbox, sample.name or sample.kind)
+    found = audited(sandbox, sample.place, "--no-run")
+    assert {sample.first, *sample.then} <= set(found)
+    assert {proof for proof, _ in found.values()} <= {"claimed", "unknown"}, (
+        "nothing was run, and nothing is lost"
+    )
