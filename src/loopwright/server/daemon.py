@@ -125,8 +125,10 @@ async def _work(at: Session, stop: asyncio.Event, slots: int | None, tell: Tell)
 
 
 def _http(at: Session, listening: Listening) -> "uvicorn.Server":
+    # The HTTP stack takes long to load, and the worker schedules in the meantime.
     import uvicorn
 
+    # It loads the same stack.
     from loopwright.server.asgi import make_app
 
     names = {listening.address, *listening.names, *(LOOPBACK if listening.address in LOOPBACK else ())}
@@ -160,6 +162,7 @@ async def _answering(http: "uvicorn.Server", listener: socket.socket) -> AsyncIt
 
 
 def _server(config: "uvicorn.Config") -> "uvicorn.Server":
+    # The HTTP stack takes long to load, and the worker schedules in the meantime.
     import uvicorn
 
     class Quiet(uvicorn.Server):

@@ -144,9 +144,7 @@ class Plan:
     policy: Policy
     gates: tuple[GateCommand, ...] = ()
     books: tuple[str, ...] = ()
-    """Files of the source, relative to the repository, that the plan's branch tells how the plan stands.
-
-    Empty when the source is told in place, or has no room for it."""
+    """Files of the source, relative to the repository, with status on the plan's branch; empty if there are none."""
     context: str = ""
     """What every agent of the plan is told besides its task."""
     doc_sync: tuple[DocSync, ...] = ()
@@ -170,9 +168,7 @@ class Plan:
     """When commits that no task made were last found on its branch."""
     spent_micros: int = 0
     unknown_costs: int = 0
-    """Runs of unknown cost: they make a cost limit unenforceable, and Loopwright says so.
-
-    Counted again when a person names a limit all the same."""
+    """Runs of unknown cost: they make a cost limit unenforceable. A new limit starts the count again."""
     verdict: Verdict | None = None
     result_sha: str | None = None
     outcome: Outcome | None = None
@@ -512,11 +508,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceMarks:
-    """How the items of a plan's source were marked.
-
-    Beside the plan, not in it: a plan is read and written several times for each of its tasks, and this grows with
-    their number.
-    """
+    """How the items of a plan's source were marked: apart from the plan, because it grows with the tasks."""
 
     id: str
     """The plan's."""

@@ -432,28 +432,6 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     return f"attempt {attempt.n} is queued"
 
 
-def _reset(tx: Tx, ids: Ids, command: Command) -> str:
-    """Let a task start over: pending, with no attempt used up. What was tried before stays in the record."""
-    task = tx.get(Task, command.target)
-    if task is None:
-        raise NotFound(f"there is no task {command.target}", code="task_not_found")
-    if task.status in (TaskState.ERROR, TaskState.CANCELLED):
-        _retry(tx, ids, replace(command, arguments={}))
-    elif task.status not in (TaskState.QUEUED, TaskState.CREATED):
-        raise Refused(
-            f"the task {task.key} is {task.status.value}",
-            code="task_not_resettable",
-            hint=f"`{to_type('rollback', task.key)}` takes back what it landed"
-            if task.status is TaskState.COMPLETE
-            else f"`{to_type('cancel', task.key)}` first",
-        )
-    plan = need(tx.get(Plan, task.plan_id), "the plan")
-    most = plan.policy.max_attempts
-    task = tx.update(Task, task.id, attempts=0, max_attempts=most, updated_at=tx.now())
-    tx.append(happened("task_reset", command.actor, plan=plan, task=task))
-    return "it is pending, with no attempt used up"
-
-
 def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     """Run gate:all of a plan that waits for that, or of a failed one again: only ever because a person asked."""
     plan, loop = _current(tx, command)
@@ -489,29 +467,6 @@ def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
     if loop.state is not LoopState.RUNNING:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return "gate:all will run once more"
-
-
-def _dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Let a draft run."""
-    plan, loop = _current(tx, command)
-    if plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
-        raise Refused(
-            f"the plan is {plan.status.value}: only a draft can be dispatched", code="plan_not_a_draft"
-        )
-    despite = str(command.arguments.get("despite") or "")
-    if not plan.evaluation.get("passed") and not plan.evaluation.get("despite"):
-        if not despite:
-            raise Refused(
-                "the evaluation of this plan speaks against running it",
-                code="plan_not_evaluated",
-                hint="edit the plan, or dispatch it with a reason",
-            )
-        plan = tx.update(Plan, plan.id, evaluation={**plan.evaluation, "despite": despite})
-        tx.append(happened("plan_forced", command.actor, plan=plan, reason=despite))
-    if command.arguments.get("parallel") is False:
-        tx.update(Plan, plan.id, policy=replace(plan.policy, parallel=1))
-    move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-    return "dispatched"
 
 
 def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
@@ -612,12 +567,12 @@ VERBS: Final[Mapping[str, Apply]] = {
     "stop": _stop,
     "cancel": _cancel,
     "retry": _retry,
-    "reset": _reset,
+    "reset": lambda tx, ids, command: steering.reset(tx, ids, command, _retry),
     "inject": steering.inject,
     "set_priority": steering.set_priority,
     "set_agent": steering.set_agent,
     "reverify": _reverify,
-    "dispatch": _dispatch,
+    "dispatch": steering.dispatch,
     "answer": _answered,
     "open": quotas.reopen,
     "accept": finishes.accept,

@@ -1,12 +1,15 @@
 """What a person changes in work that is under way: priorities, agents, and one more task."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, Loop, Plan, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState
+from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState, TaskState
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import move_loop, need
 from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
@@ -18,8 +21,8 @@ INJECTED = "injected"
 
 def set_priority(tx: Tx, _ids: Ids, command: Command) -> str:
     """Change which loop, or which task of a plan, goes first."""
-    priority = int(command.arguments["priority"])
     loop, task = tx.get(Loop, command.target), tx.get(Task, command.target)
+    priority = int(command.arguments.get("priority", 0))
     if loop is not None:
         before = loop.priority
         loop = tx.update(Loop, loop.id, priority=priority, updated_at=tx.now())
@@ -48,11 +51,7 @@ def set_agent(tx: Tx, _ids: Ids, command: Command) -> str:
 
 def inject(tx: Tx, ids: Ids, command: Command) -> str:
     """Add a task to a plan that is under way."""
-    plan = tx.get(Plan, command.target)
-    if plan is None:
-        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
-    loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    refuse_superseded(plan, loop)
+    plan, loop = _current(tx, command)
     if plan.status in ENDED_PLAN:
         raise Refused(
             f"the plan is {plan.status.value}",
@@ -85,10 +84,64 @@ def inject(tx: Tx, ids: Ids, command: Command) -> str:
     return f"the task {key} was added to the plan"
 
 
+def dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Let a draft run."""
+    plan, loop = _current(tx, command)
+    if plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
+        raise Refused(
+            f"the plan is {plan.status.value}: only a draft can be dispatched", code="plan_not_a_draft"
+        )
+    despite = str(command.arguments.get("despite") or "")
+    if not plan.evaluation.get("passed") and not plan.evaluation.get("despite"):
+        if not despite:
+            raise Refused(
+                "the evaluation of this plan speaks against running it",
+                code="plan_not_evaluated",
+                hint="edit the plan, or dispatch it with a reason",
+            )
+        plan = tx.update(Plan, plan.id, evaluation={**plan.evaluation, "despite": despite})
+        tx.append(happened("plan_forced", command.actor, plan=plan, reason=despite))
+    if command.arguments.get("parallel") is False:
+        tx.update(Plan, plan.id, policy=replace(plan.policy, parallel=1))
+    move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
+    return "dispatched"
+
+
+def reset(tx: Tx, ids: Ids, command: Command, retry: Callable[[Tx, Ids, Command], str]) -> str:
+    """Let a task start over: pending, with no attempt used up. What was tried before stays in the record."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
+    if task.status in (TaskState.ERROR, TaskState.CANCELLED):
+        retry(tx, ids, replace(command, arguments={}))
+    elif task.status not in (TaskState.QUEUED, TaskState.CREATED):
+        raise Refused(
+            f"the task {task.key} is {task.status.value}",
+            code="task_not_resettable",
+            hint=f"`{to_type('rollback', task.key)}` takes back what it landed"
+            if task.status is TaskState.COMPLETE
+            else f"`{to_type('cancel', task.key)}` first",
+        )
+    plan = need(tx.get(Plan, task.plan_id), "the plan")
+    most = plan.policy.max_attempts
+    task = tx.update(Task, task.id, attempts=0, max_attempts=most, updated_at=tx.now())
+    tx.append(happened("task_reset", command.actor, plan=plan, task=task))
+    return "it is pending, with no attempt used up"
+
+
 def waits_for_verify(plan: Plan) -> bool:
     """Return whether all that is left of a plan is a verification that a person has to ask for."""
     settled = plan.status is PlanState.RUNNING and not plan.open_tasks and not plan.failed_tasks
     return settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None
+
+
+def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+    plan = tx.get(Plan, command.target)
+    if plan is None:
+        raise NotFound(f"there is no plan {command.target}", code="plan_not_found")
+    loop = need(tx.get(Loop, plan.loop_id), "the loop")
+    refuse_superseded(plan, loop)
+    return plan, loop
 
 
 def _open_plan(tx: Tx, task: Task) -> Plan:

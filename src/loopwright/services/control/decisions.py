@@ -127,6 +127,7 @@ async def set_agent(
 ) -> Decision:
     """Give a task to another agent or model from its next attempt on."""
     if agent is not None:
+        # The checks of agents take long to load, and most decisions name none.
         from loopwright.services.preflight.checks import check_agent
 
         check_agent(agent, model, at.settings)

@@ -143,7 +143,8 @@ async def test_a_declined_fix_that_stands_in_the_source_is_not_waited_for_after_
     file = tmp_path / "feature_list.json"
     needs = {"a": [], "fix-qa-1-001": [], "fix-qa-1-002": [], "qa-1": ["a", "fix-qa-1-001", "fix-qa-1-002"]}
     features = [
-        {"id": key, "name": key, "description": "Edited.", "dependencies": on} for key, on in needs.items()
+        {"id": key, "name": scene.home.task(key).title, "description": "Edited.", "dependencies": on}
+        for key, on in needs.items()
     ]
     file.write_text(json.dumps({"features": features}))
     (project,), (loop,) = scene.home.all(Project), scene.home.all(Loop)

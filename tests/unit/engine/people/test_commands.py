@@ -30,6 +30,9 @@ from loopwright.engine.worker.worker import apply_command
 
 _MISSING = {
     "retry": "no task",
+    "reset": "no task",
+    "set_agent": "no task",
+    "set_priority": "no loop or task",
     "take_over": "no task",
     "hand_back": "no task",
     "answer": "no question",
@@ -104,7 +107,7 @@ async def test_an_unknown_command_is_not_even_written_down() -> None:
     home, _ = await running()
     with pytest.raises(NotFound, match="no command 'explode'") as refused:
         await home.command("explode", home.plan().id)
-    assert "pause, resume, stop, cancel, retry, reverify" in (refused.value.hint or "")
+    assert "pause, resume, stop, cancel, retry, reset" in (refused.value.hint or "")
     assert home.all(Command) == []
 
 

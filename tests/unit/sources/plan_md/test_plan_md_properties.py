@@ -210,7 +210,7 @@ def test_a_persons_edits_between_two_writes_survive(
     if not readable(edited):
         return
     after = told(edited, second)
-    assert added in after.decode().split(newline)
+    assert added in after.decode().replace("\r\n", "\n").split("\n")
     marks = {task.key: task.mark for task in SOURCE.parse({"plan.md": after}, "plan.md").tasks}
     for task in SOURCE.parse({"plan.md": edited}, "plan.md").tasks:
         wanted = second.items.get(task.key)

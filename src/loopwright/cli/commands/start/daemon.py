@@ -62,7 +62,10 @@ def serve(
             code="server_not_installed",
             hint="pip install 'loopwright[server]'",
         ) from missing
+    # The server is an extra, and `up` and `down` do without it.
     from loopwright.server.daemon import Listening, Started
+
+    # The same.
     from loopwright.server.daemon import serve as serve_home
 
     listening = Listening(
