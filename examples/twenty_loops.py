@@ -63,7 +63,7 @@ def main(url: str, token: str) -> None:
         until(lambda loop=loop: api("GET", f"/api/loops/{loop}")["status"] == "paused", f"the rest of {plan}")
         verified = api("POST", f"/api/plans/{plan}/verify")
         assert verified["gateResult"]["passed"], verified
-    outcomes = [api("GET", f"/api/plans/{plan}/receipt")["plan"]["outcome"] for plan in plans.values()]
+    outcomes = [api("GET", f"/api/plans/{plan}/receipt")["outcome"] for plan in plans.values()]
     print(f"{len(outcomes)} receipts: {', '.join(sorted(set(outcomes)))}")
 
 
