@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loopwright import __version__
-from loopwright.core.values.errors import Held, UserError
+from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import first_token
-from loopwright.services.daemon.note import DaemonNote, born, remove_note, running, write_note
+from loopwright.services.daemon.note import PORT, DaemonNote, born, refuse_second, remove_note, write_note
 from loopwright.services.driving.worker import StandingBy, WorkerNews, work_in
 from loopwright.services.homes.opening import opened
 from loopwright.services.homes.session import Session
@@ -22,7 +22,6 @@ from loopwright.services.homes.session import Session
 if TYPE_CHECKING:
     import uvicorn
 
-PORT: Final = 8377
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _CLOSE_S: Final = 5.0
 """How long open requests and streams may take to end."""
@@ -81,8 +80,7 @@ async def serve(
 ) -> None:
     """Run the daemon of a home until a signal ends it."""
     listening.check()
-    if other := running(settings.home):
-        raise _is_running(other)
+    refuse_second(settings.home)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -191,11 +189,3 @@ def _bound(listening: Listening) -> Iterator[socket.socket]:
             ) from taken
         listener.setblocking(False)
         yield listener
-
-
-def _is_running(other: DaemonNote) -> Held:
-    return Held(
-        f"process {other.pid} is the daemon of this home already; it listens on {other.url}",
-        code="daemon_running",
-        hint="`loopwright restart` replaces it, `loopwright down` ends it",
-    )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.core.values.errors import CannotRun, Held
-from loopwright.services.daemon.note import LOG, DaemonNote, is_alive, running
+from loopwright.services.daemon.note import LOG, DaemonNote, is_alive, refuse_second, running
 
 _START_S: Final = 60.0
 _END_S: Final = 30.0
@@ -19,12 +19,7 @@ _LOOK_S: Final = 0.05
 
 def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
     """Start the daemon of a home and return its note once it answers; one that runs already is an error."""
-    if other := running(home):
-        raise Held(
-            f"process {other.pid} is the daemon of this home already; it listens on {other.url}",
-            code="daemon_running",
-            hint="`loopwright restart` replaces it, `loopwright down` ends it",
-        )
+    refuse_second(home)
     home.mkdir(parents=True, exist_ok=True, mode=0o700)
     log = home / LOG
     with log.open("ab") as out:

@@ -8,8 +8,12 @@ from typing import Final
 
 import psutil
 
+from loopwright.core.values.errors import Held
+
 FILE: Final = "daemon.json"
 LOG: Final = "daemon.log"
+PORT: Final = 8377
+"""Where a daemon listens unless you choose another port."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +49,16 @@ def running(home: Path) -> DaemonNote | None:
     """Return the note of the daemon that runs in a home; None if none does."""
     note = _read(home)
     return note if note is not None and is_alive(note) else None
+
+
+def refuse_second(home: Path) -> None:
+    """Refuse another daemon in a home that has one."""
+    if other := running(home):
+        raise Held(
+            f"process {other.pid} is the daemon of this home already; it listens on {other.url}",
+            code="daemon_running",
+            hint="`loopwright restart` replaces it, `loopwright down` ends it",
+        )
 
 
 def is_alive(note: DaemonNote) -> bool:

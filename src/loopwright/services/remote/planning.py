@@ -4,18 +4,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.model import Loop, Plan
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
-from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import needed_environment
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.planning import GoalRequest, plan_goal
 from loopwright.services.remote.packets import get_packet, packet_file
 from loopwright.services.remote.plans import PlanRecord, get_plan
-from loopwright.services.remote.seen import acting, seen_plan, seen_project
+from loopwright.services.remote.seen import acting, plan_and_project, seen_project
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
 from loopwright.services.runs.submission import submit
 
@@ -78,7 +77,7 @@ async def dispatch_plan(
     at: Session, caller: Caller, plan_id: str, *, parallel: bool = True, despite: str = ""
 ) -> PlanRecord:
     """Dispatch a draft, and return it once its runs are created."""
-    plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     needed_environment(project)
     with acting(at, caller, project):
         await decisions.dispatch(at, plan.id, parallel=parallel, despite=despite)
@@ -93,7 +92,7 @@ async def dispatch_plan(
 
 async def verify_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
     """Run the complete gate of a plan, and return the plan once it is judged."""
-    plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         await decisions.reverify(at, plan.id)
     while True:
@@ -106,8 +105,3 @@ async def verify_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
 async def _loop_state(at: Session, plan: Plan) -> LoopState | None:
     loop = await at.home.store.read(lambda tx: tx.get(Loop, plan.loop_id))
     return loop.state if loop is not None else None
-
-
-def _with_project(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:
-    plan = seen_plan(tx, caller, plan_id)
-    return plan, seen_project(tx, caller, plan.project_id)

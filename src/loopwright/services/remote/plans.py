@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from loopwright.adapters.processes.keeper_files import OutputReader
-from loopwright.core.rows.model import Attempt, Plan, Project, Run, Task
+from loopwright.core.rows.model import Attempt, Plan, Run, Task
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import Refused
@@ -16,7 +16,14 @@ from loopwright.ports import OutputLine, Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.seen import acting, seen_plan, seen_project, seen_run, seen_task
+from loopwright.services.remote.seen import (
+    acting,
+    plan_and_project,
+    seen_plan,
+    seen_project,
+    seen_run,
+    task_and_project,
+)
 
 TaskAction = Literal["retry", "reset", "skip"]
 PlanAction = Literal["pause", "resume", "stop", "cancel", "reverify"]
@@ -123,7 +130,7 @@ async def decide_plan(
     at: Session, caller: Caller, plan_id: str, action: PlanAction, *, now: bool = False
 ) -> Decision:
     """Pause, resume, stop or cancel a plan, or verify it again."""
-    plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         if action == "pause":
             return await decisions.pause(at, plan.id, now=now)
@@ -148,12 +155,7 @@ async def decide_task(
     model: str | None = None,
 ) -> Decision:
     """Give a task another attempt, let it start over, or give it up."""
-
-    def load(tx: Tx) -> tuple[Task, Project]:
-        plan, project = _with_project(tx, caller, plan_id)
-        return seen_task(tx, caller, plan, task), project
-
-    row, project = await at.home.store.read(load)
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         if action == "skip":
             return await decisions.cancel(at, row.id, reason=note or "skipped by a person")
@@ -173,12 +175,7 @@ async def change_task(
     model: str | None = None,
 ) -> PlanRecord:
     """Change the priority of a task, or the agent and the model of its next attempt."""
-
-    def load(tx: Tx) -> tuple[Task, Project]:
-        plan, project = _with_project(tx, caller, plan_id)
-        return seen_task(tx, caller, plan, task), project
-
-    row, project = await at.home.store.read(load)
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         if priority is not None:
             await decisions.set_task_priority(at, row.id, priority)
@@ -195,15 +192,10 @@ async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) 
             code="commands_need_admin",
             hint="describe the criteria in words, or use an admin token",
         )
-    plan, project = await at.home.store.read(lambda tx: _with_project(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         await decisions.inject(at, plan.id, document(item))
     return await get_plan(at, caller, plan_id)
-
-
-def _with_project(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:
-    plan = seen_plan(tx, caller, plan_id)
-    return plan, seen_project(tx, caller, plan.project_id)
 
 
 def _record(tx: Tx, plan: Plan) -> PlanRecord:

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from loopwright.core.rows.model import Plan, Project, Task
+from loopwright.core.rows.model import Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
 from loopwright.engine.rows.world import HomePaths
@@ -14,7 +14,7 @@ from loopwright.services.control import decisions, finishing, handover
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
 from loopwright.services.receipts import receipts
-from loopwright.services.remote.seen import acting, seen_plan, seen_project, seen_task
+from loopwright.services.remote.seen import acting, plan_and_project, seen_task, task_and_project
 from loopwright.services.views.changes import span_of, write_diff
 
 LARGEST_DIFF: Final = 8 << 20
@@ -22,7 +22,7 @@ LARGEST_DIFF: Final = 8 << 20
 
 async def receipt(at: Session, caller: Caller, plan_id: str) -> Mapping[str, Any]:
     """Return the receipt of a plan as it is now."""
-    plan, project = await at.home.store.read(lambda tx: _plan(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         shown = await receipts.show(plan.id)
     return shown.receipt if isinstance(shown.receipt, Mapping) else document(shown.receipt)
@@ -32,7 +32,7 @@ async def diff(at: Session, caller: Caller, plan_id: str, task: str | None = Non
     """Return what a plan or a task changed as a unified diff, and whether it was cut."""
 
     def load(tx: Tx) -> tuple[str, Project]:
-        plan, project = _plan(tx, caller, plan_id)
+        plan, project = plan_and_project(tx, caller, plan_id)
         return (plan.id if task is None else seen_task(tx, caller, plan, task).id), project
 
     target, project = await at.home.store.read(load)
@@ -55,7 +55,7 @@ async def get_task(at: Session, caller: Caller, plan_id: str, task: str) -> Task
     """Return everything about a task: its attempts, checks, reviews and questions."""
 
     def load(tx: Tx) -> TaskDetail:
-        plan, _ = _plan(tx, caller, plan_id)
+        plan, _ = plan_and_project(tx, caller, plan_id)
         return task_detail(tx, seen_task(tx, caller, plan, task).id, HomePaths(root=at.home.root))
 
     return await at.home.store.read(load)
@@ -65,7 +65,7 @@ async def accept(
     at: Session, caller: Caller, plan_id: str, *, tasks: Sequence[str] = (), finish: str | None = None
 ) -> finishing.Accepted:
     """Merge the work of a plan, or of some of its tasks, in the way that the settings or `finish` say."""
-    plan, project = await at.home.store.read(lambda tx: _plan(tx, caller, plan_id))
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
         return await finishing.accept(at, plan.id, tasks=tasks, finish=finish)
 
@@ -80,14 +80,14 @@ async def reject(
     comments: Sequence[tuple[str, str]] = (),
 ) -> Decision:
     """Send a task's work back with a note and with comments on lines."""
-    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await decisions.reject(at, row.id, note=note, comments=comments)
 
 
 async def rollback(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:
     """Take a landed task out of the plan's branch, with everything that builds on it."""
-    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await decisions.rollback(at, row.id)
 
@@ -96,7 +96,7 @@ async def reviewed(at: Session, caller: Caller, plan_id: str, task: str | None =
     """Confirm that a person has looked at what landed."""
 
     def load(tx: Tx) -> tuple[str, Project]:
-        plan, project = _plan(tx, caller, plan_id)
+        plan, project = plan_and_project(tx, caller, plan_id)
         return (plan.id if task is None else seen_task(tx, caller, plan, task).id), project
 
     target, project = await at.home.store.read(load)
@@ -106,23 +106,13 @@ async def reviewed(at: Session, caller: Caller, plan_id: str, task: str | None =
 
 async def take_over(at: Session, caller: Caller, plan_id: str, task: str) -> handover.TakenOver:
     """Take a task from its agent, and make a checkout with the last work on it beside the project."""
-    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await handover.take_over(at, row.id)
 
 
 async def hand_back(at: Session, caller: Caller, plan_id: str, task: str) -> handover.HandedBack:
     """Send the committed work on a task that was taken over through the same checks as an agent's work."""
-    row, project = await at.home.store.read(lambda tx: _task(tx, caller, plan_id, task))
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await handover.hand_back(at, row.id)
-
-
-def _plan(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:
-    plan = seen_plan(tx, caller, plan_id)
-    return plan, seen_project(tx, caller, plan.project_id)
-
-
-def _task(tx: Tx, caller: Caller, plan_id: str, task: str) -> tuple[Task, Project]:
-    plan, project = _plan(tx, caller, plan_id)
-    return seen_task(tx, caller, plan, task), project

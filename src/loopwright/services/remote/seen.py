@@ -48,6 +48,18 @@ def seen_task(tx: Tx, caller: Caller, plan: Plan, task: str) -> Task:
     return found
 
 
+def plan_and_project(tx: Tx, caller: Caller, plan_id: str) -> tuple[Plan, Project]:
+    """Return a plan that the caller may see, and its project."""
+    plan = seen_plan(tx, caller, plan_id)
+    return plan, seen_project(tx, caller, plan.project_id)
+
+
+def task_and_project(tx: Tx, caller: Caller, plan_id: str, task: str) -> tuple[Task, Project]:
+    """Return a task of a plan that the caller may see, and its project."""
+    plan, project = plan_and_project(tx, caller, plan_id)
+    return seen_task(tx, caller, plan, task), project
+
+
 def seen_run(tx: Tx, caller: Caller, run_id: str) -> Run:
     """Return a run that the caller may see."""
     run = tx.get(Run, run_id) if is_id(run_id, Kind.RUN) else None

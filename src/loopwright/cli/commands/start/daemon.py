@@ -16,15 +16,13 @@ from loopwright.cli.shell.output import console
 from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import FILE as TOKEN_FILE
 from loopwright.services.daemon import background, unit
-from loopwright.services.daemon.note import DaemonNote, running
+from loopwright.services.daemon.note import PORT, DaemonNote, running
 from loopwright.services.homes.context import settings_for
-
-_PORT = 8377
 
 
 def serve(
     *,
-    port: int = _PORT,
+    port: int = PORT,
     address: str = "127.0.0.1",
     host_name: Annotated[tuple[str, ...], Parameter(negative=())] = (),
     certificate: Path | None = None,
@@ -107,7 +105,7 @@ def serve(
 
 def up(
     *,
-    port: int = _PORT,
+    port: int = PORT,
     address: str = "127.0.0.1",
     slots: int | None = None,
     json: bool = False,
@@ -181,7 +179,7 @@ service = App(name="service", help="Let the system start the daemon at every log
 
 
 @service.command
-def install(*, port: int = _PORT, slots: int | None = None) -> int:
+def install(*, port: int = PORT, slots: int | None = None) -> int:
     """Write a systemd user unit (Linux) or a launchd agent (macOS), and say how to start it.
 
     Parameters
