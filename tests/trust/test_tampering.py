@@ -17,8 +17,8 @@ from tests.acceptance.sandbox import Sandbox, task
 
 from loopwright.core.receipts.verify import verify_receipt
 from loopwright.core.values.errors import LoopwrightError
-from loopwright.services.receipts.check import look_again
 from loopwright.services.receipts.files import load_receipt
+from loopwright.services.receipts.receipts import look_again
 
 CHANGES = 3
 """In each of the five parts; a hundred in the long version."""

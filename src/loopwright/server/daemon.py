@@ -16,8 +16,7 @@ from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import first_token
 from loopwright.services.daemon.note import PORT, DaemonNote, born, refuse_second, remove_note, write_note
 from loopwright.services.driving.worker import StandingBy, WorkerNews, work_in
-from loopwright.services.homes.opening import opened
-from loopwright.services.homes.session import Session
+from loopwright.services.homes.session import Session, opened
 
 if TYPE_CHECKING:
     import uvicorn

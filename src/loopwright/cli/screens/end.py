@@ -14,8 +14,14 @@ from loopwright.cli.shell.output import console, paragraph, print_json
 from loopwright.cli.shell.times import in_local_time
 from loopwright.core.values.states import ENDED_PLAN, FinishState
 from loopwright.services.homes.session import Session
-from loopwright.services.views.ending import ended_view, receipt_file
-from loopwright.services.views.plans import PlanView, known_about, merge_command, next_steps
+from loopwright.services.views.plans import (
+    PlanView,
+    ended_view,
+    known_about,
+    merge_command,
+    next_steps,
+    receipt_file,
+)
 
 
 async def print_end(

@@ -8,7 +8,7 @@ from loopwright.cli.shell.times import local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.wording import counted, on_one_line, visible
-from loopwright.services.questions.listing import QuestionView
+from loopwright.services.questions import QuestionView
 
 _NAMED = 3
 

@@ -6,7 +6,7 @@ from typing import Final
 
 from loopwright.cli.shell.times import local_time
 from loopwright.core.values.wording import clean
-from loopwright.services.recordings.transcript import Shown
+from loopwright.services.recordings.output import Shown
 
 _TOOL_LINES: Final = 6
 _SIGNS: Final = {"created": "+", "deleted": "-"}

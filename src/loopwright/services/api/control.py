@@ -4,15 +4,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+from loopwright.services import questions
 from loopwright.services.api.caller import Noun
 from loopwright.services.control import decisions, discoveries, finishing, handover
 from loopwright.services.control.decisions import Decision
 from loopwright.services.control.discoveries import DiscoveryDecision, DiscoveryView
 from loopwright.services.control.finishing import Accepted
 from loopwright.services.control.handover import Checkout, HandedBack, TakenOver
-from loopwright.services.questions import answering, listing
-from loopwright.services.questions.answering import Answered, Scope
-from loopwright.services.questions.listing import QuestionView
+from loopwright.services.questions import Answered, QuestionView, Scope
 from loopwright.services.views.rows import Attempt
 
 
@@ -122,11 +121,11 @@ class Questions(Noun):
 
     async def list(self, *, everything: bool = False) -> tuple[QuestionView, ...]:
         """Return the open questions of this repository; `everything` adds other repositories and settled ones."""
-        return await self._caller.look(listing.list_questions, everything=everything)
+        return await self._caller.look(questions.list_questions, everything=everything)
 
     async def get(self, question: str) -> QuestionView:
         """Return one question; an id or the beginning of one names it."""
-        return await self._caller.look(listing.show_question, question)
+        return await self._caller.look(questions.show_question, question)
 
     async def answer(
         self, question: str, text: str, *, scope: Scope = "run", other: bool = False
@@ -139,7 +138,7 @@ class Questions(Noun):
             scope: How far the answer to a permission request goes.
             other: Take the answer as it is, though it is none of the options.
         """
-        return await self._caller.act(answering.answer, question, text, scope=scope, other=other)
+        return await self._caller.act(questions.answer, question, text, scope=scope, other=other)
 
 
 class Discovered(Noun):

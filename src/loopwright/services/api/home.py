@@ -4,24 +4,21 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from loopwright.services import metrics, quota
+from loopwright.services import settings as settings_in_force
 from loopwright.services.api.caller import Noun
 from loopwright.services.control.decisions import open_account
 from loopwright.services.doctor import checkup
 from loopwright.services.doctor.checkup import Finding
 from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import look_settings
-from loopwright.services.metrics import figures
-from loopwright.services.metrics.figures import FlakyView
-from loopwright.services.projects import cleaning, projects, proposal, restoring
+from loopwright.services.metrics import FlakyView
+from loopwright.services.projects import cleaning, projects, proposal
 from loopwright.services.projects.cleaning import Leftovers
-from loopwright.services.projects.projects import LoopPlans, ProjectPlans, Rebuilt
+from loopwright.services.projects.projects import LoopPlans, ProjectPlans, Rebuilt, Restored
 from loopwright.services.projects.proposal import Proposal
-from loopwright.services.projects.restoring import Restored
-from loopwright.services.quota import accounts
-from loopwright.services.quota.accounts import Accounts, Drawn
-from loopwright.services.settings import settings as settings_in_force
-from loopwright.services.settings.schemas import published_schema
-from loopwright.services.settings.settings import CheckedSettings, GateCommand, ShownSettings
+from loopwright.services.quota import Accounts, Drawn
+from loopwright.services.settings import CheckedSettings, GateCommand, ShownSettings, published_schema
 from loopwright.services.views.rows import Command
 
 
@@ -72,7 +69,7 @@ class Projects(Noun):
 
     async def restore(self, backup: Path | str) -> Restored:
         """Put a backup in the place of the home's database, and compare it with what happened since."""
-        return await self._caller.call(restoring.restore, self._caller.path(backup))
+        return await self._caller.call(projects.restore, self._caller.path(backup))
 
 
 class Settings(Noun):
@@ -113,14 +110,14 @@ class Metrics(Noun):
     """How well plans went."""
 
     async def show(
-        self, plan: str | None = None, *, last: int = figures.MOST_PLANS, with_runs: bool = False
-    ) -> figures.Metrics:
+        self, plan: str | None = None, *, last: int = metrics.MOST_PLANS, with_runs: bool = False
+    ) -> metrics.Metrics:
         """Return attempts, time, cost and first-pass rate of one plan, or of the newest of this repository."""
-        return await self._caller.look(figures.metrics, plan, last=last, with_runs=with_runs)
+        return await self._caller.look(metrics.metrics, plan, last=last, with_runs=with_runs)
 
     async def flaky(self) -> tuple[FlakyView, ...]:
         """Return the checks that failed and passed on the same tree."""
-        return await self._caller.look(figures.flaky)
+        return await self._caller.look(metrics.flaky)
 
 
 class Quota(Noun):
@@ -128,11 +125,11 @@ class Quota(Noun):
 
     async def list(self) -> Accounts:
         """Return the accounts of this home and of the settings, with their windows."""
-        return await self._caller.look(accounts.accounts)
+        return await self._caller.look(quota.accounts)
 
     async def drawn(self, name: str) -> tuple[Drawn, ...]:
         """Return what was drawn from an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
-        return await self._caller.look(accounts.drawn, name)
+        return await self._caller.look(quota.drawn, name)
 
     async def open(self, name: str) -> Command:
         """Let the tasks continue that wait for an account."""

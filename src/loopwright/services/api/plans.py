@@ -7,13 +7,12 @@ from typing import Any
 
 from loopwright.services.api.caller import Noun
 from loopwright.services.driving.driver import Rested, drive
-from loopwright.services.driving.submitters import submitting, taken_over
+from loopwright.services.driving.recorded_environments import submitting, taken_over
 from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.read_only_home import find_plan, glancing
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.checking import PlanReport, RunOnBase, examine
-from loopwright.services.plans.goals import check_goal
-from loopwright.services.plans.planning import GoalRequest, Planned, plan_goal
+from loopwright.services.plans.planning import GoalRequest, Planned, check_goal, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
 from loopwright.services.runs.preparation import NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Submitted, run, submit

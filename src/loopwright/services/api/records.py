@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from loopwright.services import inspection
 from loopwright.services.api.caller import Noun
 from loopwright.services.audit import coverage as evidence
 from loopwright.services.audit import finished_items
 from loopwright.services.audit.coverage import Coverage
-from loopwright.services.inspection import packets
-from loopwright.services.inspection.packets import KeptPacket
+from loopwright.services.inspection import KeptPacket
 from loopwright.services.receipts import receipts
 from loopwright.services.receipts.receipts import Exported, Replay, Replayed, Shown, Verified
 
@@ -57,4 +57,4 @@ class Audit(Noun):
 
     async def inspect(self, target: str | None = None, *, goal: str = "") -> KeptPacket:
         """Gather a packet about a run, or about this project and a goal, and keep it."""
-        return await self._caller.call(packets.inspect, target, goal=goal)
+        return await self._caller.call(inspection.inspect, target, goal=goal)

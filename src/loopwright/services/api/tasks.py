@@ -4,13 +4,12 @@ from collections.abc import AsyncIterator, Mapping
 
 from loopwright.core.values.errors import NotFound
 from loopwright.services.api.caller import Noun
-from loopwright.services.metrics.figures import RunFigures, metrics
+from loopwright.services.metrics import RunFigures, metrics
 from loopwright.services.recordings.log_runs import RoleName
 from loopwright.services.recordings.output import Output, followed, printed
 from loopwright.services.views.changes import Change, changes_of
 from loopwright.services.views.plans import Overview, TaskView
-from loopwright.services.views.targets import RunView, look_up
-from loopwright.services.views.tasks import TaskSeen
+from loopwright.services.views.tasks import RunView, TaskSeen, look_up
 
 
 class Tasks(Noun):

@@ -10,9 +10,9 @@ from loopwright.core.rows.model import Task
 from loopwright.core.values.criteria import commands_in, labelled
 from loopwright.engine.views.coverage import landed_facts
 from loopwright.ports import Mark, PlannedTask, Tx
+from loopwright.services.homes.context import needed_place
 from loopwright.services.homes.read_only_home import find_plan, glancing
-from loopwright.services.homes.repository_glance import needed_place
-from loopwright.services.plans.source_plans import is_home, plans_of
+from loopwright.services.plans.checking import is_home, plans_of
 from loopwright.services.preflight.run_inputs import meant_path, named, read_plan
 
 __all__ = ["Coverage", "Covered", "Evidence", "Standing", "TaskCoverage", "coverage", "wanted_of"]

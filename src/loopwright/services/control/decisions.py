@@ -13,8 +13,7 @@ from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import Kind
 from loopwright.engine.people.taking_back import Asked, check, chosen, load, undoes
 from loopwright.ports import Tx
-from loopwright.services.control.sending import end_stopped_agents, is_worked_on, send
-from loopwright.services.control.targets import find_target, plan_of
+from loopwright.services.control.sending import end_stopped_agents, find_target, is_worked_on, plan_of, send
 from loopwright.services.homes.context import actor, settings_for
 from loopwright.services.homes.session import Session
 from loopwright.services.preflight.cost_check import check_another_try, check_new_limits
@@ -228,7 +227,7 @@ async def check_another_attempt(
 async def refuse_changed_checks(at: Session, task: Task) -> None:
     """Refuse another attempt at a task whose checks its source has changed."""
     # It loads every source, and most decisions need none.
-    from loopwright.services.preflight.source_changes import refuse_older_checks
+    from loopwright.services.preflight.run_inputs import refuse_older_checks
 
     await refuse_older_checks(at.home.store, task)
 

@@ -22,7 +22,7 @@ from loopwright.engine.people.discoveries import (
 )
 from loopwright.engine.people.discoveries import list_discovered as _list
 from loopwright.engine.rows.moves import need
-from loopwright.services.homes.file_writing import write_whole
+from loopwright.services.homes.caller import write_whole
 from loopwright.services.homes.read_only_home import find_plan, glancing, project_here
 
 if TYPE_CHECKING:  # to list them needs neither an open home nor its settings

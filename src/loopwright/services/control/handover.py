@@ -16,8 +16,7 @@ from loopwright.engine.branch.branch import stands
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, hand_branch
 from loopwright.ports import Repository, Tx
-from loopwright.services.control.sending import end_stopped_agents, is_worked_on, send
-from loopwright.services.control.targets import find_task
+from loopwright.services.control.sending import end_stopped_agents, find_task, is_worked_on, send
 from loopwright.services.homes.session import Session
 
 NAMED: Final = 5

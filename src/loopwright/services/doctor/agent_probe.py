@@ -35,7 +35,7 @@ from loopwright.prompts import packaged
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import LOGIN, find_agent
 from loopwright.services.homes.caller import environment
-from loopwright.services.quota.windows import window_in_words
+from loopwright.services.quota import window_in_words
 
 _NO_GIT: Final = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _TO_DO: Final[Mapping[Failure | None, str]] = {

@@ -6,14 +6,7 @@ from typing import Final
 
 from loopwright.config.resolve import Settings
 from loopwright.core.values.errors import BadConfig
-from loopwright.services.doctor import (
-    checkup_accounts,
-    checkup_forge,
-    checkup_home,
-    checkup_machine,
-    checkup_project,
-    checkup_sandbox,
-)
+from loopwright.services.doctor import checkup_home, checkup_machine, checkup_project
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.homes.context import changed_settings, look_settings, settings_here
 from loopwright.services.homes.loop_sources import unused_here
@@ -27,13 +20,13 @@ _OF_MACHINE: Final[tuple[Callable[[], list[Finding]], ...]] = (
 )
 _OF_HOME: Final[tuple[Callable[[Settings], list[Finding]], ...]] = (
     checkup_project.installed,
-    checkup_sandbox.containment,
+    checkup_machine.containment,
     checkup_machine.agents,
-    checkup_accounts.accounts,
+    checkup_project.accounts,
     checkup_home.home,
     checkup_home.disk,
     checkup_home.database,
-    checkup_forge.forge,
+    checkup_project.forge,
 )
 
 

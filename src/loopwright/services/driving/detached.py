@@ -13,7 +13,7 @@ from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import CannotRun
 from loopwright.engine.people.served_projects import is_served
 from loopwright.engine.rows.moves import need
-from loopwright.services.driving.submitters import submitting, taken_over
+from loopwright.services.driving.recorded_environments import submitting, taken_over
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import open_existing, settings_for
 from loopwright.services.homes.log import log_to

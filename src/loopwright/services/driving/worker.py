@@ -10,8 +10,7 @@ from loopwright.adapters.home.membership import ALL
 from loopwright.app import Home, make_worker, make_world
 from loopwright.engine.views.views import goes_on
 from loopwright.services.homes.context import called_as, look_settings
-from loopwright.services.homes.opening import opened
-from loopwright.services.homes.session import Session
+from loopwright.services.homes.session import Session, opened
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

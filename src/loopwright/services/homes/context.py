@@ -17,6 +17,13 @@ if TYPE_CHECKING:
     from loopwright.app import Home
     from loopwright.ports import PlannedWork
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from tempfile import TemporaryDirectory
+
+from loopwright.adapters.git import GitRepository
+from loopwright.core.values.errors import NotARepository
+
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 """Variables of Loopwright that are not settings."""
 
@@ -241,3 +248,33 @@ def actor() -> str:
         return f"user:{getpass.getuser()}"
     except (KeyError, OSError):
         return f"user:{os.getuid()}"
+
+
+# A glance at the repository around the current folder that leaves no trace in the home.
+
+
+def needed_place(plan: Path | None = None) -> Place:
+    """Return the project around the current folder, or of a plan, or raise with what to do."""
+    return _needed(here(plan))
+
+
+def needed_folder() -> Place:
+    """Return the current folder in its repository, or raise with what to do."""
+    return _needed(standing())
+
+
+def _needed(place: Place | None) -> Place:
+    if place is None:
+        raise NotARepository(
+            f"{current_folder()} is not in a git repository",
+            code="not_a_repository",
+            hint="change into your project, or `git init` and commit something first",
+        )
+    return place
+
+
+@contextmanager
+def glance_at(root: Path) -> Iterator[GitRepository]:
+    """Open a repository for a glance; what that needs on the side is thrown away."""
+    with TemporaryDirectory(prefix="loopwright-glance-") as scratch:
+        yield GitRepository(root, project_id="glance", home=Path(scratch))

@@ -1,10 +1,10 @@
-"""An open home with the settings in force: what every use case that changes something needs."""
+"""Open a home to work in it, with the settings in force: what every use case that changes something needs."""
 
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 
-from loopwright.app import Home
+from loopwright.app import Home, open_home
 from loopwright.config.resolve import Settings
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import look_settings, open_existing
@@ -29,5 +29,19 @@ async def session() -> AsyncIterator[Session]:
     log_to(home.root)
     try:
         yield Session(home=home, settings=settings)
+    finally:
+        await home.store.close()
+
+
+# Open a home to work in it; its first use creates it.
+
+
+@asynccontextmanager
+async def opened(settings: Settings) -> AsyncIterator[Session]:
+    """Open the home that the settings name, and close it at the end."""
+    home = open_home(settings, environment())
+    log_to(home.root)
+    try:
+        yield Session(home=home, settings=settings, env=environment())
     finally:
         await home.store.close()

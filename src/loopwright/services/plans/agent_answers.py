@@ -11,18 +11,30 @@ from dataclasses import dataclass, replace
 from loopwright.adapters.machine.host import new_id
 from loopwright.app import repositories
 from loopwright.config.resolve import Settings
-from loopwright.core.rows.model import Plan, Project
+from loopwright.core.rows.model import Attempt, Plan, Project, VerdictRecord
 from loopwright.core.values.policy import Answering, GateCommand, Policy, ReviewPolicy
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, submit
-from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.ports import Base, PlannedTask, PlannedWork, Tx
 from loopwright.services.control.sending import send
 from loopwright.services.driving.driver import Drive, Rested
-from loopwright.services.driving.submitters import submit_again, submitting, with_environment
+from loopwright.services.driving.recorded_environments import submit_again, submitting, with_environment
 from loopwright.services.homes.context import Place, actor
 from loopwright.services.homes.session import Session
-from loopwright.services.plans.unusable_answers import found_wrong
 from loopwright.services.preflight.cost_check import check_costs
+
+# Why an answer could not be used: what its check found, where a person can read it at once.
+
+
+def found_wrong(tx: Tx, plan_id: str) -> tuple[str, ...]:
+    """Return what the check found in the last answer that was judged, each problem on its line."""
+    for one in tx.find(Attempt, plan_id=plan_id, order_by=("-n",)):
+        record = tx.get(VerdictRecord, one.verdict_id) if one.verdict_id else None
+        bad = [each for each in record.verdict.commands if each.refused] if record else []
+        if bad:
+            return tuple(line.strip() for line in bad[0].tail.splitlines() if line.strip())
+    return ()
+
 
 TRIES = 2
 """The first, and one more with the located errors of the first."""

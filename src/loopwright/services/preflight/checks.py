@@ -20,8 +20,8 @@ from loopwright.core.values.wording import listed, one_line
 from loopwright.engine.rows.ref_names import is_hand_branch
 from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import Base, PlannedWork, able
-from loopwright.services.doctor.checkup_accounts import check
-from loopwright.services.doctor.checkup_sandbox import how_to_contain
+from loopwright.services.doctor.checkup_machine import how_to_contain
+from loopwright.services.doctor.checkup_project import check
 from loopwright.services.doctor.probes import FoundAgent, find_agent, secret_option
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place, uncommitted_settings

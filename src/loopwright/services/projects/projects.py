@@ -1,27 +1,29 @@
-"""List the repositories of a home, and import the plans of one that the home does not know."""
+"""List the repositories of a home, import the plans of one that the home does not know, and restore a backup."""
 
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.store.backups import damage, put_back
 from loopwright.app import Home, make_world, open_home
 from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.environments import PlanEnvironment
-from loopwright.core.values.errors import Held
+from loopwright.core.values.errors import Held, NotFound, Refused
 from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
 from loopwright.engine.rows.projects import project_ids
 from loopwright.ports import Tx
 from loopwright.services.driving.recorded_environments import record_environment
 from loopwright.services.homes.caller import environment
-from loopwright.services.homes.context import called_as, look_settings
-from loopwright.services.homes.opening import opened
+from loopwright.services.homes.context import called_as, glance_at, look_settings, needed_place
 from loopwright.services.homes.read_only_home import glancing, project_here
-from loopwright.services.homes.repository_glance import glance_at, needed_place
+from loopwright.services.homes.session import opened
 from loopwright.services.runs.unknown_work import note_move
 
 __all__ = [
@@ -140,3 +142,54 @@ def _alone(home: Home) -> Iterator[None]:
         yield
     finally:
         home.membership.release()
+
+
+# Put a backup in the place of a damaged database, and compare it with what happened since.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Restored:
+    """A database that was restored."""
+
+    backup: Path
+    kept: Path
+    """The database from before; it is not there if there was none."""
+    since: Rebuilt
+    """What the repositories had that the backup did not."""
+
+
+async def restore(backup: Path) -> Restored:
+    """Put a backup in the place of the home's database."""
+    settings = look_settings()
+    if settings.values.database:
+        raise Refused(
+            "a home in PostgreSQL is restored with the means of its server",
+            code="restore_not_for_postgresql",
+            hint="restore it there, then run `loopwright projects import` in each repository",
+        )
+    if not backup.is_file():
+        raise NotFound(
+            f"there is no backup {backup}",
+            code="backup_not_found",
+            hint="`loopwright doctor` names the last one",
+        )
+    if problem := damage(backup):
+        raise Refused(
+            f"the backup {backup} is damaged: {problem}",
+            code="backup_damaged",
+            hint="`loopwright doctor` names the last good one",
+        )
+    database = settings.home / "loopwright.db"
+    membership = LockedMembership(settings.home)
+    if not membership.acquire({"command": called_as()}):
+        holder = membership.holder() or {}
+        raise Held(
+            f"process {holder.get('pid', '?')} works in this home",
+            code="home_in_use",
+            hint="end it, then run the command again",
+        )
+    try:
+        kept = put_back(database, backup, datetime.now(UTC))
+    finally:
+        membership.release()
+    return Restored(backup=backup, kept=kept, since=await compare_backup(settings))

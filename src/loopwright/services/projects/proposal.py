@@ -20,10 +20,8 @@ from loopwright.ports import Base
 from loopwright.services.doctor.probes import FoundAgent, find_agent
 from loopwright.services.gates.gate_trial import Tried, try_gates
 from loopwright.services.gates.tree_probe import BlindGate, TreeProbe
-from loopwright.services.homes.caller import unheard
-from loopwright.services.homes.context import Place, settings_for
-from loopwright.services.homes.file_writing import write_whole
-from loopwright.services.homes.repository_glance import glance_at, needed_folder
+from loopwright.services.homes.caller import unheard, write_whole
+from loopwright.services.homes.context import Place, glance_at, needed_folder, settings_for
 from loopwright.services.projects.found_work import find_work
 
 __all__ = ["SAMPLE", "Proposal", "ProposedGate", "propose", "write"]

@@ -12,7 +12,7 @@ from loopwright.core.receipts.model import Receipt, read_receipt, render
 from loopwright.core.receipts.script import check_script
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shapes import Misshapen
-from loopwright.services.homes.file_writing import write_whole
+from loopwright.services.homes.caller import write_whole
 
 EVIDENCE: Final = "evidence"
 _ELSEWHERE: Final = "give another folder"

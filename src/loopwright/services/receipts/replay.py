@@ -5,12 +5,14 @@ what may have failed by chance is run again.
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator, Sequence
+import tempfile
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.git import GitRepository
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.contradictions import id_prefixes
 from loopwright.core.gates.gate_run import JUDGED, GateRun, RunAgain, Terms, judge_run
@@ -32,14 +34,95 @@ from loopwright.core.receipts.verdicts import (
     task_commands,
 )
 from loopwright.core.rows.model import Plan
-from loopwright.core.values.errors import UserError
+from loopwright.core.values.errors import LoopwrightError, UserError
 from loopwright.core.values.findings import Baseline, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand, HeldFile
+from loopwright.engine.branch.changed_gate_files import changes_by
+from loopwright.engine.integrity.gate_scripts import Judges, inside
+from loopwright.engine.integrity.old_checks import with_old_checks
 from loopwright.engine.processes.held_files import lay, missing
 from loopwright.engine.rows.world import HomePaths
-from loopwright.ports import Repository
+from loopwright.ports import Candidate, Repository
 from loopwright.services.gates.clean_tree import CleanTree, FindCommit, Trial, clean_tree
-from loopwright.services.receipts.rebuild import Laid, built, pinned, why_not, without_work
+
+# Trees that were judged and landed nowhere, built again from what a receipt says and its repository has.
+#
+# The receipt has the hash of each, so a tree that is built again is proven to be the same, or not.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Laid:
+    """A tree that is in no commit: what a task landed, with some files as they were before its work."""
+
+    tree: str
+    """Its hash, as the receipt has it."""
+    build: Callable[[Repository], Awaitable[Candidate | None]]
+
+
+def pinned(receipt: Receipt, task: TaskFacts) -> Laid | None:
+    """Return the tree with the gate's files as they were before a task; None when it needed no such tree."""
+    facts = task.gate_files
+    tree = facts.pinned_tree
+
+    async def build(repository: Repository) -> Candidate | None:
+        made = await _landed_commits(repository, task)
+        found = await with_old_checks(repository, _judges(receipt, task), made)
+        return found.restored
+
+    return Laid(tree=tree, build=build) if tree else None
+
+
+def without_work(receipt: Receipt, task: TaskFacts) -> Laid | None:
+    """Return the tree from before a task with the tests that it brought; None when it brought none."""
+    facts, subfolder = task.gate_files, receipt.project.subfolder
+    brought = frozenset(facts.red_tests)
+
+    async def build(repository: Repository) -> Candidate | None:
+        made = await _landed_commits(repository, task)
+        named = {change.path: inside(subfolder, change.path) for change in made.changes}
+        rest = [change for change in made.changes if named[change.path] not in brought]
+        return await repository.laid_over(made, restore=rest, texts={})
+
+    return Laid(tree=facts.red_tree, build=build) if facts.red_tree and brought else None
+
+
+async def built(laid: Laid, repository: Repository) -> str | None:
+    """Build a tree again; return the commit that has it, None if the result differs."""
+    made = await laid.build(repository)
+    return made.sha if made is not None and made.tree == laid.tree else None
+
+
+async def why_not(laid: Laid, where: Path) -> str:
+    """Return what keeps a tree from being built again in this repository; empty when nothing does."""
+    with tempfile.TemporaryDirectory(prefix="loopwright-replay-") as scratch:
+        repository = GitRepository(where, project_id="replay", home=Path(scratch))
+        try:
+            made = await built(laid, repository)
+        except LoopwrightError as trouble:
+            return f"the tree on which it was judged cannot be built again here: {trouble}"
+    return (
+        ""
+        if made
+        else f"the tree on which it was judged ({laid.tree[:10]}) did not come of building it again"
+    )
+
+
+async def _landed_commits(repository: Repository, task: TaskFacts) -> Candidate:
+    parent, sha, tree = task.parent_sha or "", task.landed_sha or "", task.tree or ""
+    changes = await changes_by(repository, sha, parent=parent)
+    return Candidate(parent=parent, sha=sha, tree=tree, empty=False, changes=changes)
+
+
+def _judges(receipt: Receipt, task: TaskFacts) -> Judges:
+    plan = receipt.plan
+    return Judges(
+        subfolder=receipt.project.subfolder,
+        gates=plan.gates,
+        acceptance=task.acceptance,
+        setup=plan.setup,
+        patterns=plan.policy.gate_files,
+        may_change=(*plan.policy.may_change, *task.approved),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -14,7 +14,7 @@ from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, Qu
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, seen_project
-from loopwright.services.settings.settings import show_settings
+from loopwright.services.settings import show_settings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.inspection.packets import inspect
+from loopwright.services.inspection import inspect
 from loopwright.services.remote.seen import acting, seen_project, seen_run
 
 Packet = Mapping[str, Any]

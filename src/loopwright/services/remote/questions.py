@@ -7,7 +7,7 @@ from loopwright.core.values.states import QuestionState
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.questions.answering import Answered, Scope, answer
+from loopwright.services.questions import Answered, Scope, answer
 from loopwright.services.remote.seen import acting, seen_project, seen_question, seen_run
 
 

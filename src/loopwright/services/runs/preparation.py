@@ -22,19 +22,17 @@ from loopwright.engine.rows.writeback_debts import SourceNews
 from loopwright.ports import Mark
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.driving.driver import Drive, drive
-from loopwright.services.driving.submitters import submitting, with_environment
+from loopwright.services.driving.recorded_environments import submitting, with_environment
 from loopwright.services.driving.writeback import tell_now, tell_stale
 from loopwright.services.gates.base_gates import known_on_base
 from loopwright.services.gates.kept_bases import Bases
-from loopwright.services.homes.context import Place, actor, settings_for
+from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
 from loopwright.services.homes.loop_sources import table_of, unused_loops
-from loopwright.services.homes.opening import opened
-from loopwright.services.homes.repository_glance import glance_at, needed_place
-from loopwright.services.homes.session import Session
+from loopwright.services.homes.session import Session, opened
+from loopwright.services.plans.checking import known_path
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.prompt_check import check_prompts
-from loopwright.services.plans.source_plans import known_path
 from loopwright.services.preflight.checks import (
     check_accounts,
     check_agents,
@@ -53,10 +51,14 @@ from loopwright.services.preflight.checks import (
     who_works,
 )
 from loopwright.services.preflight.cost_check import check_costs
-from loopwright.services.preflight.plan_documents import with_documents
-from loopwright.services.preflight.round_check import check_rounds
-from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan, tracked_files
-from loopwright.services.preflight.spec_loader import with_specs
+from loopwright.services.preflight.run_inputs import (
+    check_rounds,
+    meant_path,
+    project_settings,
+    read_plan,
+    tracked_files,
+)
+from loopwright.services.preflight.spec_loader import with_documents, with_specs
 from loopwright.services.runs.last_plan import opened_again, refuse_left_behind, refuse_untold, source_debt
 from loopwright.services.runs.unknown_work import UnknownWork, note_move, unknown_work
 

@@ -14,11 +14,10 @@ from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.views.views import live_workers
 from loopwright.services.control.sending import is_worked_on, send
 from loopwright.services.driving.driver import Drive, Rested, drive
-from loopwright.services.driving.recorded_environments import record_once
-from loopwright.services.driving.submitters import submit_again
+from loopwright.services.driving.recorded_environments import record_once, submit_again
 from loopwright.services.driving.writeback import world_of
-from loopwright.services.homes.repository_glance import glance_at
-from loopwright.services.preflight.source_changes import told_of_change
+from loopwright.services.homes.context import glance_at
+from loopwright.services.preflight.run_inputs import told_of_change
 from loopwright.services.runs.known_plans import idle_flags, refuse_idle
 from loopwright.services.runs.last_plan import is_ahead
 from loopwright.services.runs.preparation import Prepared

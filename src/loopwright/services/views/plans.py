@@ -1,24 +1,71 @@
-"""Plans as they are now, with the processes behind them and what to do next."""
+"""Plans as they are now, with the processes behind them, what their source says beyond them, and what to do next."""
 
+import asyncio
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
+from loopwright.adapters import registry
 from loopwright.adapters.processes import keeper_files
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.states import EnvelopeState
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.plan_states_text import NO_WORKER
+from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_views
+from loopwright.engine.sources.later_edits import Ended, ended_plan, source_news
 from loopwright.engine.views.activity import ANSWERED, SETS_UP
 from loopwright.engine.views.metrics import PlanFigures
-from loopwright.engine.views.next_steps import Known, Step, merge_command, next_steps
+from loopwright.engine.views.next_steps import Known, Step, merge_command, next_steps, planned_file
 from loopwright.engine.views.overview import PlanSummary, count_plans, is_current, open_runs, plan_summaries
 from loopwright.engine.views.views import PlanView, TaskView, is_busy, plan_view
 from loopwright.ports import Tx
-from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.homes.read_only_home import Look, WorkerSeen, newest_plan, project_here
+from loopwright.services.homes.repository import has_branch
+
+if TYPE_CHECKING:  # `status` shows the news of an ended plan without opening a home for work
+    from loopwright.services.homes.session import Session
+
+from contextlib import suppress
+
+from loopwright.core.values.states import ENDED_PLAN
+from loopwright.services.homes.session import Session
+
+# A plan together with what its source says beyond it.
+
+
+async def view_with_news(at: "Session", plan_id: str) -> PlanView:
+    """Return a plan, and, once it ended, what is new in its source."""
+    paths = HomePaths(root=at.home.root)
+    view, ended = await at.home.store.read(
+        lambda tx: (plan_view(tx, plan_id, paths), ended_plan(tx, plan_id))
+    )
+    return await asyncio.to_thread(with_news, view, ended, ask_program=True)
+
+
+def with_news(view: PlanView, ended: Ended | None, *, ask_program: bool = False) -> PlanView:
+    """Return a plan with what is new in its source."""
+    if ended is None or ended.kind not in registry.known_sources():
+        return view
+    source = registry.source(ended.kind)
+    return replace(view, news=source_news(source, ended, ask_program=ask_program))
+
+
+# What the folders around a plan show, which its next steps depend on.
+
+
+def known_about(view: PlanView, *, is_worked_on: bool = False) -> Known:
+    """Look at the plan's repository, and at the current folder."""
+    ended = view.status in ("VERIFIED", "FAILED")
+    file = planned_file(view)
+    return Known(
+        is_worked_on=is_worked_on,
+        has_branch=ended and has_branch(Path(view.path), view.branch),
+        is_elsewhere=view.path not in (project_here() or ()),
+        has_plan_file=bool(file) and (Path(view.path) / file).exists(),
+    )
+
 
 __all__ = [
     "ANSWERED",
@@ -36,12 +83,15 @@ __all__ = [
     "Step",
     "TaskView",
     "WorkerSeen",
+    "ended_plan",
     "known_about",
     "list_plans",
     "look_at",
     "merge_command",
     "next_steps",
     "overview",
+    "view_with_news",
+    "with_news",
 ]
 
 LISTED: Final = 12
@@ -141,6 +191,27 @@ def look_at(tx: Tx, look: Look[Any], plan_id: str) -> Seen:
 
 def _with_news(look: Look[Any], view: PlanView) -> PlanView:
     # Reading sources takes long to load, and only a plan that ended needs it.
-    from loopwright.services.views.source_news import ended_plan, with_news
 
     return with_news(view, look.store.read_sync(lambda tx: ended_plan(tx, view.id)))
+
+
+# A plan that rests, once its receipt is written.
+
+_RECEIPT_S: Final = 5.0
+"""How long to wait for a receipt that another worker writes."""
+
+
+async def ended_view(at: Session, plan_id: str) -> PlanView:
+    """Return a plan that rests, with the news of its source; wait a moment for the receipt of one that ended."""
+    view = await view_with_news(at, plan_id)
+    if view.status in ENDED_PLAN:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_RECEIPT_S):
+                while not receipt_file(view).exists():
+                    await asyncio.sleep(0.05)
+    return view
+
+
+def receipt_file(view: PlanView) -> Path:
+    """Return where the receipt of a plan is written."""
+    return Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"

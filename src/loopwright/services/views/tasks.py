@@ -1,26 +1,30 @@
-"""One task with everything that is known about it, and what you can do about it."""
+"""Find what a user names, and show one task with everything that is known about it and what you can do about it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from loopwright.core.gates.verdicts import command_id, is_bad, is_of
 from loopwright.core.replies.reviews import Finding, Severity, place
-from loopwright.core.rows.model import Loop, Plan, Task
+from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import LoopState, TaskState
 from loopwright.engine.people.commands import check_retry, held_up, left_out
 from loopwright.engine.views.checkout_changes import StrayView
 from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
+from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle
 from loopwright.engine.views.views import AttemptView, TaskDetail, task_detail
 from loopwright.ports import Tx
-from loopwright.services.homes.read_only_home import Look, project_here
+from loopwright.services.homes.read_only_home import Look, find_target, glancing, project_here, wanted
+from loopwright.services.views.plans import Overview, overview
 
 __all__ = [
     "AttemptView",
     "Finding",
     "Known",
     "Names",
+    "RunView",
     "Severity",
     "Step",
     "StrayView",
@@ -28,6 +32,8 @@ __all__ = [
     "TaskSeen",
     "diff_command",
     "is_bad",
+    "look_up",
+    "look_up_obvious",
     "next_steps",
     "objecting_commands",
     "place",
@@ -97,3 +103,36 @@ def _rests(tx: Tx, row: Task) -> bool:
     plan = tx.get(Plan, row.plan_id)
     loop = tx.get(Loop, plan.loop_id) if plan else None
     return loop is not None and loop.plan_id == row.plan_id and loop.state in _AT_REST
+
+
+# Find what a user names, and return it as a view: an overview for a plan, else a task or a run.
+
+
+def look_up(target: str | None = None, *, everywhere: bool = False) -> "Overview | TaskSeen | RunView":
+    """Return the plan, task or run that `target` names; without a name, an overview.
+
+    `everywhere` lists the plans of every repository in an overview.
+    """
+    with glancing() as look:
+        row = None if target is None else look.store.read_sync(lambda tx: find_target(tx, target))
+        return _seen(look, row, everywhere=everywhere)
+
+
+def look_up_obvious(target: str | None, *, tell: Callable[[str], None]) -> "Overview | TaskSeen | RunView":
+    """Return what `target` names; without a name, what most needs a look, and `tell` what that is."""
+    with glancing() as look:
+        return _seen(look, look.store.read_sync(lambda tx: wanted(tx, target, tell=tell)))
+
+
+def _seen(
+    look: Look[Any], row: Plan | Task | Run | None, *, everywhere: bool = False
+) -> "Overview | TaskSeen | RunView":
+    if isinstance(row, Run):
+        view: RunView = look.store.read_sync(lambda tx: run_view(tx, row, look.paths))
+        return view
+    if isinstance(row, Task):
+        # An overview is shown in a moment, and does not need what a task's details need.
+
+        seen: TaskSeen = look.store.read_sync(lambda tx: task_seen(tx, look, row))
+        return seen
+    return overview(look, row, everywhere=everywhere)

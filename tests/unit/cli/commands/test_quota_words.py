@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from tests.cases import each_case
 
 from loopwright.core.rows.waiting_rows import QuotaKind, QuotaWindow
-from loopwright.services.quota.windows import window_in_words
+from loopwright.services.quota import window_in_words
 
 RESET = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 

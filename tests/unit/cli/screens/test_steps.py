@@ -26,9 +26,9 @@ from loopwright.engine.rows.questions import wait_for_answers
 from loopwright.engine.views.next_steps import Known, Names, next_steps
 from loopwright.engine.views.views import plan_view, task_detail
 from loopwright.ports import PlannedTask, Tx
-from loopwright.services.homes.plan_facts import known_about
 from loopwright.services.recordings.log_runs import Wish, choose
 from loopwright.services.views.changes import Change
+from loopwright.services.views.plans import known_about
 
 
 async def _one_cancelled(*more: PlannedTask) -> Home:

@@ -10,7 +10,7 @@ from loopwright.cli.screens.transcript import readable_lines
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.states import RunState
 from loopwright.ports import OutputLine
-from loopwright.services.recordings.transcript import Shown, Transcript
+from loopwright.services.recordings.output import Shown, Transcript
 
 STREAMS = Path(__file__).parents[3] / "data" / "streams"
 

@@ -17,11 +17,11 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound, Refused, UserError
 from loopwright.core.values.states import LoopState, PlanState, TaskState
 from loopwright.ports import no_failpoint
+from loopwright.services import questions
 from loopwright.services.control import decisions, handover
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.context import settings_for
 from loopwright.services.homes.session import Session
-from loopwright.services.questions import answering
 
 
 @pytest.fixture
@@ -96,7 +96,7 @@ async def test_a_cancelled_plan_has_ended(rows: Rows, at: Session) -> None:
         (lambda at: decisions.open_account(at, "goose"), NotFound, "account_not_found"),
         (lambda at: handover.hand_back(at, "a"), Refused, "task_not_taken_over"),
         (lambda at: handover.take_over(at, "b"), Refused, "task_waits"),
-        (lambda at: answering.answer(at, "ques_1", "yes"), NotFound, "question_not_found"),
+        (lambda at: questions.answer(at, "ques_1", "yes"), NotFound, "question_not_found"),
     ],
     ids=lambda one: one if isinstance(one, str) else "",
 )
@@ -111,9 +111,9 @@ async def test_an_answer_lets_the_plan_continue(rows: Rows, at: Session) -> None
     rows.hand.ask(leg, Asking(kind="clarification", text="Which port?"))
     await rows.ended(leg)
     [question] = rows.all(Question)
-    answered = await answering.answer(at, question.id, "8080")
+    answered = await questions.answer(at, question.id, "8080")
     assert (answered.command.state, answered.plan_id) == (CommandState.APPLIED, rows.plan().id)
     assert answered.needs_worker
     with pytest.raises(Refused) as again:
-        await answering.answer(at, question.id, "9090")
+        await questions.answer(at, question.id, "9090")
     assert again.value.code == "question_settled"

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from loopwright.config.resolve import Settings, load
-from loopwright.services.doctor.checkup_forge import forge
 from loopwright.services.doctor.checkup_machine import Status
+from loopwright.services.doctor.checkup_project import forge
 
 
 def settings(finish: str) -> Settings:

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from loopwright.core.plans.inspection_packets import in_markdown
-from loopwright.services.homes.repository_glance import needed_place
-from loopwright.services.inspection.packets import project_packet
+from loopwright.services.homes.context import needed_place
+from loopwright.services.inspection import project_packet
 from loopwright.testing.sample import make_sample_repository
 
 

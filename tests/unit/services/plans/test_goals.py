@@ -6,8 +6,7 @@ import pytest
 from tests.cases import each_case
 
 from loopwright.core.values.errors import UserError
-from loopwright.services.plans.goals import check_goal, is_goal
-from loopwright.services.plans.planning import _for_existing
+from loopwright.services.plans.planning import _for_existing, check_goal, is_goal
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,7 @@ from tests.acceptance.cli.program import git, repository
 
 from loopwright.adapters.sources.test_state.test_state import LoopTestsSource
 from loopwright.adapters.sources.text.reading import read
-from loopwright.services.homes.context import Place
-from loopwright.services.homes.repository_glance import glance_at
+from loopwright.services.homes.context import Place, glance_at
 from loopwright.services.preflight.spec_loader import with_specs
 
 TESTS = {

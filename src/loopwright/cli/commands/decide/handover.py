@@ -22,8 +22,8 @@ from loopwright.core.values.wording import counted
 from loopwright.services.control import decisions, handover
 from loopwright.services.control.handover import Checkout, HandedBack, named_files
 from loopwright.services.homes.session import Session, session
+from loopwright.services.views.plans import view_with_news
 from loopwright.services.views.rows import Attempt
-from loopwright.services.views.source_news import view_with_news
 
 
 def take_over(

@@ -10,10 +10,10 @@ from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
-from loopwright.services.questions.listing import list_questions, show_question
+from loopwright.services.questions import list_questions, show_question
 
 if TYPE_CHECKING:
-    from loopwright.services.questions.answering import Scope
+    from loopwright.services.questions import Scope
 
 
 def questions(*, all: bool = False, json: bool = False) -> int:
@@ -86,11 +86,11 @@ def answer(
 async def _answer(question: str, text: str, hold: "Scope", *, other: bool, as_json: bool) -> int:
     # Listing questions loads neither the settings nor a worker's parts.
     from loopwright.cli.screens.command_effects import print_effect
+    from loopwright.services import questions
     from loopwright.services.homes.session import session
-    from loopwright.services.questions import answering
 
     async with session() as at:
-        done = await answering.answer(at, question, text, scope=hold, other=other)
+        done = await questions.answer(at, question, text, scope=hold, other=other)
     if as_json:
         print_json({"command": done.command, "exit_code": 0})
         return ExitCode.VERIFIED

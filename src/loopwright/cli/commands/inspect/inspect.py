@@ -7,8 +7,8 @@ from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.services.inspection import packets
-from loopwright.services.inspection.packets import Packet
+from loopwright.services import inspection
+from loopwright.services.inspection import Packet
 
 
 def inspect(
@@ -27,7 +27,7 @@ def inspect(
     json
         Print the packet as JSON.
     """
-    kept = asyncio.run(packets.inspect(target, goal=goal))
+    kept = asyncio.run(inspection.inspect(target, goal=goal))
     packet, path = kept.packet, kept.path
     if json:
         print_json({"packet": packet, "path": str(path)})

@@ -24,7 +24,7 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import FinishState
 from loopwright.core.values.wording import clean, counted, money
-from loopwright.services.homes.file_writing import write_whole
+from loopwright.services.homes.caller import write_whole
 from loopwright.services.receipts import receipts
 from loopwright.services.receipts.reading import (
     FinishEntry,

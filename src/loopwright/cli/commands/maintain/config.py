@@ -12,7 +12,7 @@ from loopwright.cli.shell.parameters import SettingsFile
 from loopwright.config.publish import toml_value
 from loopwright.config.resolve import DEFAULT_ORIGIN
 from loopwright.core.values.wording import listed
-from loopwright.services.settings.settings import check_settings, show_settings
+from loopwright.services.settings import check_settings, show_settings
 
 app = App(name="config", help="Show every setting with its origin.", help_format="plaintext")
 
@@ -108,7 +108,7 @@ def schema(
         track's metadata.json; or another work source's file.
     """
     # The schemas take long to load, and `config show` needs none of them.
-    from loopwright.services.settings.schemas import published_schema
+    from loopwright.services.settings import published_schema
 
     print_json(published_schema(what))
     return 0

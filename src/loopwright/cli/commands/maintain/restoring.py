@@ -8,12 +8,12 @@ from rich.markup import escape
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.services.projects import restoring
+from loopwright.services.projects import projects
 
 
 def restore(backup: Path, *, as_json: bool) -> int:
     """Put a backup in the place of the home's database; return the exit code."""
-    done = asyncio.run(restoring.restore(backup))
+    done = asyncio.run(projects.restore(backup))
     if as_json:
         facts = {"restored": str(backup), "kept": str(done.kept), "since": done.since}
         print_json({**facts, "exit_code": int(ExitCode.VERIFIED)})

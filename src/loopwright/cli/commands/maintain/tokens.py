@@ -13,7 +13,7 @@ from loopwright.core.values.access import Scope
 from loopwright.services.access import tokens as service
 from loopwright.services.access.tokens import NewToken, Token
 from loopwright.services.homes.context import look_settings
-from loopwright.services.homes.opening import opened
+from loopwright.services.homes.session import opened
 
 app = App(
     name="tokens", help="List, make or revoke the tokens for the daemon's API.", help_format="plaintext"

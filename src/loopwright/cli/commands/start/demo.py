@@ -22,8 +22,7 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.config.home import check_platform
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.shell_hints import to_type
-from loopwright.services.demo.sample import SCRIPT, SHOP, make_sample
-from loopwright.services.demo.story import Story, read_story
+from loopwright.services.demo import SCRIPT, SHOP, Story, make_sample, read_story
 
 _PARALLEL: Final = 3
 _STOPPED: Final = (ExitCode.UNFINISHED, ExitCode.INTERRUPTED)

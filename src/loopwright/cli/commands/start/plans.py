@@ -28,8 +28,7 @@ from loopwright.core.values.wording import counted, listed, one_line
 from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
 from loopwright.services.plans.evaluator import Judgement, in_words
-from loopwright.services.plans.goals import check_goal, is_goal
-from loopwright.services.plans.planning import GoalRequest, Planned, plan_goal
+from loopwright.services.plans.planning import GoalRequest, Planned, check_goal, is_goal, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
 
 app = App(name="plan", help="Write a plan for a goal, or check a plan.", help_format="plaintext")

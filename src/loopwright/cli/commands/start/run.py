@@ -30,13 +30,13 @@ from loopwright.core.values.wording import counted
 from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
-from loopwright.services.plans.goals import is_goal
+from loopwright.services.plans.planning import is_goal
 from loopwright.services.projects.found_work import find_work
 from loopwright.services.runs.known_plans import for_finished
 from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Standing, Submitted, submit
 from loopwright.services.runs.unknown_work import UnknownWork
-from loopwright.services.views.source_news import view_with_news
+from loopwright.services.views.plans import view_with_news
 
 _MODES = f"What the agent may do by itself: {', '.join(settings()['permission_mode'].kind.schema['enum'])}."
 

@@ -8,8 +8,8 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.times import local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
-from loopwright.services.metrics import figures
-from loopwright.services.metrics.figures import FlakyView
+from loopwright.services import metrics
+from loopwright.services.metrics import FlakyView
 
 
 def flaky(*, json: bool = False) -> int:
@@ -20,7 +20,7 @@ def flaky(*, json: bool = False) -> int:
     json
         Print them as JSON.
     """
-    found = figures.flaky()
+    found = metrics.flaky()
     if json:
         print_json({"flaky": found})
         return ExitCode.VERIFIED

@@ -15,8 +15,7 @@ from loopwright.core.values.states import PROCESS_OVER
 from loopwright.core.values.wording import duration, money
 from loopwright.services.recordings import output
 from loopwright.services.recordings.log_runs import NAMES, RoleName
-from loopwright.services.recordings.output import Output, OutputLine, RunBegins, RunEnds, TaskEnds
-from loopwright.services.recordings.transcript import Transcript
+from loopwright.services.recordings.output import Output, OutputLine, RunBegins, RunEnds, TaskEnds, Transcript
 from loopwright.services.views.rows import Role, Run
 
 

@@ -13,8 +13,8 @@ from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, duration, one_line
-from loopwright.services.metrics import figures
-from loopwright.services.metrics.figures import Figures, LoopFigures, PlanFigures, RunFigures
+from loopwright.services import metrics as services
+from loopwright.services.metrics import Figures, LoopFigures, PlanFigures, RunFigures
 
 Per = Literal["plan", "loop", "run"]
 _SHOWN: Final = 20
@@ -33,7 +33,7 @@ def metrics(
     /,
     *,
     per: Per = "plan",
-    last: int = figures.MOST_PLANS,
+    last: int = services.MOST_PLANS,
     jsonl: bool = False,
     json: bool = False,
 ) -> int:
@@ -52,7 +52,7 @@ def metrics(
     json
         Print one JSON document.
     """
-    made = figures.metrics(plan, last=last, with_runs=per == "run")
+    made = services.metrics(plan, last=last, with_runs=per == "run")
     found: Mapping[Per, Sequence[Any]] = {"plan": made.plans, "loop": made.loops, "run": made.runs}
     plans, whole = made.plans, made.together
     if jsonl:

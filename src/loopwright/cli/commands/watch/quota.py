@@ -16,9 +16,7 @@ from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money
-from loopwright.services.quota import accounts
-from loopwright.services.quota.accounts import Drew, Envelope
-from loopwright.services.quota.windows import label, standing, window_in_words
+from loopwright.services.quota import Drew, Envelope, accounts, drawn, label, standing, window_in_words
 
 app = App(name="quota", help_format="plaintext")
 
@@ -32,7 +30,7 @@ def quota(*, json: bool = False) -> int:
     json
         Print them as JSON.
     """
-    found = accounts.accounts()
+    found = accounts()
     if json:
         print_json({"envelopes": found.used, "unused": found.unused})
         return ExitCode.VERIFIED
@@ -57,7 +55,7 @@ def show(name: str, /, *, json: bool = False) -> int:
     json
         Print it as JSON.
     """
-    found = accounts.drawn(name)
+    found = drawn(name)
     if json:
         print_json({"drawn": found})
         return ExitCode.VERIFIED

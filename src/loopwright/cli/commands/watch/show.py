@@ -21,8 +21,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import duration, money
 from loopwright.services.views.changes import changes_of
 from loopwright.services.views.plans import Known, next_steps
-from loopwright.services.views.targets import RunView
-from loopwright.services.views.tasks import TaskSeen
+from loopwright.services.views.tasks import RunView, TaskSeen
 
 _FILE_LINES = 40
 

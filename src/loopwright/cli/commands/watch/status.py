@@ -16,11 +16,11 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.shell_hints import command
 from loopwright.core.values.wording import counted, duration
 from loopwright.services.homes.read_only_home import project_here
-from loopwright.services.quota.windows import label
-from loopwright.services.quota.windows import standing as standing_of
+from loopwright.services.quota import label
+from loopwright.services.quota import standing as standing_of
 from loopwright.services.views.plans import Overview, Seen, Step, known_about, next_steps
 from loopwright.services.views.rows import Plan
-from loopwright.services.views.targets import look_up, look_up_obvious
+from loopwright.services.views.tasks import look_up, look_up_obvious
 
 
 def status(

@@ -1,4 +1,7 @@
-"""Answer a question."""
+"""Questions that agents and Loopwright ask you: list them and answer them.
+
+Not here: the other decisions (`services.control`), what an answer does to rows (`engine.rows.questions`).
+"""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -7,10 +10,30 @@ from loopwright.core.policy.escalations import RETRY, is_given_up, meaning
 from loopwright.core.rows.model import Command, Loop, Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.states import LoopState
-from loopwright.engine.views.question_views import find_question
+from loopwright.engine.views.question_views import QuestionView, find_question, question_view
+from loopwright.engine.views.question_views import list_questions as _list
 from loopwright.services.control.decisions import check_another_attempt, refuse_changed_checks
 from loopwright.services.control.sending import is_worked_on, send
+from loopwright.services.homes.read_only_home import glancing, project_here
 from loopwright.services.homes.session import Session
+
+# List the questions that wait for an answer, or show one.
+
+
+def list_questions(*, everything: bool = False) -> tuple[QuestionView, ...]:
+    """Return the open questions of this repository; `everything` adds other repositories and settled ones."""
+    project = None if everything else project_here()
+    with glancing() as look:
+        return tuple(look.store.read_sync(lambda tx: _list(tx, project_path=project, closed=everything)))
+
+
+def show_question(question: str) -> QuestionView:
+    """Return one question; an id or the beginning of one names it."""
+    with glancing() as look:
+        return look.store.read_sync(lambda tx: question_view(tx, find_question(tx, question)))
+
+
+__all__ = ["Answered", "QuestionView", "Scope", "answer", "list_questions", "show_question"]
 
 Scope = Literal["run", "loop", "project"]
 """How far the answer to a permission request goes."""

@@ -1,14 +1,54 @@
-"""The accounts that agents draw from: whether each is open, and what was drawn from it."""
+"""What is known of the quota of agents' accounts: whether each is open, and what was drawn from it.
+
+Not here: the rules about accounts (`core.policy.quotas`), and the rows (`engine.money`).
+"""
 
 from dataclasses import dataclass
+from datetime import datetime
 
-from loopwright.core.policy.quotas import envelope_id
-from loopwright.core.rows.waiting_rows import Envelope
+from loopwright.core.policy.quotas import envelope_id, label, standing
+from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.engine.money.quotas import find_named
 from loopwright.engine.views.limit_views import Drawn, Drew, drawn_from
 from loopwright.services.homes.read_only_home import glancing
 
-__all__ = ["Accounts", "Drawn", "Drew", "Envelope", "accounts", "drawn"]
+# Accounts and their quota windows in words.
+
+_KINDS = {
+    QuotaKind.SUBSCRIPTION: "  (subscription)",
+    QuotaKind.WEEKLY: "  (subscription, weekly)",
+    QuotaKind.CREDITS: "  (credits)",
+    QuotaKind.DOLLARS: "  (each call is paid for)",
+    QuotaKind.UNKNOWN: "",
+}
+
+
+def window_in_words(window: QuotaWindow, *, closed: bool = False) -> str:
+    """Return what is known of one part of a quota; that it refused a run only while its account is closed."""
+    used = "" if window.used is None else f"  {window.used:.0%} used"
+    left = f"  {window.left}" if window.left else ""
+    of = f"  of {window.model}" if window.model and window.model != window.name else ""
+    if window.kind is QuotaKind.CREDITS and left and not window.left.endswith("used"):
+        left += " left"
+    refused = "  refused" if window.rejected and closed else ""
+    return f"{window.name}{of}{_KINDS[window.kind]}{used}{left}{_resets(window.resets_at)}{refused}"
+
+
+def _resets(at: datetime | None) -> str:
+    return f"  resets {at:%Y-%m-%d %H:%M:%S} UTC" if at else ""
+
+
+__all__ = [
+    "Accounts",
+    "Drawn",
+    "Drew",
+    "Envelope",
+    "accounts",
+    "drawn",
+    "label",
+    "standing",
+    "window_in_words",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,9 +1,13 @@
-"""What happened in the demonstration, read from its records."""
+"""The demonstration: a sample repository, a scripted agent, and what their records show afterwards.
+
+Not here: the commands that run in it, and what is printed (`cli.commands.start.demo`).
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
@@ -12,6 +16,25 @@ from loopwright.core.values.states import AttemptState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import AttemptView, PlanView, TaskDetail, plan_view, task_detail
 from loopwright.ports import Tx
+from loopwright.testing.sample import demo_plan, demo_script, make_sample_repository
+from loopwright.testing.scripted import write_script
+
+# Make the sample repository of the demonstration, with its plan and the script of its agent.
+
+SHOP: Final = "shop"
+"""The folder of the repository."""
+SCRIPT: Final = "script.json"
+"""What the scripted agent does."""
+
+
+def make_sample(folder: Path) -> None:
+    """Make everything that the demonstration needs in an empty folder."""
+    shop = folder / SHOP
+    shop.mkdir()
+    # Written before the first commit, which takes in whatever is there.
+    (shop / "plan.yaml").write_text(demo_plan(), encoding="utf-8")
+    make_sample_repository(shop)
+    write_script(folder / SCRIPT, demo_script())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,29 @@
-"""Show the settings in force with their origins, and check them."""
+"""The settings in force with their origins, whether all are valid, and the published JSON Schemas.
+
+Not here: how settings are read (`config`), and which of them a plan starts with (`services.homes.context`).
+"""
 
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from loopwright.adapters.sources.schemas import source_schemas
+from loopwright.config.publish import configuration_schema
 from loopwright.config.resolve import ShownSetting
+from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.values.policy import GateCommand
 from loopwright.services.homes.context import changed_settings, look_settings, settings_here
 from loopwright.services.homes.loop_sources import unused_here
+
+# The published JSON Schemas, by name.
+
+
+def published_schema(name: str) -> Any:
+    """Return a schema by the name that `loopwright config schema` has for it."""
+    if name in ("config", "user"):
+        return configuration_schema(machine=name == "user")
+    return {**source_schemas(), **document_schemas()}[name]
+
 
 __all__ = [
     "CheckedSettings",

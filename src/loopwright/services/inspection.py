@@ -1,9 +1,13 @@
-"""Gather what is known of a run, or of a project and a goal, in one packet."""
+"""Gather what is known of a run, or of a project and a goal, in one packet.
 
-from collections.abc import Sequence
+Not here: how rows become a packet (`core.plans`), what proves a criterion (`services.audit`).
+"""
+
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from loopwright.adapters.agents.environment import secret_values
 from loopwright.adapters.agents.prompt_file import path_in
@@ -13,6 +17,7 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.core.plans.inspection_packets import (
+    MOST_EVENTS,
     MOST_QUESTIONS,
     LogLine,
     Packet,
@@ -22,18 +27,77 @@ from loopwright.core.plans.inspection_packets import (
     last_lines,
     moment_in,
 )
-from loopwright.core.rows.model import Project, Run, Task
+from loopwright.core.rows.model import Attempt, Plan, Project, Run, Task
+from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import QuestionState
-from loopwright.engine.views.inspection import Inspected, inspected
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import environment
-from loopwright.services.homes.context import Place, actor, settings_for
+from loopwright.services.homes.context import (
+    Place,
+    actor,
+    glance_at,
+    needed_folder,
+    needed_place,
+    settings_for,
+)
 from loopwright.services.homes.read_only_home import find_target, glancing
-from loopwright.services.homes.repository_glance import glance_at, needed_folder, needed_place
 from loopwright.services.preflight.run_inputs import project_settings
+
+# What the rows say about a run, for an inspection packet.
+
+_PAGE = 500
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inspected:
+    """One run with everything around it."""
+
+    run: Run
+    plan: Plan | None
+    task: Task | None
+    attempt: Attempt | None
+    events: tuple[Mapping[str, Any], ...]
+    left_out: int
+    questions: tuple[Question, ...]
+
+    @property
+    def errors(self) -> tuple[str, ...]:
+        """What went wrong, in the order in which it did."""
+        told = []
+        if self.run.failure is not None:
+            told.append(f"run: {self.run.failure.value} {self.run.summary}".strip())
+        if self.attempt is not None and self.attempt.detail:
+            told.append(f"attempt {self.attempt.n}: {self.attempt.detail}")
+        if self.task is not None and self.task.reason:
+            told.append(f"task: {self.task.reason}")
+        return tuple(told)
+
+
+def inspected(tx: Tx, run: Run) -> Inspected:
+    """Gather what is about one run: its own events, and those of its attempt."""
+    found: list[Mapping[str, Any]] = []
+    after = 0
+    while page := tx.events(after=after, limit=_PAGE, plan=run.plan_id):
+        after = page[-1].n
+        found += [
+            document(one)
+            for one in page
+            if one.run == run.id or (run.attempt_id and one.attempt == run.attempt_id)
+        ]
+    asked = tx.find(Question, plan_id=run.plan_id)
+    return Inspected(
+        run=run,
+        plan=tx.get(Plan, run.plan_id),
+        task=tx.get(Task, run.task_id) if run.task_id else None,
+        attempt=tx.get(Attempt, run.attempt_id) if run.attempt_id else None,
+        events=tuple(found[-MOST_EVENTS:]),
+        left_out=max(0, len(found) - MOST_EVENTS),
+        questions=tuple(one for one in asked if run.id == one.run_id or run.attempt_id in one.asked_by),
+    )
+
 
 __all__ = ["KeptPacket", "Packet", "inspect"]
 

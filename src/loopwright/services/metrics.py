@@ -1,4 +1,7 @@
-"""Figures about the plans of a repository, by plan, by loop and by run."""
+"""How well plans went: attempts, time, cost, first-pass rate, and flaky checks.
+
+Not here: how the figures are computed (`engine.views`, `engine.gates`).
+"""
 
 from dataclasses import dataclass
 from typing import Final
