@@ -55,14 +55,17 @@ class Tx(Protocol):
         self,
         *,
         after: int = 0,
+        upto: int | None = None,
         limit: int = 1000,
+        projects: Sequence[str] | None = None,
+        loop: str | None = None,
         plan: str | None = None,
         task: str | None = None,
         run: str | None = None,
         types: Sequence[str] = (),
         as_stored: bool = False,
     ) -> list[RecordedEvent]:
-        """Return committed events with a number above `after`, in order.
+        """Return committed events with a number above `after`, and with `upto` at most that, in order.
 
         Old versions are brought up to date, unless `as_stored`: a hash fits only what was written.
         """

@@ -27,9 +27,10 @@ from loopwright.server.api import (
     runs,
     tokens,
 )
-from loopwright.server.context import Served
+from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import FailedLogins, Guard
+from loopwright.server.journal import Figures, Journal
 from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
 from loopwright.services.access.tokens import caller_of
@@ -52,13 +53,16 @@ _PARTS = (
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 
-def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
+def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = None) -> FastAPI:
     """Return the application for an open home."""
-    feed = Feed(at)
+    feed = Feed(at, events.message)
+    counted = Figures()
+    limits = limits or Limits()
     app = describe()
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        await feed.open()
         background = [
             asyncio.create_task(feed.run(), name="feed"),
             asyncio.create_task(Starter(at).run(), name="starter"),
@@ -71,14 +75,16 @@ def make_app(at: Session, *, hosts: Collection[str]) -> FastAPI:
             await asyncio.wait(background)
 
     app.router.lifespan_context = lifespan
-    app.state.served = Served(at=at, feed=feed)
+    app.state.served = Served(at=at, feed=feed, figures=counted, limits=limits)
     app.add_middleware(Repeats, at=at)
-    app.add_middleware(  # the outermost: nothing happens before it
+    app.add_middleware(
         Guard,
         find_caller=lambda token: caller_of(at, token),
         hosts=hosts,
         failed=FailedLogins(),
+        body_s=limits.body_s,
     )
+    app.add_middleware(Journal, figures=counted)  # the outermost: it notes what the guard refuses too
     return app
 
 
@@ -102,7 +108,6 @@ def describe() -> FastAPI:
     app.add_exception_handler(problems.HttpProblem, _of_http)
     app.add_exception_handler(RequestValidationError, _of_invalid)
     app.add_exception_handler(HTTPException, _of_starlette)
-    app.add_exception_handler(Exception, _of_defect)
     return app
 
 
@@ -128,7 +133,3 @@ async def _of_starlette(_: Request, error: Exception) -> Response:
     return problems.problem(
         status, status.phrase.lower().replace(" ", "_"), str(error.detail), headers=error.headers
     )
-
-
-async def _of_defect(request: Request, error: Exception) -> Response:
-    return problems.of_defect(request, error)

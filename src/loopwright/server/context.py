@@ -2,15 +2,25 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from http import HTTPStatus
 from typing import Annotated
 
 from fastapi import Depends, Request
 
 from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.errors import NotAllowed
 from loopwright.server.feed import Feed
-from loopwright.server.problems import HttpProblem
+from loopwright.server.journal import Figures
 from loopwright.services.homes.session import Session
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """How long clients may take."""
+
+    unread_s: float = 20.0
+    """To read what a stream sent."""
+    body_s: float = 30.0
+    """To send the body of a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +29,8 @@ class Served:
 
     at: Session
     feed: Feed
+    figures: Figures
+    limits: Limits
 
 
 def _served(request: Request) -> Served:
@@ -30,10 +42,9 @@ def _allowed(scope: Scope) -> Callable[[Request], Caller]:
     def check(request: Request) -> Caller:
         caller: Caller = request.state.caller
         if not caller.may(scope):
-            raise HttpProblem(
-                HTTPStatus.FORBIDDEN,
-                "scope_missing",
+            raise NotAllowed(
                 f"this needs a token with the scope `{scope}`; yours has `{caller.scope}`",
+                code="scope_missing",
             )
         return caller
 

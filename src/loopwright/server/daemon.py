@@ -16,6 +16,7 @@ from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import first_token
 from loopwright.services.daemon.note import PORT, DaemonNote, born, refuse_second, remove_note, write_note
 from loopwright.services.driving.worker import StandingBy, WorkerNews, work_in
+from loopwright.services.homes.log import log_daemon_to
 from loopwright.services.homes.session import Session, opened
 
 if TYPE_CHECKING:
@@ -87,6 +88,7 @@ async def serve(
     with _bound(listening) as listener:
         port = listener.getsockname()[1]
         async with opened(settings) as at:
+            log_daemon_to(at.home.root, "uvicorn")
             token_file = await first_token(at)
             working = asyncio.create_task(_work(at, stop, slots, tell), name="worker")
             try:
@@ -125,8 +127,9 @@ def _http(at: Session, listening: Listening) -> "uvicorn.Server":
     # The HTTP stack takes long to load, and the worker schedules in the meantime.
     import uvicorn
 
-    # It loads the same stack.
+    # They load the same stack.
     from loopwright.server.asgi import make_app
+    from loopwright.server.connections import LARGEST_HEAD, Connection
 
     names = {listening.address, *listening.names, *(LOOPBACK if listening.address in LOOPBACK else ())}
     config = uvicorn.Config(
@@ -140,7 +143,8 @@ def _http(at: Session, listening: Listening) -> "uvicorn.Server":
         server_header=False,
         timeout_keep_alive=30,
         timeout_graceful_shutdown=int(_CLOSE_S),
-        h11_max_incomplete_event_size=64 * 1024,
+        http=Connection,
+        h11_max_incomplete_event_size=LARGEST_HEAD,
         limit_concurrency=2_000,
     )
     return _server(config)
@@ -154,6 +158,8 @@ async def _answering(http: "uvicorn.Server", listener: socket.socket) -> AsyncIt
     try:
         yield
     finally:
+        app: Any = http.config.app
+        await app.state.served.feed.close()  # streams would hold the end up
         http.should_exit = True
         await answering
 

@@ -1,23 +1,28 @@
 """The numbered log of events for many readers: one poller reads the database, and every stream reads from it."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Sequence
+import logging
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from itertools import islice
 from typing import Final
 
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.services.homes.session import Session
 from loopwright.services.remote import events
+from loopwright.services.remote.events import Wanted
+
+log = logging.getLogger(__name__)
 
 PAGE: Final = 500
 _RECENT: Final = 5_000
 """How many events stay in memory; a stream that is further behind reads from the database."""
+_SPAN: Final = 20_000
+"""How many numbers one look at the database covers: none holds up the others."""
 _TICK_S: Final = 5.0
 """How long the poller waits at most if no process tells it of a commit."""
-
-Wanted = Callable[[RecordedEvent], bool]
+_AGAIN_S: Final = 1.0
+"""How long it waits before it looks again at a database that does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,12 +37,16 @@ class Batch:
 class Feed:
     """Reads the log once for all streams."""
 
-    def __init__(self, at: Session) -> None:
+    def __init__(self, at: Session, render: Callable[[RecordedEvent], str], *, recent: int = _RECENT) -> None:
         self._at = at
-        self._recent: deque[RecordedEvent] = deque(maxlen=_RECENT)
-        self._first = 1
-        """Every event from this number on is in memory."""
+        self._render = render
+        self._texts: dict[int, str] = {}
+        self._kept = recent
+        self._recent: list[RecordedEvent] = []
+        self._before = 0
+        """Every event after this number is in memory."""
         self._last = 0
+        self._is_closed = False
         self._more = asyncio.Condition()
 
     @property
@@ -45,62 +54,92 @@ class Feed:
         """The number of the newest event that was read."""
         return self._last
 
+    async def open(self) -> None:
+        """Find the end of the log: no stream can begin before this."""
+        self._last = self._before = await events.last(self._at)
+
     async def run(self) -> None:
-        """Read new events until this task is cancelled."""
-        self._last = await events.last(self._at)
-        self._first = self._last + 1
-        async with self._more:
-            self._more.notify_all()
+        """Read new events until this task is cancelled; a database that does not answer is asked again."""
         while True:
-            await self._read()
-            await events.changed(self._at, _TICK_S)
+            try:
+                await self._read()
+                await events.changed(self._at, _TICK_S)
+            except Exception:  # the boundary: streams continue as soon as the database is back
+                log.exception("the log of events cannot be read; trying again")
+                await asyncio.sleep(_AGAIN_S)
+
+    async def close(self) -> None:
+        """End every stream; clients connect again."""
+        async with self._more:
+            self._is_closed = True
+            self._more.notify_all()
 
     async def _read(self) -> None:
-        while True:
-            found = await events.page(self._at, self._last, PAGE)
-            if not found:
-                return
+        while found := await events.page(self._at, self._last, PAGE):
             async with self._more:
-                self._recent.extend(found)
-                self._first = self._recent[0].n
+                self._recent += found
                 self._last = found[-1].n
+                self._trim()
                 self._more.notify_all()
+
+    def _trim(self) -> None:
+        # By halves: moving the rest of a list costs as much as its length.
+        if len(self._recent) < 2 * self._kept:
+            return
+        gone, self._recent = self._recent[: -self._kept], self._recent[-self._kept :]
+        self._before = gone[-1].n
+        for event in gone:
+            self._texts.pop(event.n, None)
+
+    async def begin(self, n: int) -> int:
+        """Return where a reader continues that has seen the log up to `n`: no number is beyond its end."""
+        # Another daemon may have sent it more than this one has read.
+        return n if n <= self._last else min(n, await events.last(self._at))
 
     async def after(self, n: int, wanted: Wanted, *, limit: int = PAGE) -> Batch:
         """Return the next wanted events after a number, possibly none."""
-        found: Sequence[RecordedEvent]
-        if n + 1 >= self._first:
-            # The log has no gaps, so the place of a number in memory is known.
-            found = list(islice(self._recent, n + 1 - self._first, None))
-        else:
-            found = await events.page(self._at, n, PAGE)
+        if n < self._before:
+            return await self._older(n, wanted, limit)
         kept: list[RecordedEvent] = []
         last = n
-        for event in found:
+        for place in range(bisect_right(self._recent, n, key=lambda one: one.n), len(self._recent)):
             if len(kept) >= limit:
                 break
-            last = event.n
-            if wanted(event):
-                kept.append(event)
+            last = self._recent[place].n
+            if wanted(self._recent[place]):
+                kept.append(self._recent[place])
         return Batch(events=tuple(kept), last=last)
+
+    async def _older(self, n: int, wanted: Wanted, limit: int) -> Batch:
+        # The events of a plan have an index. Others are looked for in a part of the log at a time.
+        upto = self._before if wanted.plan is not None else min(self._before, n + _SPAN)
+        found = await events.page(self._at, n, limit, upto=upto, wanted=wanted)
+        return Batch(events=tuple(found), last=found[-1].n if len(found) == limit else upto)
 
     async def wait(self, n: int, timeout: float) -> bool:
         """Wait until the log has an event after a number; False if it has none in time."""
         try:
             async with asyncio.timeout(timeout), self._more:
-                await self._more.wait_for(lambda: self._last > n)
+                await self._more.wait_for(lambda: self._last > n or self._is_closed)
         except TimeoutError:
             return False
-        return True
+        return self._last > n
 
     async def follow(self, n: int, wanted: Wanted, *, beat_s: float) -> AsyncIterator[Batch]:
-        """Yield batches for ever, an empty one when nothing happened for `beat_s` seconds."""
-        while True:
+        """Yield batches until the feed is closed, an empty one when nothing happened for `beat_s` seconds."""
+        while not self._is_closed:
             batch = await self.after(n, wanted)
             if batch.events:
                 yield batch
             if batch.last > n:
                 n = batch.last
-                continue
-            if not await self.wait(n, beat_s):
+            elif not await self.wait(n, beat_s):
                 yield batch
+
+    def text(self, event: RecordedEvent) -> str:
+        """Return an event as streams send it, written once for all of them."""
+        if event.n <= self._before:
+            return self._render(event)
+        if event.n not in self._texts:
+            self._texts[event.n] = self._render(event)
+        return self._texts[event.n]

@@ -10,11 +10,10 @@ from typing import Final
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopwright.core.values.access import Caller
-from loopwright.server.problems import HttpProblem, of_http
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.server.problems import HttpProblem, of_defect, of_error, of_http
 
 LARGEST_BODY: Final = 1 << 20
-LONGEST_BODY_S: Final = 30.0
-"""How long a client may take to send its body."""
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
 """Paths that need no token: they say nothing about projects."""
 _FAILURES: Final = 10
@@ -54,11 +53,18 @@ class Guard:
     """Middleware in front of everything: refuses with a problem document, or hands the request on with its caller."""
 
     def __init__(
-        self, app: ASGIApp, *, find_caller: FindCaller, hosts: Collection[str], failed: FailedLogins
+        self,
+        app: ASGIApp,
+        *,
+        find_caller: FindCaller,
+        hosts: Collection[str],
+        failed: FailedLogins,
+        body_s: float,
     ) -> None:
         self._app = app
+        self._body_s = body_s
         self._find_caller = find_caller
-        self._hosts = frozenset(hosts)
+        self._hosts = frozenset(one.lower() for one in hosts)
         self._failed = failed
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -76,7 +82,10 @@ class Guard:
         except HttpProblem as refused:
             await of_http(refused)(scope, receive, send)
             return
-        limited = _Limited(receive)
+        except LoopwrightError as failed:  # the database may be away
+            await of_error(failed)(scope, receive, send)
+            return
+        limited = _Limited(receive, self._body_s)
         started = False
 
         async def watched(message: Message) -> None:
@@ -90,6 +99,14 @@ class Guard:
             if started:
                 raise
             await of_http(refused)(scope, receive, send)
+        except LoopwrightError as failed:
+            if started:
+                raise
+            await of_error(failed)(scope, receive, send)
+        except Exception as defect:  # the boundary: a defect ends one request, and the log says more
+            if started:
+                raise
+            await of_defect(defect, scope["state"]["request_id"])(scope, receive, send)
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
         """Refuse a name that the daemon does not answer to: a page in a browser may use its own (DNS rebinding)."""
@@ -140,11 +157,12 @@ class Guard:
 class _Limited:
     """The body of a request, at most so large and so slow."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, longest_s: float) -> None:
         self._receive = receive
+        self._longest_s = longest_s
         self._size = 0
         self._is_whole = False
-        self._until = time.monotonic() + LONGEST_BODY_S
+        self._until = time.monotonic() + longest_s
 
     async def __call__(self) -> Message:
         """Return the next piece; once the body is whole, wait for the client to leave without a limit."""
@@ -157,7 +175,7 @@ class _Limited:
             raise HttpProblem(
                 HTTPStatus.REQUEST_TIMEOUT,
                 "body_too_slow",
-                f"the body did not arrive within {LONGEST_BODY_S:.0f} s",
+                f"the body did not arrive within {self._longest_s:g} s",
             ) from late
         if message["type"] == "http.request":
             self._size += len(message.get("body", b""))

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
-from starlette.requests import Request
 from starlette.responses import Response
 
 from loopwright.core.values.errors import (
@@ -15,6 +14,7 @@ from loopwright.core.values.errors import (
     IllegalTransition,
     LoopwrightError,
     MachineTrouble,
+    NotAllowed,
     NotFound,
     Refused,
     StaleVersion,
@@ -29,6 +29,7 @@ MEDIA_TYPE: Final = "application/problem+json"
 _STATUS: Final[tuple[tuple[type[LoopwrightError], HTTPStatus], ...]] = (
     (Ambiguous, HTTPStatus.CONFLICT),
     (NotFound, HTTPStatus.NOT_FOUND),
+    (NotAllowed, HTTPStatus.FORBIDDEN),
     (Refused, HTTPStatus.CONFLICT),
     (Held, HTTPStatus.CONFLICT),
     (IllegalTransition, HTTPStatus.CONFLICT),
@@ -122,9 +123,9 @@ def of_invalid(errors: list[dict[str, Any]]) -> Response:
     )
 
 
-def of_defect(request: Request, error: Exception) -> Response:
+def of_defect(error: Exception, request_id: str) -> Response:
     """Return the problem of a defect, and log what only the log may say."""
-    log.error("%s %s failed", request.method, request.url.path, exc_info=error)
+    log.error("a request failed", exc_info=error, extra={"request_id": request_id})
     return problem(
         HTTPStatus.INTERNAL_SERVER_ERROR,
         "defect",

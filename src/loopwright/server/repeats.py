@@ -8,7 +8,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import LoopwrightError
+from loopwright.core.values.errors import LoopwrightError, Refused
 from loopwright.server.problems import of_error, problem
 from loopwright.services.access import replies
 from loopwright.services.homes.session import Session
@@ -24,6 +24,7 @@ class Repeats:
         self._app = app
         self._at = at
         self._me = uuid4().hex
+        self._running: set[str] = set()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Carry one request out, or give its first reply again."""
@@ -49,24 +50,34 @@ class Repeats:
             path=path,
             body=body,
         )
+        if request.id in self._running:
+            running = Refused(
+                "the first request with this Idempotency-Key is still running", code="request_running"
+            )
+            await of_error(running)(scope, receive, send)
+            return
+        self._running.add(request.id)
         try:
             known = await replies.begin(self._at, request, self._me)
-        except LoopwrightError as refused_by:
-            await of_error(refused_by)(scope, receive, send)
-            return
-        if known is not None:
-            await _again(known.status, known.body)(scope, receive, send)
-            return
-        await self._first(request, scope, receive, send, body)
+            if known is not None:
+                await _again(known.status, known.body)(scope, receive, send)
+            else:
+                await self._first(request, scope, receive, send, body)
+        except LoopwrightError as failed:
+            await of_error(failed)(scope, receive, send)
+        finally:
+            self._running.discard(request.id)
 
     async def _first(
         self, request: replies.Request, scope: Scope, receive: Receive, send: Send, body: bytes
     ) -> None:
         sent = _Recorded(send)
         await self._app(scope, _replayed(body, receive), sent)
-        # Kept before the client has it: a client that got a reply gets the same one again.
-        status, text = (sent.status, sent.body.decode()) if not sent.is_secret else _secret()
-        await replies.keep(self._at, request, status, text)
+        # Kept before the client has it: a client that got a reply gets the same one again. How far a request came
+        # that the server failed is unknown, and its repeat says so.
+        if sent.status < HTTPStatus.INTERNAL_SERVER_ERROR:
+            status, text = (sent.status, sent.body.decode()) if not sent.is_secret else _secret()
+            await replies.keep(self._at, request, status, text)
         await sent.flush()
 
 

@@ -167,6 +167,7 @@ class EventPage(Camel):
 
     events: list[EventDocument]
     last: int = Field(description="The value of `after` for the next request.")
+    has_more: bool = Field(description="Whether the log has more events now, also if none is on this page.")
 
 
 class Progress(BaseModel):

@@ -285,7 +285,10 @@ class MemoryTx:
         self,
         *,
         after: int = 0,
+        upto: int | None = None,
         limit: int = 1000,
+        projects: Sequence[str] | None = None,
+        loop: str | None = None,
         plan: str | None = None,
         task: str | None = None,
         run: str | None = None,
@@ -295,8 +298,10 @@ class MemoryTx:
         """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
         found = [
             event
-            for event in self._events[max(after, 0) :]
-            if (plan is None or event.plan == plan)
+            for event in self._events[max(after, 0) : upto]
+            if (projects is None or event.project in projects)
+            and (loop is None or event.loop == loop)
+            and (plan is None or event.plan == plan)
             and (task is None or event.task == task)
             and (run is None or event.run == run)
             and (not types or event.type in types)

@@ -127,7 +127,7 @@ def test_tasks_are_reset_skipped_injected_and_put_in_another_order(served: Serve
     operator = served.post("/api/tokens", {"name": "operator", "scope": "operate"}).json()["token"]
     with served.client(operator) as client:
         commands = client.post(path, json={"key": "x", "title": "X", "acceptance": ["rm -rf /"]})
-        assert (commands.status_code, commands.json()["code"]) == (409, "commands_need_admin")
+        assert (commands.status_code, commands.json()["code"]) == (403, "commands_need_admin")
     assert served.ask("PATCH", f"/api/loops/{loop}", json={"priority": 1}).json()["priority"] == 1
     assert served.ask("PATCH", f"{path}/slow", json={"priority": 3}).status_code == 200
     assert served.task("slow").priority == 3

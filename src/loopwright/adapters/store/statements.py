@@ -22,6 +22,8 @@ TAKE_NUMBERS: Final = "UPDATE counters SET n = n + ? WHERE id = 'events' RETURNI
 LAST_NUMBER: Final = "SELECT n FROM counters WHERE id = 'events'"
 KNOWN_EVENTS: Final = f"SELECT id FROM {EVENTS} WHERE plan = ?"  # noqa: S608 - a constant
 MOVE_HEAD: Final = "UPDATE chains SET hash = ? WHERE id = ?"
+LARGEST: Final = (1 << 63) - 1
+"""The largest number that both databases can hold."""
 FIRST_HEAD: Final = "INSERT INTO chains (hash, id) VALUES (?, ?)"
 
 
@@ -115,7 +117,7 @@ def _change(kind: Any, shape: Shape, names: tuple[str, ...]) -> str:
 
 @lru_cache(_SHAPES)
 def _events(shape: Shape) -> str:
-    terms = " AND ".join(["n > ?", *(_match(RecordedEvent, *one) for one in shape)])
+    terms = " AND ".join(["n > ?", "n <= ?", *(_match(RecordedEvent, *one) for one in shape)])
     return f"SELECT {_columns(RecordedEvent)} FROM {EVENTS} WHERE {terms} ORDER BY n LIMIT ?"  # noqa: S608
 
 

@@ -156,7 +156,10 @@ class SqlTx:
         self,
         *,
         after: int = 0,
+        upto: int | None = None,
         limit: int = 1000,
+        projects: Sequence[str] | None = None,
+        loop: str | None = None,
         plan: str | None = None,
         task: str | None = None,
         run: str | None = None,
@@ -164,9 +167,17 @@ class SqlTx:
         as_stored: bool = False,
     ) -> list[RecordedEvent]:
         """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
-        wanted = {"plan": plan, "task": task, "run": run, "type": tuple(types) or None}
+        wanted = {
+            "project": None if projects is None else tuple(projects),
+            "loop": loop,
+            "plan": plan,
+            "task": task,
+            "run": run,
+            "type": tuple(types) or None,
+        }
         where = {name: value for name, value in wanted.items() if value is not None}
-        values = [after, *statements.values_of(RecordedEvent, where), limit]
+        last = statements.LARGEST if upto is None else upto
+        values = [after, last, *statements.values_of(RecordedEvent, where), limit]
         found = [decode_row(RecordedEvent, row) for row in self._link.rows(statements.events(where), values)]
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 

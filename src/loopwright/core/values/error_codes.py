@@ -6,7 +6,15 @@ Each code belongs to one kind of error. The code never changes; the message and 
 from collections.abc import Mapping
 from typing import Final
 
-from loopwright.core.values.errors import BadConfig, Held, NotARepository, NotFound, Refused, UserError
+from loopwright.core.values.errors import (
+    BadConfig,
+    Held,
+    NotAllowed,
+    NotARepository,
+    NotFound,
+    Refused,
+    UserError,
+)
 
 CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
     UserError: {
@@ -118,6 +126,12 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "token_not_found": "The home has no token with this id.",
         "work_not_found": "No plan is named, and no open work was found at the usual places.",
     },
+    NotAllowed: {
+        "answer_needs_admin": "The answer decides about permissions, checks or the budget; the token has no `admin`.",
+        "commands_need_admin": "A task with commands needs a token with the scope `admin`.",
+        "scope_missing": "The token does not include the scope that the endpoint needs.",
+        "token_reaches_too_far": "A token for some projects cannot make one for all of them.",
+    },
     Refused: {
         "account_ambiguous": "The agent has several closed accounts; name one.",
         "agent_settings_changed": "The agent would load settings from files that changed since the plan began.",
@@ -137,7 +151,6 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "checkout_switching": "The checkout is switching to another branch.",
         "checkout_taken_over": "The folder is the checkout of a task that you took over.",
         "checks_changed": "The task's checks changed in the source since its plan began.",
-        "commands_need_admin": "Defining commands needs a token with the scope `admin`.",
         "comment_empty": "A comment on a line has no text.",
         "comment_place_wrong": "A comment's place is not FILE:LINE.",
         "commit_not_signed": "Git could not sign the commit.",

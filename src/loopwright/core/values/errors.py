@@ -8,6 +8,7 @@ LoopwrightError
 │   ├── NotARepository
 │   ├── NotFound
 │   │   └── Ambiguous    several things have that name; carries them
+│   ├── NotAllowed       the caller's token does not allow it
 │   ├── Refused          the state does not allow it
 │   │   └── NotTold      a work source took in no status; carries the items
 │   └── Held             another process holds what was asked for
@@ -133,6 +134,10 @@ class Ambiguous(NotFound):
         )
         self.text = text
         self.choices = choices
+
+
+class NotAllowed(UserError):
+    """The caller's token does not allow what was asked."""
 
 
 class Refused(UserError):

@@ -7,7 +7,7 @@ from fastapi import APIRouter
 from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
-from loopwright.server.context import Admin, Home, Reader
+from loopwright.server.context import Home, Reader
 from loopwright.services.remote import figures
 from loopwright.services.remote.figures import Counts
 
@@ -27,10 +27,15 @@ async def get_quota(home: Home, caller: Reader) -> list[dict[str, Any]]:
 
 
 @router.get("/metrics", response_class=PlainTextResponse)
-async def metrics(home: Home, caller: Admin) -> PlainTextResponse:  # noqa: ARG001 - the scope is checked
-    """Return counters and gauges in the text format of Prometheus."""
-    text = "\n".join(_lines(await figures.counts(home.at))) + "\n"
-    return PlainTextResponse(text, media_type="text/plain; version=0.0.4")
+async def metrics(home: Home, caller: Reader) -> PlainTextResponse:
+    """Return counters and gauges of the caller's projects in the text format of Prometheus.
+
+    Those of the daemon itself are only for a token without named projects.
+    """
+    lines = [*_lines(await figures.counts(home.at, caller))]
+    if caller.sees(None):
+        lines += home.figures.lines()
+    return PlainTextResponse("\n".join(lines) + "\n", media_type="text/plain; version=0.0.4")
 
 
 def _lines(counts: Counts) -> Iterator[str]:
@@ -47,7 +52,7 @@ def _lines(counts: Counts) -> Iterator[str]:
         ("loopwright_workers", "Workers with a valid lease.", counts.workers),
     ):
         yield from (f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value}")
-    for name, text, value in (
+    for name, text, total in (
         ("loopwright_events_total", "Events recorded.", counts.last_event),
         (
             "loopwright_spent_micros_today",
@@ -55,7 +60,8 @@ def _lines(counts: Counts) -> Iterator[str]:
             counts.spent_micros,
         ),
     ):
-        yield from (f"# HELP {name} {text}", f"# TYPE {name} counter", f"{name} {value}")
+        if total is not None:
+            yield from (f"# HELP {name} {text}", f"# TYPE {name} counter", f"{name} {total}")
 
 
 def _gauge(name: str, text: str, by_state: dict[str, int]) -> Iterator[str]:

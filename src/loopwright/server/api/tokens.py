@@ -40,23 +40,25 @@ class MadeToken(TokenDocument):
 
 
 @router.get("")
-async def list_tokens(home: Home, caller: Admin) -> list[TokenDocument]:  # noqa: ARG001 - the scope is checked
+async def list_tokens(home: Home, caller: Admin) -> list[TokenDocument]:
     """List the tokens."""
-    return [_document(one) for one in await tokens.list_tokens(home.at)]
+    return [_document(one) for one in await tokens.list_tokens(home.at, within=caller.projects)]
 
 
 @router.post("", status_code=HTTPStatus.CREATED)
-async def create_token(wanted: NewToken, response: Response, home: Home, caller: Admin) -> MadeToken:  # noqa: ARG001
+async def create_token(wanted: NewToken, response: Response, home: Home, caller: Admin) -> MadeToken:
     """Make a token."""
     response.headers["Cache-Control"] = "no-store"
-    made = await tokens.create_token(home.at, wanted.name, scope=wanted.scope, projects=wanted.projects)
+    made = await tokens.create_token(
+        home.at, wanted.name, scope=wanted.scope, projects=wanted.projects, within=caller.projects
+    )
     return MadeToken(**_document(made.row).model_dump(), token=made.text)
 
 
 @router.delete("/{token_id}")
-async def revoke_token(token_id: str, home: Home, caller: Admin) -> TokenDocument:  # noqa: ARG001
+async def revoke_token(token_id: str, home: Home, caller: Admin) -> TokenDocument:
     """Revoke a token."""
-    return _document(await tokens.revoke_token(home.at, token_id))
+    return _document(await tokens.revoke_token(home.at, token_id, within=caller.projects))
 
 
 def _document(token: Token) -> TokenDocument:

@@ -51,12 +51,8 @@ async def begin(at: Session, request: Request, server: str) -> KeptReply | None:
             )
         if known.status:
             return known
-        if known.server == server:
-            raise Refused(
-                "the first request with this Idempotency-Key is still running", code="request_running"
-            )
         raise Refused(
-            "the daemon ended while it carried this request out, so its effect is unknown",
+            "the daemon failed or ended while it carried this request out, so its effect is unknown",
             code="request_outcome_unknown",
             hint="look at what is there, then repeat the request with a new Idempotency-Key",
         )

@@ -13,7 +13,7 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.core.rows.access_rows import Token
 from loopwright.core.rows.model import Project
 from loopwright.core.values.access import Caller, Scope
-from loopwright.core.values.errors import NotFound, UserError
+from loopwright.core.values.errors import NotAllowed, NotFound, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
@@ -48,14 +48,25 @@ class NewToken:
 
 
 async def create_token(
-    at: Session, name: str, *, scope: Scope = Scope.READ, projects: Collection[str] = ()
+    at: Session,
+    name: str,
+    *,
+    scope: Scope = Scope.READ,
+    projects: Collection[str] = (),
+    within: frozenset[str] | None = None,
 ) -> NewToken:
-    """Make a token for some projects, or for all of them."""
+    """Make a token for some projects, or for all of them; it reaches no further than `within`, its maker's projects."""
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(
             f"{name!r} cannot be the name of a token",
             code="token_name_wrong",
             hint=f"use 1 to {_LONGEST_NAME} printable characters",
+        )
+    if within is not None and not projects:
+        raise NotAllowed(
+            "your token sees some projects only, so it cannot make a token for all of them",
+            code="token_reaches_too_far",
+            hint="name the projects",
         )
     text = PREFIX + secrets.token_urlsafe(32)
 
@@ -67,7 +78,7 @@ async def create_token(
                 hint="choose another name, or revoke that token first",
             )
         for project in projects:
-            if tx.get(Project, project) is None:
+            if tx.get(Project, project) is None or (within is not None and project not in within):
                 raise NotFound(f"there is no project {project}", code="project_not_found")
         token = Token(
             id=new_id(Kind.TOKEN),
@@ -83,17 +94,18 @@ async def create_token(
     return NewToken(row=await at.home.store.transact("token.create", insert), text=text)
 
 
-async def list_tokens(at: Session) -> tuple[Token, ...]:
-    """Return all tokens, the newest first; revoked ones too."""
-    return tuple(await at.home.store.read(lambda tx: tx.find(Token, order_by=("-created_at",))))
+async def list_tokens(at: Session, *, within: frozenset[str] | None = None) -> tuple[Token, ...]:
+    """Return all tokens that reach no further than `within`, the newest first; revoked ones too."""
+    found = await at.home.store.read(lambda tx: tx.find(Token, order_by=("-created_at",)))
+    return tuple(one for one in found if _is_within(one, within))
 
 
-async def revoke_token(at: Session, token_id: str) -> Token:
+async def revoke_token(at: Session, token_id: str, *, within: frozenset[str] | None = None) -> Token:
     """Revoke a token; revoking it twice is the same as once."""
 
     def revoke(tx: Tx) -> Token:
         token = tx.get(Token, token_id)
-        if token is None:
+        if token is None or not _is_within(token, within):
             raise NotFound(f"there is no token {token_id}", code="token_not_found")
         return token if token.revoked_at else tx.update(Token, token.id, revoked_at=tx.now())
 
@@ -128,6 +140,10 @@ async def first_token(at: Session) -> Path:
         out.write(made.text + "\n")
     written.replace(file)
     return file
+
+
+def _is_within(token: Token, projects: frozenset[str] | None) -> bool:
+    return projects is None or (bool(token.projects) and projects.issuperset(token.projects))
 
 
 def _hash(text: str) -> str:

@@ -1,17 +1,56 @@
 """The log of a home: a file, because a terminal is for people."""
 
+import json
 import logging
 import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from logging.handlers import RotatingFileHandler
 from pathlib import Path
+from typing import Any, Final
+
+DAEMON_LOG: Final = "daemon.jsonl"
+REQUESTS: Final = "loopwright-requests"
+"""The logger of requests: outside of `loopwright`, because they are only in the daemon's log."""
+_LARGEST_LOG: Final = 10 << 20
+_KEPT_LOGS: Final = 3
 
 
 def log_to(home: Path) -> None:
     """Send what the engine logs to a file in the home: a terminal is for people."""
-    handler = _LogFile(home / "loopwright.log", delay=True)
+    handler = _Quiet(home / "loopwright.log", delay=True)
     handler.setFormatter(_WithFacts("%(asctime)s %(levelname)s %(name)s %(message)s"))
     root = logging.getLogger("loopwright")
     root.addHandler(handler)
     root.setLevel(logging.INFO)
+
+
+def log_daemon_to(home: Path, *others: str) -> None:
+    """Send what the daemon logs to a file of JSON lines in the home, and what `others` log too."""
+    file = home / DAEMON_LOG
+    file.touch(mode=0o600)
+    handler = _RotatingLog(file, maxBytes=_LARGEST_LOG, backupCount=_KEPT_LOGS)
+    handler.setFormatter(_JsonLines())
+    for name in ("loopwright", REQUESTS, *others):
+        logger = logging.getLogger(name)
+        logger.addHandler(handler)
+        logger.setLevel(logging.INFO)
+
+
+class _JsonLines(logging.Formatter):
+    """Writes a record as one line of JSON."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        facts: dict[str, Any] = {
+            "at": datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds"),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "message": record.getMessage(),
+            **_facts_of(record),
+        }
+        if record.exc_info:
+            facts["error"] = self.formatException(record.exc_info)
+        return json.dumps(facts, ensure_ascii=False, default=str)
 
 
 class _WithFacts(logging.Formatter):
@@ -22,13 +61,17 @@ class _WithFacts(logging.Formatter):
 
 
 def _facts(record: logging.LogRecord) -> list[str]:
-    return [f"{name}={value}" for name, value in vars(record).items() if name not in _BARE]
+    return [f"{name}={value}" for name, value in _facts_of(record).items()]
+
+
+def _facts_of(record: logging.LogRecord) -> Mapping[str, Any]:
+    return {name: value for name, value in vars(record).items() if name not in _BARE}
 
 
 _BARE = frozenset({*vars(logging.makeLogRecord({})), "message", "asctime"})
 
 
-class _LogFile(logging.FileHandler):
+class _Quiet(logging.FileHandler):
     """A log that a full disk does not turn into a flood of tracebacks on the terminal."""
 
     _told = False
@@ -44,3 +87,7 @@ class _LogFile(logging.FileHandler):
         if not self._told:
             self._told = True
             sys.stderr.write(f"note: {self.baseFilename} cannot be written: {sys.exc_info()[1]}\n")
+
+
+class _RotatingLog(_Quiet, RotatingFileHandler):
+    """A log in several files, of which the oldest is removed."""

@@ -10,7 +10,14 @@ from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound
-from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, QuestionState, RunState
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    LIVE_ATTEMPT,
+    LoopState,
+    PlanState,
+    QuestionState,
+    RunState,
+)
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, seen_project
@@ -28,7 +35,8 @@ class Counts:
     open_questions: int
     workers: int
     spent_micros: int
-    last_event: int
+    last_event: int | None
+    """How many events there are; None for a caller that sees some projects only."""
 
 
 async def project_settings(at: Session, caller: Caller, project_id: str) -> tuple[Mapping[str, Any], ...]:
@@ -49,19 +57,25 @@ async def quota(at: Session, caller: Caller) -> tuple[Envelope, ...]:
     return tuple(await at.home.store.read(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id"))))
 
 
-async def counts(at: Session) -> Counts:
-    """Count what happens in the whole home."""
+async def counts(at: Session, caller: Caller) -> Counts:
+    """Count what happens in the projects that the caller may see."""
 
     def load(tx: Tx) -> Counts:
+        mine: dict[str, Any] = {}
+        plans: dict[str, Any] = {}
+        if caller.projects is not None:
+            mine = {"project_id": sorted(caller.projects)}
+            open_plans = [one for one in PlanState if one not in ENDED_PLAN]
+            plans = {"plan_id": [one.id for one in tx.find(Plan, status=open_plans, **mine)]}
         return Counts(
-            loops={state: tx.count(Loop, state=state) for state in LoopState},
-            plans={state: tx.count(Plan, status=state) for state in PlanState},
-            live_attempts=tx.count(Attempt, state=LIVE_ATTEMPT),
-            running_agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES),
-            open_questions=tx.count(Question, state=QuestionState.OPEN),
+            loops={state: tx.count(Loop, state=state, **mine) for state in LoopState},
+            plans={state: tx.count(Plan, status=state, **mine) for state in PlanState},
+            live_attempts=tx.count(Attempt, state=LIVE_ATTEMPT, **plans),
+            running_agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES, **plans),
+            open_questions=tx.count(Question, state=QuestionState.OPEN, **mine),
             workers=sum(one.lease_until > tx.now() for one in tx.find(Worker)),
-            spent_micros=sum(one.spent_micros for one in tx.find(Project)),
-            last_event=tx.last_event(),
+            spent_micros=sum(one.spent_micros for one in tx.find(Project) if caller.sees(one.id)),
+            last_event=tx.last_event() if caller.sees(None) else None,
         )
 
     return await at.home.store.read(load)

@@ -8,7 +8,7 @@ from loopwright.adapters.processes.keeper_files import OutputReader
 from loopwright.core.rows.model import Attempt, Plan, Run, Task
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.documents import document
-from loopwright.core.values.errors import Refused
+from loopwright.core.values.errors import NotAllowed
 from loopwright.core.values.states import PlanState, RunState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
@@ -187,7 +187,7 @@ async def change_task(
 async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) -> PlanRecord:
     """Add a task to a plan that is under way."""
     if item.acceptance and not caller.may(Scope.ADMIN):
-        raise Refused(
+        raise NotAllowed(
             "a task with commands needs a token with the scope `admin`",
             code="commands_need_admin",
             hint="describe the criteria in words, or use an admin token",

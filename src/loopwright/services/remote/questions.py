@@ -1,14 +1,27 @@
 """Questions: list the open ones, and answer them."""
 
+from collections.abc import Mapping
+from typing import Final
+
+from loopwright.core.gates import contradictions
+from loopwright.core.policy import budget
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values import access
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import Refused
+from loopwright.core.values.errors import NotAllowed, Refused
 from loopwright.core.values.states import QuestionState
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.questions import Answered, Scope, answer
 from loopwright.services.remote.seen import acting, seen_project, seen_question, seen_run
+
+_WIDENING: Final[Mapping[str, str]] = {
+    "permission": "what an agent may do",
+    contradictions.KIND: "the checks that judge the work",
+    budget.ASKED: "the budget",
+}
+"""Kinds of questions that a token for an agent cannot answer, and what they decide about."""
 
 
 async def open_questions(at: Session, caller: Caller) -> tuple[QuestionView, ...]:
@@ -24,8 +37,13 @@ async def open_questions(at: Session, caller: Caller) -> tuple[QuestionView, ...
 async def answer_question(
     at: Session, caller: Caller, question_id: str, text: str, *, scope: Scope = "run", other: bool = False
 ) -> Answered:
-    """Answer a question."""
+    """Answer a question; one that could widen the sandbox, the gates or the budget needs an admin."""
     question = await at.home.store.read(lambda tx: seen_question(tx, caller, question_id))
+    if question.kind in _WIDENING and not caller.may(access.Scope.ADMIN):
+        raise NotAllowed(
+            f"the answer decides about {_WIDENING[question.kind]}, so it needs a token with the scope `admin`",
+            code="answer_needs_admin",
+        )
     project = await at.home.store.read(lambda tx: seen_project(tx, caller, question.project_id))
     with acting(at, caller, project):
         return await answer(at, question.id, text, scope=scope, other=other)

@@ -10,7 +10,7 @@ from typing import Any, Final
 from loopwright.adapters.machine.host import new_id
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import LoopwrightError, NotFound, Refused, UserError
+from loopwright.core.values.errors import LoopwrightError, NotFound, Refused, StoreUnavailable, UserError
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
 from loopwright.ports import Tx
@@ -26,6 +26,8 @@ from loopwright.services.runs.submission import submit
 log = logging.getLogger(__name__)
 
 _TICK_S: Final = 5.0
+_AGAIN_S: Final = 1.0
+"""How long to wait for a database that does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +93,28 @@ class Starter:
         """Start loops until this task is cancelled."""
         try:
             while True:
-                for loop in await self._at.home.store.read(loops.asked_starts):
-                    if loop.id not in self._going:
-                        self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
-                self._going = {key: task for key, task in self._going.items() if not task.done()}
-                await self._at.home.store.changed(_TICK_S)
+                try:
+                    await self._look()
+                    await self._at.home.store.changed(_TICK_S)
+                except StoreUnavailable as away:
+                    log.warning("no loop can be started now: %s", away)
+                    await asyncio.sleep(_AGAIN_S)
         finally:
             for task in self._going.values():
                 task.cancel()
             await asyncio.gather(*self._going.values(), return_exceptions=True)
 
+    async def _look(self) -> None:
+        for loop in await self._at.home.store.read(loops.asked_starts):
+            if loop.id not in self._going:
+                self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
+        self._going = {key: task for key, task in self._going.items() if not task.done()}
+
     async def _start(self, loop: Loop) -> None:
         try:
             await start(self._at, loop)
+        except StoreUnavailable as away:
+            log.warning("loop not started yet: %s", away, extra={"loop": loop.id})
         except LoopwrightError as wrong:
             await self._give_up(loop, wrong.code, str(wrong), getattr(wrong, "hint", None) or "")
         except Exception as defect:  # the boundary: one loop must not take down the starts of all others
