@@ -15,7 +15,6 @@ pytest_plugins = [
     "tests.postgres",
     "tests.serial_plugin",
     "tests.tables_plugin",
-    "tests.wording_plugin",
 ]
 
 # Half of the usual: every run draws others.

@@ -35,6 +35,7 @@ from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
+from loopwright.services.remote.drafting import Planner
 from loopwright.services.remote.starting import Starter
 
 _PARTS = (
@@ -66,6 +67,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
         background = [
             asyncio.create_task(feed.run(), name="feed"),
             asyncio.create_task(Starter(at).run(), name="starter"),
+            asyncio.create_task(Planner(at).run(), name="planner"),
         ]
         try:
             yield
@@ -108,6 +110,7 @@ def describe() -> FastAPI:
     app.add_exception_handler(problems.HttpProblem, _of_http)
     app.add_exception_handler(RequestValidationError, _of_invalid)
     app.add_exception_handler(HTTPException, _of_starlette)
+    app.add_exception_handler(problems.NotModified, _of_unmodified)
     return app
 
 
@@ -133,3 +136,8 @@ async def _of_starlette(_: Request, error: Exception) -> Response:
     return problems.problem(
         status, status.phrase.lower().replace(" ", "_"), str(error.detail), headers=error.headers
     )
+
+
+async def _of_unmodified(_: Request, error: Exception) -> Response:
+    assert isinstance(error, problems.NotModified)
+    return Response(status_code=HTTPStatus.NOT_MODIFIED, headers={"ETag": error.tag})

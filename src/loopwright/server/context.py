@@ -1,15 +1,16 @@
 """What endpoints get: the open home, the feed of events, and the caller with the scope that the endpoint needs."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Annotated
 
-from fastapi import Depends, Request
+from fastapi import Depends, Header, Request
 
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotAllowed
 from loopwright.server.feed import Feed
 from loopwright.server.journal import Figures
+from loopwright.services.homes.caller import expect_version
 from loopwright.services.homes.session import Session
 
 
@@ -38,8 +39,8 @@ def _served(request: Request) -> Served:
     return served
 
 
-def _allowed(scope: Scope) -> Callable[[Request], Caller]:
-    def check(request: Request) -> Caller:
+def _allowed(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
+    async def check(request: Request) -> Caller:
         caller: Caller = request.state.caller
         if not caller.may(scope):
             raise NotAllowed(
@@ -51,7 +52,25 @@ def _allowed(scope: Scope) -> Callable[[Request], Caller]:
     return check
 
 
+async def _matching(
+    caller: Annotated[Caller, Depends(_allowed(Scope.OPERATE))],
+    if_match: Annotated[
+        str | None,
+        Header(
+            max_length=200,
+            description="The ETag of what you saw. If it has changed since, the answer is 412 and nothing happens.",
+        ),
+    ] = None,
+) -> Caller:
+    """Return the caller; let the change be refused if the caller saw another version."""
+    version = (if_match or "").strip().removeprefix("W/").strip('"')
+    expect_version(version if version and version != "*" else None)
+    return caller
+
+
 Home = Annotated[Served, Depends(_served)]
 Reader = Annotated[Caller, Depends(_allowed(Scope.READ))]
 Operator = Annotated[Caller, Depends(_allowed(Scope.OPERATE))]
+Writer = Annotated[Caller, Depends(_matching)]
+"""An operator that may name the version which it wants to change."""
 Admin = Annotated[Caller, Depends(_allowed(Scope.ADMIN))]

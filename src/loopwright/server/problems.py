@@ -41,6 +41,10 @@ _STATUS: Final[tuple[tuple[type[LoopwrightError], HTTPStatus], ...]] = (
 """The status of each kind of error; the first that fits counts."""
 
 
+_BY_CODE: Final = {"version_changed": HTTPStatus.PRECONDITION_FAILED}
+"""Causes whose status differs from that of their kind."""
+
+
 class HttpProblem(Exception):
     """A request that HTTP itself refuses: no token, too large, unknown path."""
 
@@ -59,6 +63,14 @@ class HttpProblem(Exception):
         self.detail = detail
         self.hint = hint
         self.headers = dict(headers or {})
+
+
+class NotModified(Exception):
+    """The client has the document already."""
+
+    def __init__(self, tag: str) -> None:
+        super().__init__(tag)
+        self.tag = tag
 
 
 def problem(
@@ -95,7 +107,7 @@ def of_http(error: HttpProblem) -> Response:
 
 def of_error(error: LoopwrightError) -> Response:
     """Return the problem of an error that a service raised."""
-    status = next(
+    status = _BY_CODE.get(error.code) or next(
         (status for kind, status in _STATUS if isinstance(error, kind)), HTTPStatus.INTERNAL_SERVER_ERROR
     )
     more: dict[str, Any] = {}

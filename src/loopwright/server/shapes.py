@@ -10,10 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
-from loopwright.core.rows.model import Plan, Run
+from loopwright.core.rows.model import Run
 from loopwright.core.values.documents import plain
 from loopwright.core.values.findings import CheckStatus, Verdict, VerdictStatus
-from loopwright.core.values.states import PlanState
+from loopwright.core.values.states import PlanState, TaskState
 from loopwright.services.remote.loops import LoopHealth, LoopView
 from loopwright.services.remote.plans import LogPage, PlanRecord, TaskRecord
 from loopwright.services.remote.projects import ProjectView
@@ -55,6 +55,22 @@ class GateResult(Camel):
     checks: list[GateCheck]
 
 
+class EvaluationFinding(Camel):
+    """Something that the evaluation of a plan found."""
+
+    check: str
+    weight: str
+    text: str
+
+
+class PlanEvaluation(Camel):
+    """Whether a plan may run. One that did not pass is dispatched with a reason only."""
+
+    passed: bool
+    despite: str = Field(default="", description="Why it runs all the same.")
+    findings: list[EvaluationFinding]
+
+
 class PlanTask(Camel):
     """A task of a plan."""
 
@@ -65,7 +81,7 @@ class PlanTask(Camel):
     priority: int
     dependencies: list[str] = Field(description="The ids of the tasks that this one depends on.")
     run_id: str | None = None
-    status: str
+    status: TaskState
     attempts: int
     outcome: str | None = None
     reason: str = ""
@@ -79,12 +95,25 @@ class PlanDocument(Camel):
     project_id: str
     loop_id: str
     org_id: str = ORG
+    run_id: str | None = Field(default=None, description="The run that its inspection packet is about.")
+    packet_id: str | None = Field(default=None, description="The inspection packet that it was made of.")
+    replaces: str | None = Field(default=None, description="The plan that it was planned again for.")
+    planner_plan_id: str | None = Field(
+        default=None, description="The plan whose run is the agent that writes the tasks."
+    )
     title: str
-    status: str
+    status: PlanState
+    planning: bool = Field(default=False, description="An agent is writing its tasks.")
+    autonomy: str
+    evaluating: bool = Field(
+        default=False,
+        description="The complete gate runs before the verification, while a task may still fix it.",
+    )
+    evaluation: PlanEvaluation
     outcome: str | None = None
     reason: str = ""
     tasks: list[PlanTask]
-    verify_run_id: str | None = None
+    verify_run_id: str | None = Field(default=None, description="The run of the complete gate.")
     gate_result: GateResult | None = None
     branch: str
     base_sha: str
@@ -294,13 +323,25 @@ def plan_document(record: PlanRecord) -> PlanDocument:
         plan_id=plan.id,
         project_id=plan.project_id,
         loop_id=plan.loop_id,
+        run_id=plan.source_run_id,
+        packet_id=plan.packet_id,
+        replaces=plan.replaces,
+        planner_plan_id=record.planner_plan_id,
         title=plan.title,
-        status=plan.status.value,
+        status=plan.status,
+        planning=not record.is_written and plan.status is PlanState.DRAFT,
+        autonomy=plan.policy.autonomy,
+        evaluating=plan.evaluating,
+        evaluation=PlanEvaluation(
+            passed=bool(plan.evaluation.get("passed")),
+            despite=str(plan.evaluation.get("despite") or ""),
+            findings=[EvaluationFinding(**one) for one in plan.evaluation.get("findings", ())],
+        ),
         outcome=plan.outcome.value if plan.outcome else None,
         reason=plan.reason,
         tasks=[_task(one, ids) for one in record.tasks],
         verify_run_id=plan.verify_run_id,
-        gate_result=gate_result(plan),
+        gate_result=gate_result(record),
         branch=plan.branch,
         base_sha=plan.base_sha,
         result_sha=plan.result_sha,
@@ -323,7 +364,7 @@ def _task(record: TaskRecord, ids: dict[str, str]) -> PlanTask:
         priority=task.priority,
         dependencies=[ids.get(one, one) for one in task.depends_on],
         run_id=record.run_id,
-        status=task.status.value,
+        status=task.status,
         attempts=task.attempts,
         outcome=task.outcome.value if task.outcome else None,
         reason=task.reason,
@@ -331,10 +372,11 @@ def _task(record: TaskRecord, ids: dict[str, str]) -> PlanTask:
     )
 
 
-def gate_result(plan: Plan) -> GateResult | None:
-    """Return what the complete gate said, command by command; of a planner, that it gave no plan."""
+def gate_result(record: PlanRecord) -> GateResult | None:
+    """Return what the complete gate said, command by command; of a plan that was never made, that."""
+    plan = record.plan
     verdict = plan.verdict
-    if plan.policy.answer is not None and plan.status is PlanState.FAILED:
+    if plan.status is PlanState.FAILED and (plan.policy.answer is not None or not record.is_written):
         return GateResult(
             passed=False, checks=[GateCheck(name="plan_generation", passed=False, message=plan.reason)]
         )

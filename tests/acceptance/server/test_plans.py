@@ -35,9 +35,16 @@ def test_a_packet_becomes_a_plan_that_waits_for_its_dispatch_and_its_verificatio
     assert [one["packetId"] for one in served.get("/api/inspection")] == [packet["packetId"]]
     assert served.get(f"/api/inspection/{packet['packetId']}") == packet
     answer = served.post(f"/api/projects/{project}/plan", {"packetId": packet["packetId"]})
-    assert answer.status_code == 200, answer.text
-    draft = answer.json()
-    assert draft["status"] == "DRAFT"
+    assert answer.status_code == 202, answer.text
+    asked = answer.json()
+    assert (asked["status"], asked["tasks"], asked["packetId"]) == ("DRAFT", [], packet["packetId"])
+    assert asked["runId"] == run.id
+    early = served.post(f"/api/plans/{asked['planId']}/dispatch")
+    assert (early.status_code, early.json()["code"]) == (409, "plan_being_written"), early.text
+    eventually(lambda: not served.get(f"/api/plans/{asked['planId']}")["planning"], timeout=90)
+    draft = served.get(f"/api/plans/{asked['planId']}")
+    assert (draft["status"], draft["planId"]) == ("DRAFT", asked["planId"])
+    assert draft["evaluation"]["passed"] is True
     assert re.fullmatch(f"plan_{_UUID}", draft["planId"])
     assert [one["status"] for one in draft["tasks"]] == ["CREATED"]
     assert re.fullmatch(f"ptask_{_UUID}", draft["tasks"][0]["taskId"])
@@ -57,11 +64,15 @@ def test_a_packet_becomes_a_plan_that_waits_for_its_dispatch_and_its_verificatio
     eventually(lambda: served.row(Loop, plan_id=draft["planId"]).state == "PAUSED", timeout=60)
     waiting = served.get(path)
     assert (waiting["status"], waiting["verifyRunId"], waiting["verifiedAt"]) == ("RUNNING", None, None)
-    verified = served.post(f"{path}/verify")
-    assert verified.status_code == 200, verified.text
-    assert verified.json()["status"] == "VERIFIED"
-    assert verified.json()["gateResult"]["passed"] is True
-    assert verified.json()["verifyRunId"] == served.get(path)["verifyRunId"]
+    begun = served.post(f"{path}/verify")
+    assert begun.status_code in (200, 202), begun.text
+    assert begun.json()["status"] in ("VERIFYING", "VERIFIED")
+    eventually(lambda: served.get(path)["status"] == "VERIFIED", timeout=60)
+    (judged,) = served.rows(Run, plan_id=draft["planId"], role=Role.VERIFY)
+    assert judged.label == f"verify_{draft['planId']}"
+    verified = served.get(path)
+    assert verified["gateResult"]["passed"] is True
+    assert verified["verifyRunId"] == judged.id
     told = [one["type"] for one in served.get("/api/events", plan=draft["planId"])["events"]]
     for name in ("plan_created", "plan_dispatched", "plan_completed", "plan_verified"):
         assert told.count(name) == 1, name
@@ -73,15 +84,16 @@ def test_a_plan_that_could_not_be_generated_is_failed_and_says_so(served: Served
     project = _project(served)
     served.play({"plan": [[{"claim": block(VAIN)}]] * 3})
     served.serve()
-    answer = served.post(f"/api/projects/{project}/plan", {"goal": "Greet people in French"})
+    answer = served.post(f"/api/projects/{project}/plan?wait=60", {"goal": "Greet people in French"})
     assert answer.status_code == 200, answer.text
     failed = answer.json()
-    assert failed["status"] == "FAILED"
+    assert (failed["status"], failed["tasks"]) == ("FAILED", [])
     (check,) = failed["gateResult"]["checks"]
     assert (check["name"], check["passed"]) == ("plan_generation", False)
     assert check["message"]
     assert served.get(f"/api/plans/{failed['planId']}")["gateResult"] == failed["gateResult"]
-    assert served.rows(Plan)[-1].status == "FAILED"
+    listed = served.get(f"/api/projects/{project}/plans")["plans"]
+    assert failed["planId"] in [one["planId"] for one in listed]
 
 
 def test_results_settings_quota_and_metrics_can_be_read(served: Served) -> None:

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import anyio
 import pytest
-from tests.refusals import raises_code
 
 from loopwright.adapters.store import backups
 from loopwright.adapters.store.sql import SqlStore
@@ -67,5 +66,5 @@ def test_a_database_that_is_gone_is_not_made_again_beside_its_backups(tmp_path: 
     for loss in (path.unlink, path.touch):
         loss()
         for create in (True, False):
-            with raises_code("damaged_database"):
+            with pytest.raises(DamagedDatabase, match="is gone or empty"):
                 SqlStore.open(path, create=create)

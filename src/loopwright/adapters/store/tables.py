@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import access_rows, model, waiting_rows
+from loopwright.core.rows import access_rows, model, source_rows, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -56,7 +56,13 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         model.Plan: Stored(
             table="plans",
             owners=("project_id", "loop_id"),
-            indexes=(("status",), ("project_id", "status"), ("loop_id",)),
+            indexes=(
+                ("status",),
+                ("project_id", "status"),
+                ("loop_id",),
+                ("created_at", "id"),
+                ("made_for",),
+            ),
         ),
         model.Task: Stored(
             table="tasks",
@@ -76,7 +82,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         model.Run: Stored(
             table="runs",
             owners=("plan_id",),
-            indexes=(("attempt_id",), ("plan_id",), ("task_id",), ("state",)),
+            indexes=(("attempt_id",), ("plan_id", "created_at"), ("task_id",), ("state",)),
         ),
         model.VerdictRecord: Stored(
             table="verdicts", owners=("plan_id",), indexes=(("plan_id", "tree", "gate_key"),)
@@ -100,8 +106,8 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         model.Finish: Stored(table="finishes", owners=("plan_id",), indexes=(("plan_id",), ("state",))),
         waiting_rows.Envelope: Stored(table="envelopes"),
         model.Worker: Stored(table="workers"),
-        model.SourceMarks: Stored(table="source_marks"),
-        model.SourceDebt: Stored(table="source_debts"),
+        source_rows.SourceMarks: Stored(table="source_marks"),
+        source_rows.SourceDebt: Stored(table="source_debts"),
         model.Cursor: Stored(table="cursors"),
         access_rows.Token: Stored(table="tokens", indexes=(("sha256",),)),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),

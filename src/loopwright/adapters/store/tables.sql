@@ -225,6 +225,12 @@ CREATE TABLE plans (
     verified_at VARCHAR(27),
     documents TEXT NOT NULL,
     verify_asked_at VARCHAR(27),
+    evaluating BOOLEAN NOT NULL,
+    wish TEXT,
+    made_for TEXT,
+    packet_id TEXT,
+    source_run_id TEXT,
+    replaces TEXT,
     CONSTRAINT pk_plans PRIMARY KEY (id),
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
@@ -449,7 +455,9 @@ CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
 CREATE INDEX ix_loops_state ON loops (state);
+CREATE INDEX ix_plans_created_at_id ON plans (created_at, id);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
+CREATE INDEX ix_plans_made_for ON plans (made_for);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
@@ -459,7 +467,7 @@ CREATE INDEX ix_reviews_attempt_id ON reviews (attempt_id);
 CREATE INDEX ix_reviews_plan_id ON reviews (plan_id);
 CREATE INDEX ix_reviews_task_id_patch_sha256 ON reviews (task_id, patch_sha256);
 CREATE INDEX ix_runs_attempt_id ON runs (attempt_id);
-CREATE INDEX ix_runs_plan_id ON runs (plan_id);
+CREATE INDEX ix_runs_plan_id_created_at ON runs (plan_id, created_at);
 CREATE INDEX ix_runs_state ON runs (state);
 CREATE INDEX ix_runs_task_id ON runs (task_id);
 CREATE INDEX ix_tasks_plan_id_key ON tasks (plan_id, "key");

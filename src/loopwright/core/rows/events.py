@@ -73,6 +73,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_imported": EventType(
             _HIGH, "The rows of the plan were lost, and were made again from what its project exported."
         ),
+        "plan_drafted": EventType(_NORMAL, "The tasks of a draft were written or changed."),
         "plan_dispatching": EventType(_LOW, "The tasks of the plan get their first attempts."),
         "plan_dispatched": EventType(_NORMAL, "Every task has its first attempt."),
         "plan_completed": EventType(_NORMAL, "All tasks of the plan have landed."),

@@ -12,6 +12,7 @@ from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
 from loopwright.core.rows.access_rows import KeptReply, Token
+from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
@@ -182,6 +183,18 @@ class Plan:
     """Documents that agents should read, relative to the repository."""
     verify_asked_at: datetime | None = None
     """When a person asked for the verification, where the plan waits for that; None before."""
+    evaluating: bool = False
+    """Whether the complete gate runs before the verification, while a task may still fix what it finds."""
+    wish: Mapping[str, Any] | None = None
+    """What an agent is to write the plan for, until it has: `actor`, `goal`, `model`, `autonomy` and `file`."""
+    made_for: str | None = None
+    """Of a plan that only asks an agent something: the plan that the answer is for, or empty; None for work."""
+    packet_id: str | None = None
+    """The inspection packet that it was made of."""
+    source_run_id: str | None = None
+    """The run that the packet is about."""
+    replaces: str | None = None
+    """The plan that a person had planned again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -504,32 +517,6 @@ class Worker:
     controls: bool = False
     project_id: str | None = None
     """The one project that it starts work for; None for all of them."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceMarks:
-    """How the items of a plan's source were marked: apart from the plan, because it grows with the tasks."""
-
-    id: str
-    """The plan's."""
-    marks: Mapping[str, Any]
-    """Two marks by key: when the source was last seen, and when it was last told."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SourceDebt:
-    """Status that could not be written back to a plan's source: a row, so that a later write survives a kill."""
-
-    id: str
-    """The plan's."""
-    items: tuple[str, ...]
-    """Tasks whose status the source lacks; none if that is unknown."""
-    reason: str
-    gone: bool = False
-    """It was missing at the last write-back: you need not fix that, and the status is written if it comes back."""
-    asked_at: datetime | None = None
-    """When a person last asked to have it told at once; None once that was tried."""
-    created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

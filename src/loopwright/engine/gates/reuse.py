@@ -8,7 +8,7 @@ from functools import partial
 from loopwright.core.gates.flakes import green_commands
 from loopwright.core.gates.gates import with_setup
 from loopwright.core.gates.verdict_reuse import is_reusable, is_reusable_command, shows
-from loopwright.core.rows.model import Attempt, Role, Run, VerdictRecord
+from loopwright.core.rows.model import Attempt, Plan, Role, Run, VerdictRecord
 from loopwright.core.values.findings import VerdictStatus, Witnessed
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import AttemptState
@@ -60,7 +60,7 @@ def _note(tx: Tx, run_id: str, source_id: str) -> None:
 
 
 def _known(tx: Tx, ask: Judging, run: Run) -> _Known:
-    asked_at = _asked_at(tx, ask.plan.id)
+    asked_at = _asked_at(tx, ask.plan)
     records = tx.find(VerdictRecord, plan_id=ask.plan.id, tree=ask.tree, order_by=("created_at",))
     runs = {one.id: one for one in tx.find(Run, id=[one.run_id for one in records])} if records else {}
     on_tree = [
@@ -76,10 +76,10 @@ def _known(tx: Tx, ask: Judging, run: Run) -> _Known:
     return _Known(on_tree=tuple(on_tree), landings=tuple(one for one in found if one is not None))
 
 
-def _asked_at(tx: Tx, plan_id: str) -> datetime | None:
+def _asked_at(tx: Tx, plan: Plan) -> datetime | None:
     """Return when a person last asked for the plan to be verified."""
-    found = tx.events(plan=plan_id, types=_ASKED)
-    return max((event.at for event in found if event.actor != MACHINE), default=None)
+    found = [event.at for event in tx.events(plan=plan.id, types=_ASKED) if event.actor != MACHINE]
+    return max(filter(None, (*found, plan.verify_asked_at)), default=None)
 
 
 def _in_same_place(source: Run, run: Run) -> bool:

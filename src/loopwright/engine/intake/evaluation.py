@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 from loopwright.core.plans.evaluating import OVERRIDABLE, Finding, Weight, findings
 from loopwright.core.plans.plan_evaluators import Judgement, as_findings
@@ -56,6 +56,8 @@ class Evaluation:
     """Why an agent has to evaluate the plan before it runs."""
     judgement: Judgement | None = None
     """What that agent said."""
+    rests: bool = False
+    """Whether it is of a draft: nothing runs before a person has seen what speaks against it."""
 
     @property
     def findings(self) -> tuple[Finding, ...]:
@@ -84,7 +86,7 @@ class Evaluation:
         impossible = tuple(one.text for one in self.findings if one.weight is Weight.IMPOSSIBLE)
         if impossible:
             raise BadPlan(self.source, impossible)
-        if self.against and not self.despite:
+        if self.against and not self.despite and not self.rests:
             raise Refused(
                 f"{self.source}: {'; '.join(self.against)}",
                 code="plan_objected",
@@ -107,10 +109,25 @@ class Evaluation:
         }
 
 
-def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation:
+UNEVALUATED: Final = Evaluation(
+    source="",
+    despite="",
+    tasks=0,
+    critical_path=0,
+    without_acceptance=0,
+    own=(Finding(check="unevaluated", weight=Weight.OBJECTED, text="its tasks are not written yet"),),
+    reported=(),
+    is_passed=False,
+    rests=True,
+)
+"""Of a draft whose tasks an agent has still to write."""
+
+
+def evaluate(work: PlannedWork, source: str, *, despite: str = "", rests: bool = False) -> Evaluation:
     """Evaluate a plan by itself; raise `BadPlan` or `Refused` if it may not run.
 
-    `despite` is a person's reason to run a plan that would be refused.
+    `despite` is a person's reason to run a plan that would be refused; one that `rests` is not refused before it is
+    dispatched.
     """
     settled = {task.key for task in work.tasks if task.mark in SETTLED}
     own = tuple(findings(work.tasks, settled=settled))
@@ -126,6 +143,7 @@ def evaluate(work: PlannedWork, source: str, *, despite: str = "") -> Evaluation
         own=own,
         reported=_reported(work),
         is_passed=work.evaluated == "passed",
+        rests=rests,
     ).checked()
 
 

@@ -1,13 +1,14 @@
 """Taking work in: a repository becomes a project, a source becomes a loop, its content becomes a plan."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from loopwright.core.policy import graph
 from loopwright.core.policy.red_first import RED_ON_BASE
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.model import Loop, Plan, Project, Task
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind, short_id
@@ -15,7 +16,8 @@ from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
-from loopwright.engine.intake.evaluation import Evaluation, edges_of, evaluate, order_of, to_do
+from loopwright.engine.intake.evaluation import UNEVALUATED, Evaluation, edges_of, evaluate, order_of, to_do
+from loopwright.engine.rows import drafts
 from loopwright.engine.rows.added_tasks import FIRST, task_row
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
 from loopwright.engine.rows.order import count_order
@@ -58,6 +60,10 @@ class Submission:
     """What it takes from the terminal that it is submitted from."""
     base_known: KnownBase | None = None
     """What the gates found on the base already."""
+    fills: str | None = None
+    """The draft that gets this content; None for a new plan."""
+    made_for: str | None = None
+    """See `Plan.made_for`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +91,8 @@ def register_project(tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str) -
 
 def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     """Give the loop of this source its plan and let it run; the same plan twice is one plan."""
+    if asked.fills is not None:
+        return _filled(tx, ids, asked.fills, asked)
     project = register_project(tx, ids, asked.root, asked.subfolder, asked.actor)
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
@@ -146,7 +154,7 @@ def taken_in_by(plan: Plan, source_path: str) -> str:
 def is_known(tx: Tx, asked: Submission) -> bool:
     """Return whether a submission only continues an existing plan, which was evaluated when it was submitted."""
     current = last_plan(tx, asked)
-    return current is not None and not asked.new and _goes_on(current, asked)
+    return current is not None and not asked.new and asked.fills is None and _goes_on(current, asked)
 
 
 def last_plan(tx: Tx, asked: Submission) -> Plan | None:
@@ -192,6 +200,63 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
 def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> Plan:
     now = tx.now()
     plan_id = ids(Kind.PLAN)
+    content = _content(asked)
+    plan = Plan(
+        id=plan_id,
+        project_id=project.id,
+        loop_id=loop.id,
+        status=PlanState.DRAFT,
+        branch=plan_branch(plan_id, [one.branch for one in tx.find(Plan, branch=plan_branch(plan_id))]),
+        made_for=asked.made_for,
+        created_at=now,
+        updated_at=now,
+        **content,
+    )
+    tx.insert(plan)
+    _fill_in(tx, ids, plan, asked, {})
+    tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **plan.evaluation))
+    if plan.evaluation["despite"]:
+        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=plan.evaluation["despite"]))
+    if asked.base_known is not None:
+        take_over(tx, ids, plan, asked.base_known)
+    return plan
+
+
+def draft(tx: Tx, ids: Ids, project: Project, asked: Submission, **more: Any) -> Submitted:
+    """Create a draft whose tasks an agent has still to write; `more` says what for."""
+    loop = _loop(tx, ids, project, asked)
+    empty = replace(asked, evaluation=UNEVALUATED)
+    plan = tx.update(Plan, _plan(tx, ids, project, loop, empty).id, **more)
+    return Submitted(loop=tx.update(Loop, loop.id, plan_id=plan.id), plan=plan, created=True)
+
+
+def _filled(tx: Tx, ids: Ids, plan_id: str, asked: Submission) -> Submitted:
+    """Give a draft its content, in place of what it had; a task with the same key keeps its id."""
+    plan = tx.get(Plan, plan_id)
+    loop = tx.get(Loop, plan.loop_id) if plan else None
+    if plan is None or loop is None or plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
+        state = (
+            "gone" if plan is None else "dispatched" if plan.status is PlanState.DRAFT else plan.status.value
+        )
+        raise Refused(
+            f"the plan is {state}: only a draft can be changed", code="plan_not_a_draft", hint="plan again"
+        )
+    ids_of = {}
+    for task in tx.find(Task, plan_id=plan.id):
+        ids_of[task.key] = task.id
+        tx.delete(Task, task.id)
+    plan = tx.update(Plan, plan.id, updated_at=tx.now(), **drafts.written(plan), **_content(asked))
+    _fill_in(tx, ids, plan, asked, ids_of)
+    loop = tx.update(Loop, plan.loop_id, source_kind=asked.source_kind, priority=asked.work.priority)
+    told = {"title": plan.title, **plan.evaluation}
+    tx.append(happened("plan_drafted", asked.actor, plan=plan, **told))
+    if asked.base_known is not None:
+        take_over(tx, ids, plan, asked.base_known)
+    return Submitted(loop=loop, plan=plan, created=True)
+
+
+def _content(asked: Submission) -> dict[str, Any]:
+    """Return what a plan takes from its source and from the settings."""
     evaluated = asked.evaluation or evaluate(asked.work, asked.source_path)
     red = asked.base_known.red if asked.base_known else ()
     evaluation = {**evaluated.record(), RED_ON_BASE: list(red)}
@@ -200,48 +265,44 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
     wanted = to_do(asked.work)
     policy = asked.policy
     if asked.work.rounds:
-        # Its rounds are attempts: so many of them. What the machine adds to the plan has as many as any task.
-        wanted = tuple(replace(task, max_attempts=policy.rounds.max) for task in wanted)
         policy = replace(policy, rounds=replace(policy.rounds, on=True))
-    plan = Plan(
-        id=plan_id,
-        project_id=project.id,
-        loop_id=loop.id,
-        title=asked.work.title,
-        status=PlanState.DRAFT,
-        source_sha256=asked.work.sha256,
-        base_ref=asked.base.ref,
-        base_sha=asked.base.sha,
-        branch=plan_branch(plan_id, [one.branch for one in tx.find(Plan, branch=plan_branch(plan_id))]),
-        policy=policy,
-        gates=asked.gates,
-        books=asked.books,
-        context=asked.work.context,
-        documents=asked.work.documents,
-        doc_sync=(asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
-        evaluation=evaluation,
-        environment=asked.environment,
-        open_tasks=sum(task.mark is not Mark.BLOCKED for task in wanted),
-        failed_tasks=sum(task.mark is Mark.BLOCKED for task in wanted),
-        created_at=now,
-        updated_at=now,
-    )
-    tx.insert(plan)
+    return {
+        "title": asked.work.title,
+        "source_sha256": asked.work.sha256,
+        "base_ref": asked.base.ref,
+        "base_sha": asked.base.sha,
+        "policy": policy,
+        "gates": asked.gates,
+        "books": asked.books,
+        "context": asked.work.context,
+        "documents": asked.work.documents,
+        "doc_sync": (asked.work.doc_sync,) if asked.work.doc_sync is not None else (),
+        "evaluation": evaluation,
+        "environment": asked.environment,
+        "open_tasks": sum(task.mark is not Mark.BLOCKED for task in wanted),
+        "failed_tasks": sum(task.mark is Mark.BLOCKED for task in wanted),
+    }
+
+
+def _fill_in(tx: Tx, ids: Ids, plan: Plan, asked: Submission, ids_of: Mapping[str, str]) -> None:
+    wanted = to_do(asked.work)
+    if asked.work.rounds:
+        # Its rounds are attempts: so many of them. What the machine adds to the plan has as many as any task.
+        wanted = tuple(replace(task, max_attempts=plan.policy.rounds.max) for task in wanted)
     keep_marks(tx, plan.id, {task.key: [task.mark.value, task.mark.value] for task in asked.work.tasks})
-    _tasks(tx, ids, plan, wanted, asked.work.tasks)
-    tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **evaluation))
-    if evaluation["despite"]:
-        tx.append(happened("plan_forced", asked.actor, plan=plan, reason=evaluation["despite"]))
-    if asked.base_known is not None:
-        take_over(tx, ids, plan, asked.base_known)
-    return plan
+    _tasks(tx, ids, plan, wanted, asked.work.tasks, ids_of)
 
 
 def _tasks(
-    tx: Tx, ids: Ids, plan: Plan, planned: tuple[PlannedTask, ...], items: tuple[PlannedTask, ...]
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    planned: tuple[PlannedTask, ...],
+    items: tuple[PlannedTask, ...],
+    ids_of: Mapping[str, str],
 ) -> None:
     now = tx.now()
-    id_of = {task.key: ids(Kind.TASK) for task in planned}
+    id_of = {task.key: ids_of.get(task.key) or ids(Kind.TASK) for task in planned}
     edges = edges_of(planned)
     dependents = graph.dependents(edges)
     order = order_of(items, planned, edges)

@@ -38,11 +38,10 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.money import quotas, spending
-from loopwright.engine.people import discoveries, handover, steering
+from loopwright.engine.people import discoveries, handover, steering, verifying
 from loopwright.engine.rows import finishes, pauses, questions
 from loopwright.engine.rows.manual_steps import take_answer
 from loopwright.engine.rows.moves import (
-    begin_verify,
     cancel_attempt,
     move_loop,
     move_plan,
@@ -55,12 +54,17 @@ from loopwright.engine.rows.moves import (
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.retries import evidence_of, refuse_superseded, reopen_plan, starts_over
+from loopwright.engine.rows.versions import check_version
 from loopwright.ports import Ids, Tx
 
 Apply = Callable[[Tx, Ids, Command], str]
 
 BY_GIT: Final = frozenset({"reject", "rollback"})
 """Commands that change the plan branch too: they stay PENDING until that is done (see `engine.plans.rollback`)."""
+
+
+IF_VERSION: Final = "if_version"
+"""The argument with the version that a caller saw; a command about another version is refused."""
 
 
 def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
@@ -77,6 +81,8 @@ def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: 
 
 def apply(tx: Tx, ids: Ids, command: Command) -> Command:
     """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
+    if expected := command.arguments.get(IF_VERSION):
+        check_version(tx, command.target, str(expected))
     return answer(tx, command, VERBS[command.verb](tx, ids, command))
 
 
@@ -215,6 +221,8 @@ def _resume(tx: Tx, _ids: Ids, command: Command) -> str:
     if finishes.is_open(tx, plan.id):
         return "its end is carried on"
     _refuse_over(tx, plan, loop)
+    if plan.status is PlanState.DRAFT and loop.state is LoopState.IDLE:
+        raise Refused("the plan is a draft", code="plan_is_a_draft", hint="dispatch it")
     limits = {name: command.arguments[name] for name in CAPS if name in command.arguments}
     if limits:
         pauses.set_limits(tx, plan, limits, command.actor)
@@ -251,7 +259,7 @@ def _stop(tx: Tx, _ids: Ids, command: Command) -> str:
     return f"stopped; {_asked_to_stop(_interrupt(tx, plan, 'pause'))}"
 
 
-def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
+def _cancel(tx: Tx, ids: Ids, command: Command) -> str:
     task = tx.get(Task, command.target)
     if task is not None and task.manual and task.status is not TaskState.COMPLETE:
         told = _cancel_task(tx, command, task)
@@ -291,6 +299,9 @@ def _cancel(tx: Tx, _ids: Ids, command: Command) -> str:
     )
     if loop.plan_id == plan.id and loop.state in (LoopState.RUNNING, LoopState.PAUSED):
         move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", command.actor, "its plan was cancelled")
+    for asked in tx.find(Plan, made_for=plan.id):
+        if asked.status not in ENDED_PLAN:
+            _cancel(tx, ids, replace(command, target=asked.id))
     return "cancelled; what was landed stays on the plan branch, every attempt's work stays pinned"
 
 
@@ -432,80 +443,6 @@ def _retry(tx: Tx, ids: Ids, command: Command) -> str:
     return f"attempt {attempt.n} is queued"
 
 
-def _reverify(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Run gate:all of a plan that waits for that, or of a failed one again: only ever because a person asked."""
-    plan, loop = _current(tx, command)
-    if steering.waits_for_verify(plan):
-        tx.update(Plan, plan.id, verify_asked_at=tx.now())
-        if loop.state is not LoopState.RUNNING:
-            move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-        return "gate:all will run"
-    if given_up := left_out(tx, plan, loop):
-        return _verify_without(tx, plan, loop, given_up, command.actor)
-    if plan.status is PlanState.VERIFIED:
-        raise Refused(
-            "the plan is VERIFIED: its complete gate has passed on what landed",
-            code="plan_verified",
-            hint=f"`loopwright receipt replay {short_id(plan.id)}` runs it again on that commit; "
-            f"`loopwright status {short_id(plan.id)}` says how to take the result over",
-        )
-    if plan.status is not PlanState.FAILED or plan.open_tasks or plan.failed_tasks:
-        stuck = held_up(tx, plan.id)
-        names = ", ".join(task.key for task in stuck[:3]) + (" …" if len(stuck) > 3 else "")
-        raise Refused(
-            "only a plan that FAILED its verification, with every task landed or cancelled, can be verified again",
-            code="plan_not_reverifiable",
-            hint=f"cancel what can never start without a cancelled task, then reverify: {names}"
-            if stuck
-            else f"`loopwright status {short_id(plan.id)}` says what it waits for",
-        )
-    for one in questions.of_plan(tx, plan.id):
-        tx.update(Question, one.id, key="")  # a new verification needs a new decision
-    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
-    changes["verify_asked_at"] = tx.now()
-    move_plan(tx, plan, PlanState.RUNNING, "plan_reopened", command.actor, call_failures=0, **changes)
-    if loop.state is not LoopState.RUNNING:
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
-    return "gate:all will run once more"
-
-
-def left_out(tx: Tx, plan: Plan, loop: Loop) -> list[Task]:
-    """Return the cancelled tasks that a plan waits for without success, when all others have landed; else nothing."""
-    held = plan.status is PlanState.RUNNING and loop.state is not LoopState.RUNNING
-    if plan.open_tasks or not (held or plan.status is PlanState.FAILED):
-        return []
-    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
-    tasks = [task for task in tasks if not (task.manual and is_met(task))]
-    given_up = [task for task in tasks if task.status is TaskState.CANCELLED]
-    landed = [task for task in tasks if task.status is TaskState.COMPLETE]
-    whole = landed and len(given_up) + len(landed) == len(tasks)
-    return given_up if whole and not tx.count(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) else []
-
-
-def held_up(tx: Tx, plan_id: str) -> list[Task]:
-    """Return the tasks that wait for a cancelled one, when these alone keep a plan from its end; else nothing."""
-    tasks = {task.id: task for task in tx.find(Task, plan_id=plan_id, order_by=("position",))}
-    stuck = {task.id for task in tasks.values() if task.status is TaskState.CANCELLED and not is_met(task)}
-    if not stuck or not any(task.status is TaskState.COMPLETE for task in tasks.values()):
-        return []
-    before = 0
-    while before != len(stuck):
-        before = len(stuck)
-        stuck |= {task.id for task in tasks.values() if stuck.intersection(task.depends_on)}
-    left = [task for task in tasks.values() if task.status not in (TaskState.COMPLETE, TaskState.CANCELLED)]
-    return left if all(task.id in stuck and task.status is TaskState.QUEUED for task in left) else []
-
-
-def _verify_without(tx: Tx, plan: Plan, loop: Loop, given_up: list[Task], actor: str) -> str:
-    """Take what landed for the whole: a person's word that the plan is to be judged without what was cancelled."""
-    changes: dict[str, Any] = {"outcome": None, "reason": "", "verdict": None, "verified_at": None}
-    begin_verify(tx, tx.update(Plan, plan.id, completed_at=tx.now(), call_failures=0, **changes), actor)
-    if loop.state is not LoopState.RUNNING:
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
-    names = ", ".join(task.key for task in given_up[:5]) + (" …" if len(given_up) > 5 else "")
-    return f"gate:all will run on what landed, without {names}"
-
-
 def _answered(tx: Tx, ids: Ids, command: Command) -> str:
     """Take an answer; one about a budget, or about a task that was given up, is a command itself."""
     question = tx.get(Question, command.target)
@@ -571,7 +508,8 @@ VERBS: Final[Mapping[str, Apply]] = {
     "inject": steering.inject,
     "set_priority": steering.set_priority,
     "set_agent": steering.set_agent,
-    "reverify": _reverify,
+    "reverify": lambda tx, _, command: verifying.reverify(tx, command, _cancel_task),
+    "fail": lambda tx, _, command: verifying.fail(tx, command, _cancel_task),
     "dispatch": steering.dispatch,
     "answer": _answered,
     "open": quotas.reopen,

@@ -11,6 +11,7 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState, TaskState
 from loopwright.engine.rows.added_tasks import add_task
+from loopwright.engine.rows.drafts import refuse_unwritten
 from loopwright.engine.rows.moves import move_loop, need
 from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.ports import Ids, PlannedTask, Tx
@@ -51,7 +52,7 @@ def set_agent(tx: Tx, _ids: Ids, command: Command) -> str:
 
 def inject(tx: Tx, ids: Ids, command: Command) -> str:
     """Add a task to a plan that is under way."""
-    plan, loop = _current(tx, command)
+    plan, loop = current(tx, command)
     if plan.status in ENDED_PLAN:
         raise Refused(
             f"the plan is {plan.status.value}",
@@ -86,11 +87,12 @@ def inject(tx: Tx, ids: Ids, command: Command) -> str:
 
 def dispatch(tx: Tx, _ids: Ids, command: Command) -> str:
     """Let a draft run."""
-    plan, loop = _current(tx, command)
+    plan, loop = current(tx, command)
     if plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
         raise Refused(
             f"the plan is {plan.status.value}: only a draft can be dispatched", code="plan_not_a_draft"
         )
+    refuse_unwritten(plan)
     despite = str(command.arguments.get("despite") or "")
     if not plan.evaluation.get("passed") and not plan.evaluation.get("despite"):
         if not despite:
@@ -135,7 +137,7 @@ def waits_for_verify(plan: Plan) -> bool:
     return settled and plan.policy.autonomy == "manual" and plan.verify_asked_at is None
 
 
-def _current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
+def current(tx: Tx, command: Command) -> tuple[Plan, Loop]:
     plan = tx.get(Plan, command.target)
     if plan is None:
         raise NotFound(f"there is no plan {command.target}", code="plan_not_found")

@@ -22,11 +22,10 @@ from loopwright.core.rows.model import (
     Project,
     Review,
     Run,
-    SourceDebt,
-    SourceMarks,
     Task,
     VerdictRecord,
 )
+from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable

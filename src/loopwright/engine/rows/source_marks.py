@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from loopwright.core.rows.model import SourceMarks
+from loopwright.core.rows.source_rows import SourceMarks
 from loopwright.core.values.states import PlanState
 from loopwright.ports import Mark, PlannedTask, Tx
 

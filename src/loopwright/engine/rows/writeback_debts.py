@@ -6,7 +6,8 @@ from datetime import datetime
 from typing import Final
 
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Loop, Plan, SourceDebt
+from loopwright.core.rows.model import Loop, Plan
+from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.values.states import ENDED_PLAN
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.projects import Checkouts, project_ids

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from loopwright.core.rows.model import Loop, Plan, Project, SourceDebt, Task
+from loopwright.core.rows.model import Loop, Plan, Project, Task
+from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import ENDED_PLAN, PlanState
 from loopwright.engine.intake.progress import MARKS

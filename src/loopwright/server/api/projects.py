@@ -1,10 +1,12 @@
 """Projects, and the plans of each."""
 
+from http import HTTPStatus
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from loopwright.server.api.plans import Wait, awaited_plan
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.shapes import (
     Camel,
@@ -14,7 +16,7 @@ from loopwright.server.shapes import (
     plan_document,
     project_document,
 )
-from loopwright.services.remote import planning, plans, projects
+from loopwright.services.remote import drafting, plans, projects
 
 router = APIRouter(prefix="/api/projects", tags=["projects"])
 
@@ -40,13 +42,24 @@ class MakePlan(Camel):
     autonomy: Literal["manual", "supervised", "auto"] = "manual"
 
 
-@router.post("/{project_id}/plan")
-async def make_plan(project_id: str, wanted: MakePlan, home: Home, caller: Operator) -> PlanDocument:
-    """Let an agent decompose a packet or a goal into a plan, which rests as a draft."""
-    wish = planning.PlanWish(
+@router.post(
+    "/{project_id}/plan",
+    status_code=HTTPStatus.ACCEPTED,
+    responses={200: {"model": PlanDocument, "description": "With `wait`: the tasks are written."}},
+)
+async def make_plan(
+    project_id: str, wanted: MakePlan, home: Home, caller: Operator, response: Response, wait: Wait = 0
+) -> PlanDocument:
+    """Let an agent decompose a packet or a goal into a plan, which rests as a draft.
+
+    The answer comes at once; `planning` is true until the tasks are written. If none can be written, the plan is
+    FAILED, with a check `plan_generation`.
+    """
+    wish = drafting.PlanWish(
         packet_id=wanted.packet_id, goal=wanted.goal, model=wanted.model, autonomy=wanted.autonomy
     )
-    return plan_document(await planning.make_plan(home.at, caller, project_id, wish))
+    made = await drafting.ask_for_plan(home.at, caller, project_id, wish)
+    return await awaited_plan(home, caller, made, response, wait)
 
 
 @router.get("/{project_id}/plans")

@@ -8,7 +8,7 @@ from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
 from loopwright.server.api.plans import Result, result_of
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.context import Home, Reader, Writer
 from loopwright.services.remote import results
 
 router = APIRouter(prefix="/api/plans", tags=["results"])
@@ -56,7 +56,7 @@ async def get_task(plan_id: str, task: str, home: Home, caller: Reader) -> dict[
 
 
 @router.post("/{plan_id}/accept")
-async def accept(plan_id: str, home: Home, caller: Operator, wanted: Accept | None = None) -> dict[str, Any]:
+async def accept(plan_id: str, home: Home, caller: Writer, wanted: Accept | None = None) -> dict[str, Any]:
     """Merge the work of a plan, or of some of its tasks."""
     wanted = wanted or Accept()
     done = await results.accept(home.at, caller, plan_id, tasks=wanted.tasks, finish=wanted.finish)
@@ -64,13 +64,13 @@ async def accept(plan_id: str, home: Home, caller: Operator, wanted: Accept | No
 
 
 @router.post("/{plan_id}/reviewed")
-async def reviewed(plan_id: str, home: Home, caller: Operator, task: str | None = None) -> Result:
+async def reviewed(plan_id: str, home: Home, caller: Writer, task: str | None = None) -> Result:
     """Confirm that you have looked at what landed."""
     return result_of(await results.reviewed(home.at, caller, plan_id, task))
 
 
 @router.post("/{plan_id}/tasks/{task}/reject")
-async def reject(plan_id: str, task: str, wanted: Reject, home: Home, caller: Operator) -> Result:
+async def reject(plan_id: str, task: str, wanted: Reject, home: Home, caller: Writer) -> Result:
     """Send work back with a note and with comments on lines."""
     comments = [(one.at, one.text) for one in wanted.comments]
     return result_of(
@@ -79,18 +79,18 @@ async def reject(plan_id: str, task: str, wanted: Reject, home: Home, caller: Op
 
 
 @router.post("/{plan_id}/tasks/{task}/rollback")
-async def rollback(plan_id: str, task: str, home: Home, caller: Operator) -> Result:
+async def rollback(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
     """Take landed work out of the plan's branch, with everything that builds on it."""
     return result_of(await results.rollback(home.at, caller, plan_id, task))
 
 
 @router.post("/{plan_id}/tasks/{task}/take-over")
-async def take_over(plan_id: str, task: str, home: Home, caller: Operator) -> dict[str, Any]:
+async def take_over(plan_id: str, task: str, home: Home, caller: Writer) -> dict[str, Any]:
     """Take a task from its agent, and make a checkout with the last work on it."""
     return document(await results.take_over(home.at, caller, plan_id, task))
 
 
 @router.post("/{plan_id}/tasks/{task}/hand-back")
-async def hand_back(plan_id: str, task: str, home: Home, caller: Operator) -> dict[str, Any]:
+async def hand_back(plan_id: str, task: str, home: Home, caller: Writer) -> dict[str, Any]:
     """Send the committed work on a task that was taken over through the checks."""
     return document(await results.hand_back(home.at, caller, plan_id, task))

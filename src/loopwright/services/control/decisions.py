@@ -133,9 +133,21 @@ async def set_agent(
     return await _decide(at, "set_agent", task, {"agent": agent, "model": model}, told=told)
 
 
-async def reverify(at: Session, plan: str | None = None, *, told: Told = UNHEARD) -> Decision:
-    """Run the complete gate of a plan that waits for that, of a failed one again, or without cancelled tasks."""
-    return await _decide(at, "reverify", plan, {}, told=told, continues=True)
+async def reverify(
+    at: Session, plan: str | None = None, *, partial: bool = False, told: Told = UNHEARD
+) -> Decision:
+    """Run the complete gate of a plan that waits for that, of a failed one again, or without cancelled tasks.
+
+    With `partial`, give up the tasks that failed and judge the rest.
+    """
+    return await _decide(
+        at, "reverify", plan, {"partial": True} if partial else {}, told=told, continues=True
+    )
+
+
+async def fail(at: Session, plan: str, reason: str, *, told: Told = UNHEARD) -> Decision:
+    """End a plan as failed, for a reason; what landed stays."""
+    return await _decide(at, "fail", plan, {"reason": reason}, told=told)
 
 
 async def dispatch(

@@ -21,6 +21,7 @@ from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
+from loopwright.services.homes.caller import expected_version
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.read_only_home import find_here, nothing_named, project_here
 from loopwright.services.homes.session import Session
@@ -69,6 +70,8 @@ _PATIENCE_S: Final = 60.0
 
 async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
     """Queue a command and return it once it was carried out; raise the error that it was refused with."""
+    if version := expected_version():
+        arguments = {**arguments, commands.IF_VERSION: version}
     command = await at.home.store.transact(
         "command.request",
         lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),

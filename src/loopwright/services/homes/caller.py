@@ -42,6 +42,19 @@ def unheard(_: object) -> None:
 _CALLER: Final[ContextVar[_Caller | None]] = ContextVar("caller", default=None)
 
 
+_EXPECTED: Final[ContextVar[str | None]] = ContextVar("expected", default=None)
+
+
+def expect_version(version: str | None) -> None:
+    """Let every decision of this task be refused if what it is about has another version."""
+    _EXPECTED.set(version)
+
+
+def expected_version() -> str | None:
+    """Return the version that what a decision is about must have; None for any."""
+    return _EXPECTED.get()
+
+
 def current_folder() -> Path:
     """Return the folder that relative paths and "this repository" mean."""
     caller = _CALLER.get()

@@ -69,6 +69,8 @@ class Asked:
     source: str
     """The same question continues with the same plan."""
     new: bool = False
+    made_for: str = ""
+    """The plan that the answer is for; empty if none is known yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,6 +106,7 @@ async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, driv
         gates=(),
         actor=actor(),
         new=asked.new,
+        made_for=asked.made_for,
     )
     (task,) = submission.work.tasks
     check_costs(at.settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))

@@ -1,6 +1,7 @@
 """Let an agent write the plan for a goal, and have the plan evaluated, before anything of it runs."""
 
 import difflib
+import json
 import math
 import os
 from collections.abc import Awaitable, Callable, Collection, Mapping
@@ -140,6 +141,7 @@ class GoalRequest:
     """A goal that a plan is wanted for."""
 
     goal: str
+    """Empty for the goal of the packet, or the title of the task that it is about."""
     out: Path | None = None
     """Where to put the plan; None for the folder `plans`, by the first words of the goal."""
     flags: Mapping[str, Any] = field(default_factory=dict)
@@ -151,6 +153,8 @@ class GoalRequest:
     """A packet that there is, to plan from."""
     force: bool = False
     """Plan again, and replace the file that is there."""
+    made_for: str = ""
+    """The draft that the plan is for: asking again for the same draft continues, and pays nothing twice."""
 
 
 async def plan_goal(
@@ -165,7 +169,7 @@ async def plan_goal(
     settings = settings_for(flags=flags, project_text=found.text)
     secrets = secret_values(environment(), settings.values.environment)
     # It becomes a title, a prompt and the name of a file.
-    goal = redacted(request.goal, secrets)
+    goal = redacted(packet_facts(place, request.packet, request.goal)[0], secrets)
     target = request.out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
     if target.exists() and not request.force:
         before = None if own else await _planned_before(settings, place, goal)
@@ -176,7 +180,7 @@ async def plan_goal(
             code="file_exists",
             hint=_for_existing(goal, target, own=own),
         )
-    more = _given(place, request.packet) if request.packet else ""
+    more = _packet_file(place, request.packet).read_text(encoding="utf-8") if request.packet else ""
     packet = await project_packet(goal, place)
     text = in_markdown(packet)
     files = ProjectStateFiles()
@@ -195,7 +199,7 @@ async def plan_goal(
         await check_prompts(repository, base.sha, place)
         await check_tree(repository, base.sha, place, settings, tell)
     async with opened(settings) as at:
-        asked = _asked(goal, f"{text}\n{more}", gates=not settings.gates, new=request.force)
+        asked = _asked(request, goal, f"{text}\n{more}", gates=not settings.gates)
 
         async def plan(asked: Asked) -> Answered:
             return await ask(at, place, base, asked, by, drive)
@@ -239,8 +243,20 @@ def _for_existing(goal: str, target: Path, *, own: bool) -> str:
     return f"{run}; `{to_type('plan', goal, force=True)}` makes it again"
 
 
-def _given(place: Place, name: str) -> str:
-    """Return the text of a packet that there is; the beginning of its id will do."""
+def packet_facts(place: Place, packet: str | None, goal: str = "") -> tuple[str, str | None]:
+    """Return the goal of a plan, its own or that of its packet, and the run that the packet is about."""
+    facts: Mapping[str, Any] = {}
+    if packet is not None:
+        facts = json.loads(_packet_file(place, packet).with_suffix(".json").read_text(encoding="utf-8"))
+    task = facts.get("task") or {}
+    goal = goal.strip() or str(facts.get("goal") or task.get("title") or task.get("key") or "")
+    if not goal:
+        raise UserError("a plan is made of a packet or of a goal", code="goal_empty", hint="name one of them")
+    return goal, facts.get("run_id")
+
+
+def _packet_file(place: Place, name: str) -> Path:
+    """Return the Markdown of a packet that there is; the beginning of its id will do."""
     folder = place.root / ".loopwright" / "packets"
     found = [path for path in folder.glob("pkt_*.md") if path.stem.startswith(name)]
     if len(found) != 1:
@@ -249,7 +265,7 @@ def _given(place: Place, name: str) -> str:
             code="packet_not_found",
             hint="`loopwright inspect` makes one and prints its id",
         )
-    return found[0].read_text(encoding="utf-8")
+    return found[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -288,7 +304,8 @@ async def _made(
     return _Made(answered=mended, text=text, judgement=await judge(text))
 
 
-def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
+def _asked(request: GoalRequest, goal: str, packet: str, *, gates: bool) -> Asked:
+    draft = request.made_for
     return Asked(
         key=KEY,
         title=TITLED + " ".join(goal.split()),
@@ -298,8 +315,9 @@ def _asked(goal: str, packet: str, *, gates: bool, new: bool) -> Asked:
         ),
         check=CHECK,
         arguments=("loopwright.services.plans.spec_check", *((GATES,) if gates else ())),
-        source=source_of(goal),
-        new=new,
+        source=f"goal:{draft}" if draft else source_of(goal),
+        new=request.force and not draft,
+        made_for=draft,
     )
 
 

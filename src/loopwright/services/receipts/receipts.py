@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopwright.config.resolve import Settings
-from loopwright.core.receipts.differences import Difference
 from loopwright.core.receipts.model import PlanEntry, Receipt
 from loopwright.core.receipts.verify import Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
@@ -132,7 +131,7 @@ class Verified:
     file: Path
     repository: Path
     facts: Facts
-    differences: tuple[Difference, ...]
+    differences: tuple[str, ...]
     """Statements of the receipt that do not hold."""
 
     @property

@@ -1,76 +1,25 @@
-"""Plan, dispatch, verify: a plan is made of a packet or a goal, waits for its dispatch, and for its verification."""
+"""Dispatch and verify: a plan rests before each of them until a person asks, unless `autonomy` says otherwise."""
 
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Literal
+import asyncio
+from collections.abc import Callable
+from typing import Final
 
 from loopwright.core.rows.model import Loop, Plan
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.engine.rows.drafts import is_written
 from loopwright.services.control import decisions
+from loopwright.services.control.decisions import Decision
 from loopwright.services.driving.recorded_environments import needed_environment
 from loopwright.services.homes.session import Session
-from loopwright.services.plans.planning import GoalRequest, plan_goal
-from loopwright.services.remote.packets import get_packet, packet_file
 from loopwright.services.remote.plans import PlanRecord, get_plan
-from loopwright.services.remote.seen import acting, plan_and_project, seen_project
-from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
-from loopwright.services.runs.submission import submit
-
-Autonomy = Literal["manual", "supervised", "auto"]
+from loopwright.services.remote.seen import acting, plan_and_project
 
 _LOOK_S: Final = 1.0
+_BEGIN_S: Final = 10.0
+"""How long a request waits for a worker to begin, which takes it some milliseconds."""
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PlanWish:
-    """What to make a plan of."""
-
-    packet_id: str | None = None
-    goal: str = ""
-    """Without one, the packet's own goal or the title of its task."""
-    model: str | None = None
-    """The planner's model."""
-    autonomy: Autonomy = "manual"
-
-
-async def make_plan(at: Session, caller: Caller, project_id: str, wish: PlanWish) -> PlanRecord:
-    """Let an agent decompose a packet or a goal into a plan, which rests as a draft.
-
-    If the agent gives no plan that can be used, return its own plan, which FAILED.
-    """
-    project = await at.home.store.read(lambda tx: seen_project(tx, caller, project_id))
-    needed_environment(project)
-    goal = wish.goal.strip() or await _goal_of(at, caller, project_id, wish.packet_id)
-    flags: dict[str, Any] = {} if wish.model is None else {"model": wish.model}
-    with acting(at, caller, project):
-        planned = await plan_goal(GoalRequest(goal=goal, flags=flags, packet=wish.packet_id, force=True))
-        if planned.path is None:
-            return await get_plan(at, caller, planned.plan_id)
-        plan = await _drafted(planned.path, wish)
-    return await get_plan(at, caller, plan.id)
-
-
-async def _drafted(path: Path, wish: PlanWish) -> Plan:
-    rests = wish.autonomy != "auto"
-    prepared = await prepare(RunRequest(plan=path, flags={"autonomy": wish.autonomy}, rests=rests))
-    if isinstance(prepared, NothingToDo):
-        raise Refused("the plan has no open task", code="nothing_to_do")
-    async with prepared:
-        return (await submit(prepared)).plan
-
-
-async def _goal_of(at: Session, caller: Caller, project_id: str, packet_id: str | None) -> str:
-    if packet_id is None:
-        raise UserError(
-            "a plan is made of a packet or of a goal", code="goal_empty", hint="send packetId or goal"
-        )
-    await packet_file(at, caller, packet_id, project_id)
-    packet = await get_packet(at, caller, packet_id)
-    task = packet.get("task") or {}
-    goal = packet.get("goal") or task.get("title") or task.get("key")
-    return str(goal or f"Do what the packet {packet_id} asks for")
+Awaited = Callable[[Plan], bool]
 
 
 async def dispatch_plan(
@@ -81,27 +30,61 @@ async def dispatch_plan(
     needed_environment(project)
     with acting(at, caller, project):
         await decisions.dispatch(at, plan.id, parallel=parallel, despite=despite)
-    while True:
-        record = await get_plan(at, caller, plan_id)
-        if record.plan.status not in (PlanState.DRAFT, PlanState.DISPATCHING):
-            return record
-        if await _loop_state(at, plan) is not LoopState.RUNNING:
-            return record  # it could not be dispatched: the loop says why
-        await at.home.store.changed(_LOOK_S)
+    return await until(
+        at,
+        caller,
+        plan_id,
+        lambda one: one.status not in (PlanState.DRAFT, PlanState.DISPATCHING),
+        seconds=_BEGIN_S,
+    )
 
 
-async def verify_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
-    """Run the complete gate of a plan, and return the plan once it is judged."""
+async def verify_plan(at: Session, caller: Caller, plan_id: str, *, partial: bool = False) -> PlanRecord:
+    """Begin to run the complete gate of a plan; with `partial`, without the tasks that failed."""
     plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
     with acting(at, caller, project):
-        await decisions.reverify(at, plan.id)
-    while True:
-        record = await get_plan(at, caller, plan_id)
-        if record.plan.status in ENDED_PLAN or await _loop_state(at, plan) is not LoopState.RUNNING:
-            return record
-        await at.home.store.changed(_LOOK_S)
+        await decisions.reverify(at, plan.id, partial=partial)
+    return await until(at, caller, plan_id, is_verified_now, seconds=_BEGIN_S)
 
 
-async def _loop_state(at: Session, plan: Plan) -> LoopState | None:
+async def fail_plan(at: Session, caller: Caller, plan_id: str, reason: str) -> Decision:
+    """End a plan as failed because a person says so; what landed stays on its branch."""
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
+    with acting(at, caller, project):
+        return await decisions.fail(at, plan.id, reason)
+
+
+def is_planned(plan: Plan) -> bool:
+    """Return whether an agent has written a plan's tasks, or could not."""
+    return is_written(plan) or plan.status is not PlanState.DRAFT
+
+
+def is_verified_now(plan: Plan) -> bool:
+    """Return whether the complete gate of a plan runs, or has finished."""
+    return plan.status is PlanState.VERIFYING or is_judged(plan)
+
+
+def is_judged(plan: Plan) -> bool:
+    """Return whether the complete gate of a plan has finished."""
+    return plan.status in ENDED_PLAN
+
+
+async def until(at: Session, caller: Caller, plan_id: str, awaited: Awaited, *, seconds: float) -> PlanRecord:
+    """Return a plan as soon as it is as awaited, as it rests, or as the time is up."""
+    try:
+        async with asyncio.timeout(seconds):
+            while True:
+                record = await get_plan(at, caller, plan_id)
+                if awaited(record.plan) or not await _moves(at, record.plan):
+                    return record
+                await at.home.store.changed(_LOOK_S)
+    except TimeoutError:
+        return await get_plan(at, caller, plan_id)
+
+
+async def _moves(at: Session, plan: Plan) -> bool:
+    """Return whether a plan changes without a person."""
+    if not is_planned(plan):
+        return True
     loop = await at.home.store.read(lambda tx: tx.get(Loop, plan.loop_id))
-    return loop.state if loop is not None else None
+    return loop is not None and loop.state is LoopState.RUNNING

@@ -10,6 +10,8 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotAllowed
 from loopwright.core.values.states import PlanState, RunState
+from loopwright.engine.rows.drafts import is_written
+from loopwright.engine.rows.versions import plan_version
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.ports import OutputLine, Tx
@@ -43,6 +45,12 @@ class PlanRecord:
 
     plan: Plan
     tasks: tuple[TaskRecord, ...]
+    version: str
+    """Changes whenever the plan or one of its tasks does; empty in lists."""
+    is_written: bool
+    """Whether its tasks are there, or are still to be written by an agent."""
+    planner_plan_id: str | None
+    """The plan whose agent writes the tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +89,9 @@ async def list_plans(
     """Return plans, the newest first, from the one after the plan `after` on."""
 
     def load(tx: Tx) -> tuple[PlanRecord, ...]:
-        where: dict[str, Any] = {"status": list(statuses)} if statuses else {}
+        where: dict[str, Any] = {"made_for": None}
+        if statuses:
+            where["status"] = list(statuses)
         if project_id is not None:
             where["project_id"] = seen_project(tx, caller, project_id).id
         elif caller.projects is not None:
@@ -95,7 +105,7 @@ async def list_plans(
 
 async def get_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
     """Return one plan."""
-    return await at.home.store.read(lambda tx: _record(tx, seen_plan(tx, caller, plan_id)))
+    return await at.home.store.read(lambda tx: _record(tx, seen_plan(tx, caller, plan_id), versioned=True))
 
 
 async def plan_runs(at: Session, caller: Caller, plan_id: str) -> tuple[Run, ...]:
@@ -198,11 +208,15 @@ async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) 
     return await get_plan(at, caller, plan_id)
 
 
-def _record(tx: Tx, plan: Plan) -> PlanRecord:
+def _record(tx: Tx, plan: Plan, *, versioned: bool = False) -> PlanRecord:
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
     attempts = {one.id: one for one in tx.find(Attempt, plan_id=plan.id)}
+    by = tx.find(Plan, made_for=plan.id, order_by=("-created_at",), limit=1) if plan.wish is not None else []
     return PlanRecord(
         plan=plan,
+        version=plan_version(tx, plan) if versioned else "",
+        is_written=is_written(plan),
+        planner_plan_id=by[0].id if by else None,
         tasks=tuple(
             TaskRecord(
                 task=task,

@@ -85,6 +85,8 @@ class RunRequest:
     """Whether to run the gates on the base commit first; None for what the settings say."""
     rests: bool = False
     """Whether the plan rests as a draft until a person dispatches it."""
+    fills: str | None = None
+    """The draft that gets what the file says; None for a new plan."""
 
 
 class Importance(StrEnum):
@@ -244,7 +246,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
     path = meant_path(request.plan, request.source)
     source, work = read_plan(path, request.source)
     check_rounds(request.flags, work, source.kind)
-    evaluation = evaluate(work, str(path), despite=request.despite)
+    evaluation = evaluate(work, str(path), despite=request.despite, rests=request.rests)
     place = needed_place(path)
     loop = os.path.relpath(path.resolve(), place.root)
     with glance_at(place.root) as repository:
@@ -310,5 +312,6 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         follows=source.has_status or work.rounds,
         new=request.new,
         rests=request.rests,
+        fills=request.fills,
     )
     return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)

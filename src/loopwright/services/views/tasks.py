@@ -9,7 +9,8 @@ from loopwright.core.replies.reviews import Finding, Severity, place
 from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import LoopState, TaskState
-from loopwright.engine.people.commands import check_retry, held_up, left_out
+from loopwright.engine.people.commands import check_retry
+from loopwright.engine.people.verifying import held_up, left_out
 from loopwright.engine.views.checkout_changes import StrayView
 from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
 from loopwright.engine.views.overview import RunView, run_view

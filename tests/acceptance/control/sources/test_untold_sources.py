@@ -10,7 +10,8 @@ from tests.acceptance.control.workshop import Workshop, kill
 from tests.fakes import fake_bd
 from tests.waiting import eventually
 
-from loopwright.core.rows.model import Plan, SourceDebt
+from loopwright.core.rows.model import Plan
+from loopwright.core.rows.source_rows import SourceDebt
 
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 

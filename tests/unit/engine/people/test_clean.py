@@ -2,7 +2,6 @@
 
 import pytest
 from tests.doubles import FAILED, Home, planned
-from tests.refusals import raises_code
 
 from loopwright.core.rows.model import Attempt, Plan
 from loopwright.core.values.errors import Refused
@@ -32,7 +31,7 @@ def _cleanable(home: Home) -> list[str]:
 async def test_a_verified_plan_is_over_once_its_workspaces_are_tidied() -> None:
     home = await _verified()
     assert _cleanable(home) == []
-    with raises_code("plan_still_needed"):
+    with pytest.raises(Refused, match="workspaces that are not tidied yet"):
         home.store.read_sync(lambda tx: check_clean(tx, home.plan()))
     _tidied(home)
     assert _cleanable(home) == [home.plan().id]

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
-from tests.refusals import raises_code
 from tests.waiting import eventually_async
 
 from loopwright.core.rows.model import Attempt, Command, CommandState, Leg, Outcome, Plan, Role, Run, Task
@@ -26,6 +25,7 @@ from loopwright.core.values.states import (
 from loopwright.engine.memory.interrupts import Interrupts
 from loopwright.engine.people import commands
 from loopwright.engine.rows.moves import move_task
+from loopwright.engine.rows.versions import plan_version
 from loopwright.engine.views.question_views import asked_in_plan
 from loopwright.engine.worker.worker import apply_command
 
@@ -106,7 +106,7 @@ async def test_commands_wait_in_the_order_in_which_they_were_given() -> None:
 
 async def test_an_unknown_command_is_not_even_written_down() -> None:
     home, _ = await running()
-    with raises_code("command_not_found") as refused:
+    with pytest.raises(NotFound, match="no command 'explode'") as refused:
         await home.command("explode", home.plan().id)
     assert "pause, resume, stop, cancel, retry, reset" in (refused.value.hint or "")
     assert home.all(Command) == []
@@ -743,7 +743,7 @@ async def test_only_a_plan_that_failed_its_verification_is_verified_again() -> N
     other.hand.fail(leg, Failure.AUTH)
     await other.turn()
     refused = await other.command("reverify", other.plan().id)
-    assert "with every task landed" in refused.result
+    assert commands.refusal(refused).code == "tasks_failed"
     assert await other.turn() == []
 
 
@@ -818,7 +818,7 @@ async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_fail
     refused = await failed.command("reverify", failed.plan().id)
     assert refused.state is CommandState.REFUSED
     hint = commands.refusal(refused).hint or ""
-    assert hint.endswith("says what it waits for"), "a failed task does not wait for the cancelled one"
+    assert hint.startswith("retry them"), "a failed task does not wait for the cancelled one"
 
 
 async def test_a_pause_during_the_verification_outlives_it_and_reverify_ends_it() -> None:
@@ -839,3 +839,70 @@ async def test_resuming_with_another_cost_limit_is_the_way_out_of_a_used_up_budg
     await home.command("resume", home.plan().id, max_cost=1_000_000)
     assert home.plan().policy.max_cost == 1_000_000
     assert len(await home.turn()) == 1
+
+
+# --- partial results and plans that a person fails ---------------------------------------------------
+
+
+async def one_failed() -> Home:
+    """Return a home whose plan landed one task, and holds because another failed and a third waits for that."""
+    home, legs = await running(planned("a"), planned("b"), planned("c", "b"))
+    home.hand.land(legs[0])
+    home.hand.fail(legs[1], Failure.AUTH)
+    await home.turn()
+    assert (home.plan().status, home.loop().state) == (PlanState.RUNNING, LoopState.FAILED)
+    return home
+
+
+@pytest.mark.capability("C072")
+async def test_a_plan_with_a_failed_task_is_verified_only_as_a_partial_result() -> None:
+    home = await one_failed()
+    refused = commands.refusal(await home.command("reverify", home.plan().id))
+    assert (refused.code, "b" in str(refused)) == ("tasks_failed", True)
+    done = await home.command("reverify", home.plan().id, partial=True)
+    assert done.result == "gate:all will run on what landed, without b, c"
+    assert home.plan().status is PlanState.VERIFYING
+    [leg] = await home.reconcile()
+    await home.verify(leg)
+    plan = home.plan()
+    assert (plan.status, plan.outcome) == (PlanState.VERIFIED, Outcome.VERIFIED_WITH_GAPS)
+    assert balanced(home)
+
+
+async def test_nothing_partial_is_verified_while_a_task_can_still_continue() -> None:
+    home, legs = await running(planned("a"), planned("b"), planned("c"))
+    home.hand.land(legs[0])
+    home.hand.fail(legs[1], Failure.AUTH)
+    refused = commands.refusal(await home.command("reverify", home.plan().id, partial=True))
+    assert refused.code == "nothing_partial"
+    assert home.task("b").status is TaskState.ERROR, "a refused command changes nothing"
+
+
+@pytest.mark.capability("C072")
+async def test_a_person_fails_a_plan_and_may_still_retry_its_task() -> None:
+    home = await one_failed()
+    done = await home.command("fail", home.plan().id, reason="not worth it")
+    assert done.state is CommandState.APPLIED
+    plan = home.plan()
+    assert (plan.status, plan.reason, plan.outcome) == (
+        PlanState.FAILED,
+        "not worth it",
+        Outcome.NOT_VERIFIED,
+    )
+    assert home.told("plan_failed") == ["plan_failed"]
+    assert (await home.command("fail", plan.id)).result == "already failed"
+    assert home.task("c").status is TaskState.CANCELLED
+    assert (await home.command("retry", home.task("b").id)).state is CommandState.APPLIED
+    assert home.plan().status is PlanState.RUNNING
+    assert balanced(home)
+
+
+async def test_a_command_about_another_version_is_refused_and_changes_nothing() -> None:
+    home = await one_failed()
+    seen = home.store.read_sync(lambda tx: plan_version(tx, home.plan()))
+    assert (await home.command("retry", home.task("b").id, if_version="other")).state is CommandState.REFUSED
+    assert home.store.read_sync(lambda tx: plan_version(tx, home.plan())) == seen
+    assert (await home.command("retry", home.task("b").id, if_version=seen)).state is CommandState.APPLIED
+    late = commands.refusal(await home.command("cancel", home.plan().id, if_version=seen))
+    assert late.code == "version_changed"
+    assert home.plan().status is PlanState.RUNNING

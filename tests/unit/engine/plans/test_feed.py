@@ -13,7 +13,8 @@ from loopwright.adapters.sources.prompt_md.prompt_md import PromptSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.core.rows.events import RecordedEvent
-from loopwright.core.rows.model import Cursor, Loop, Plan, SourceDebt
+from loopwright.core.rows.model import Cursor, Loop, Plan
+from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.values.errors import CannotRun, GitFailed, LoopwrightError, Refused, StaleVersion
 from loopwright.core.values.states import PlanState
 from loopwright.engine.plans.state_export import Outbox, is_exported

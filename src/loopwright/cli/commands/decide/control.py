@@ -140,17 +140,19 @@ def resume(
     )
 
 
-def reverify(plan: str | None = None, /, *, json: bool = False) -> int:
+def reverify(plan: str | None = None, /, *, partial: bool = False, json: bool = False) -> int:
     """Run the complete gate of a failed plan once more, or of one that only cancelled tasks hold up.
 
     Parameters
     ----------
     plan
         Which plan (default: the newest of this repository).
+    partial
+        Give up the tasks that failed, and verify what landed.
     json
         Print the answer as JSON.
     """
-    return decide(lambda at, told: decisions.reverify(at, plan, told=told), as_json=json)
+    return decide(lambda at, told: decisions.reverify(at, plan, partial=partial, told=told), as_json=json)
 
 
 def decide(decision: Callable[[Session, Told], Awaitable[Decision]], *, as_json: bool) -> int:

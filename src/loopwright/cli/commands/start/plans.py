@@ -45,7 +45,7 @@ _PROPOSED = 3
 
 @app.default
 def make(
-    goal: str,
+    goal: str = "",
     /,
     *,
     out: Path | None = None,
@@ -61,7 +61,7 @@ def make(
     Parameters
     ----------
     goal
-        The goal, in your own words.
+        The goal, in your own words (default: that of the packet).
     out
         Where to put the plan (default: in the folder plans, by the goal's first words).
     agent
@@ -75,8 +75,9 @@ def make(
     json
         Print one JSON document.
     """
-    check_goal(goal, ["plan check", "plan coverage", *COMMANDS])
-    if not json and not is_goal(goal):
+    if goal or not packet:
+        check_goal(goal, ["plan check", "plan coverage", *COMMANDS])
+    if goal and not json and not is_goal(goal):
         console().print(f"taken as a goal in one word: {escape(goal.strip())}")
     flags = {"agent": agent, "model": model, **costs.given()}
     planned = _planned(GoalRequest(goal=goal, out=out, flags=flags, packet=packet, force=force), quiet=json)
