@@ -9,8 +9,8 @@ from tests.unit.sources.laws import after, refused, told
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.folders import meant
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.reading import read, recognise
+from loopwright.adapters.sources.text.titles import is_manual
 from loopwright.ports import ItemProgress, Mark, PlannedTask, PlannedWork
 
 TEXTS = {form.kind: form.text for form in FORMS}

@@ -8,7 +8,7 @@ from tests.cases import each_case
 from loopwright.adapters.sources.spec.plan_format import TASK_KEYS
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.adapters.sources.text.located import read_yaml
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 
 def test_a_plan_of_a_thousand_tasks_with_all_keys_fits() -> None:

@@ -10,7 +10,7 @@ from tests.cases import each_case
 
 from loopwright.adapters.sources.text.json_edits import JsonEdits, same
 from loopwright.adapters.sources.text.located import MAX_NODES, Located
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 PRETTY = '{\n  "a": 1.0,\n  "b": {\n    "c": [1, 2]\n  }\n}\n'
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loopwright.adapters.sources.text.located_json import LOOK, read_json
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 TEXTS = st.text(st.characters(codec="utf-8", exclude_characters="\0"))
 VALUES = st.recursive(

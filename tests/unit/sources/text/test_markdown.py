@@ -10,8 +10,8 @@ from tests.cases import each_case
 
 from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.titles import plain_title, without_checkpoint, without_sha
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.ports import Mark
 
 

@@ -12,14 +12,12 @@ from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_ID, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.located import Located, plain, read_yaml, words
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
-from loopwright.adapters.sources.text.titles import plain_title
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.titles import is_manual, plain_title
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan

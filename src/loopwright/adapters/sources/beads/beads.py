@@ -26,11 +26,10 @@ from loopwright.adapters.sources.text.located import MAX_NODES, Located, inner, 
 from loopwright.adapters.sources.text.located_json import read_json
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.reading import read_file
 from loopwright.adapters.sources.text.reasons import reason_in, tell_reason, theirs
 from loopwright.adapters.sources.text.schema_check import check_schema
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan

@@ -10,9 +10,8 @@ from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_TI
 from loopwright.adapters.sources.text.located import Located, inner, read_yaml, words
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.text.yaml_edits import with_mapped
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan

@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
-from loopwright.adapters.sources.text.titles import plain_title, without_sha
+from loopwright.adapters.sources.text.titles import is_manual, plain_title, without_sha
 from loopwright.ports import Mark
 
 _TAG: Final = re.compile(r"\[([A-Za-z][\w+.,/ -]{0,30})\](?![(\[])[ \t]*|\((P)\)[ \t]*")

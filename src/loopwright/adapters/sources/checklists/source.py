@@ -20,9 +20,8 @@ from loopwright.adapters.sources.spec.plan_format import MAX_TITLE
 from loopwright.adapters.sources.text.markdown import MARKS, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.meaning import fingerprint, without_marks
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source

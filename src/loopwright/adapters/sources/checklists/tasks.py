@@ -7,10 +7,9 @@ from typing import Final
 from loopwright.adapters.sources.checklists.entries import Entry
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_ID, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import Kind, Markdown
 from loopwright.adapters.sources.text.problems import Problems
-from loopwright.adapters.sources.text.titles import plain_title, slug, without_comments
+from loopwright.adapters.sources.text.titles import is_manual, plain_title, slug, without_comments
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
 from loopwright.ports import Mark, PlannedTask

@@ -11,9 +11,8 @@ from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, Checklist
 from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.reading import start_of
-from loopwright.adapters.sources.text.unreadable import Unreadable
 
 _PROGRESS: Final = "progress"
 _LIVING: Final = (

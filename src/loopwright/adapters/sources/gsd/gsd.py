@@ -13,9 +13,8 @@ from loopwright.adapters.sources.text.criteria import acceptance, runnable
 from loopwright.adapters.sources.text.located import Located, check_text, inner, plain, read_yaml, words
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded_lines
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source

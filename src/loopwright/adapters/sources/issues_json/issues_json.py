@@ -23,9 +23,8 @@ from loopwright.adapters.sources.text.json_edits import opened
 from loopwright.adapters.sources.text.located import Located, tables
 from loopwright.adapters.sources.text.markdown import Kind, read_markdown
 from loopwright.adapters.sources.text.plan_file import document
-from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.ports import Files, PlannedTask, PlannedWork, Progress, Source
 
 MAX_ISSUES: Final = 10_000

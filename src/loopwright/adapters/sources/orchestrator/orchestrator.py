@@ -18,8 +18,8 @@ from loopwright.adapters.sources.text.criteria import acceptance, lines_of, runn
 from loopwright.adapters.sources.text.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.text.meaning import fingerprint
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.reading import folder_of, located_at, read_file
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.core.values.criteria import checks_in
 from loopwright.core.values.errors import BadPlan
 from loopwright.core.values.policy import GateCommand

@@ -23,9 +23,8 @@ from loopwright.adapters.sources.orchestrator.roadmap_text import (
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
 from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.text.plan_file import decoded_lines
-from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.schema_check import check_schema
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files
 

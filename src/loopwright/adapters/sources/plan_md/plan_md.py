@@ -21,10 +21,9 @@ from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION
 from loopwright.adapters.sources.text.located import check_text
 from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.titles import is_prompt
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.todo_md.todo_md import is_called_todo, tell_without_box
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync

@@ -12,11 +12,10 @@ from loopwright.adapters.sources.plan_md.plan_md_dag import Dag, Entry, read_dag
 from loopwright.adapters.sources.plan_md.plan_md_outline import Item, Outline, SectionKind, fields, reference
 from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, commands, paths, references
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import MARKS, Kind
 from loopwright.adapters.sources.text.meaning import without_marks
 from loopwright.adapters.sources.text.problems import Problems, check_graph
-from loopwright.adapters.sources.text.titles import OURS, is_sha, without_checkpoint
+from loopwright.adapters.sources.text.titles import OURS, is_manual, is_sha, without_checkpoint
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import did_you_mean, quoted

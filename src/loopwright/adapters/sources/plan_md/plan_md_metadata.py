@@ -27,10 +27,9 @@ from loopwright.adapters.sources.plan_md.plan_md_steps import (
 from loopwright.adapters.sources.plan_md.plan_md_write import in_time
 from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.adapters.sources.text.located import Located, inner, line_of
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.schema_check import check_types
 from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import nearest, quoted
 from loopwright.core.replies.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress

@@ -13,7 +13,7 @@ from urllib.parse import quote, unquote
 from loopwright.adapters.sources.spec.plan_format import MAX_ID
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line, Markdown
 from loopwright.adapters.sources.text.near_boxes import is_almost, is_box, is_sign, tell_almost, wrong_mark
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.titles import (
     OURS,
     plain_title,
@@ -22,7 +22,6 @@ from loopwright.adapters.sources.text.titles import (
     without_prefix,
     without_sha,
 )
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 

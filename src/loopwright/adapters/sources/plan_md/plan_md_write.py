@@ -16,13 +16,13 @@ from loopwright.adapters.sources.plan_md.plan_md_outline import (
     id_comment,
     outline,
 )
-from loopwright.adapters.sources.text.manual_titles import is_manual
 from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown import Item as Box
 from loopwright.adapters.sources.text.problems import Problems, refuse
 from loopwright.adapters.sources.text.titles import (
     OURS,
     SHA_LENGTH,
+    is_manual,
     is_sha,
     one_line,
     plain_title,

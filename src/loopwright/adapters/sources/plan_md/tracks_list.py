@@ -7,7 +7,7 @@ from typing import Final
 
 from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.ports import Mark
 
 TRACKS: Final = "../../tracks.md"

@@ -10,10 +10,9 @@ from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_TI
 from loopwright.adapters.sources.spec.yaml_plan import PlanReader, is_criterion, lines_in
 from loopwright.adapters.sources.text.located import Located, check_text, read_yaml
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
 from loopwright.adapters.sources.text.titles import is_prompt
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.kinds import is_inside
 from loopwright.ports import Files, PlannedTask, PlannedWork, Source
 

@@ -10,8 +10,8 @@ from loopwright.adapters.sources.text.json_edits import opened, storable
 from loopwright.adapters.sources.text.located import inner, tables, words
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import MAX_BYTES
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.reading import located_at
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.text.yaml_edits import with_values
 from loopwright.ports import Files, ItemProgress, Mark, PlannedWork, Progress
 

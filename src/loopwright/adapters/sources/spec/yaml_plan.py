@@ -22,9 +22,8 @@ from loopwright.adapters.sources.spec.plan_versions import WrongVersion, brought
 from loopwright.adapters.sources.text.held_out import HeldOutReader, with_held_files
 from loopwright.adapters.sources.text.located import Located, line_of
 from loopwright.adapters.sources.text.plan_file import document
-from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.gates import read_gates
 from loopwright.config.groups import AGENT_NAME
 from loopwright.config.kinds import SWITCH, WrongValue, choice, count, is_inside, text

@@ -9,9 +9,8 @@ from loopwright.adapters.sources.checklists.entries import Entry, boxed, headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.problems import Problems
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.reading import start_of
-from loopwright.adapters.sources.text.unreadable import Unreadable
 
 _TASK: Final = re.compile(r"\W{0,4}Task[ \t]+#?[A-Z]?[0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?\b", re.IGNORECASE)
 _HEADING: Final = re.compile(rf"^#{{2,5}}[ \t]+{_TASK.pattern}", re.MULTILINE | re.IGNORECASE)

@@ -29,11 +29,10 @@ from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened
 from loopwright.adapters.sources.text.located import Located, inner, line_of, plain, tables, words
 from loopwright.adapters.sources.text.meaning import fingerprint
-from loopwright.adapters.sources.text.problems import Problems, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
 from loopwright.adapters.sources.text.reading import called, folder_of, read_file
 from loopwright.adapters.sources.text.reasons import UNKNOWN, has_reason, reason_in, theirs
 from loopwright.adapters.sources.text.schema_check import check_schema
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import nearest, quoted
 from loopwright.core.values.criteria import in_words

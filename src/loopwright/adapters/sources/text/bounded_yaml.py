@@ -5,7 +5,7 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 from ruamel.yaml.parser import Parser
 
-from loopwright.adapters.sources.text.unreadable import MAX_DEPTH, Unreadable
+from loopwright.adapters.sources.text.problems import MAX_DEPTH, Unreadable
 
 MAX_YAML: Final = 1024 * 1024
 """Bytes of a YAML text. It is read by a parser in Python, fifty times as slowly as JSON."""

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.text.located import Located
 from loopwright.adapters.sources.text.plan_file import document
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.config.gates import GATE_KEYS, GATE_SCHEMA, MAX_NAME, read_gates
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import did_you_mean

@@ -12,8 +12,8 @@ from typing import Any, Final
 from loopwright.adapters.sources.text.located import Located
 from loopwright.adapters.sources.text.located_json import read_json
 from loopwright.adapters.sources.text.plan_file import decoded_json
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.reading import located_at
-from loopwright.adapters.sources.text.unreadable import Unreadable
 
 _SPACES: Final = " \t\r\n"
 _STRINGS: Final = json.JSONDecoder()

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from loopwright.adapters.sources.text.unreadable import MAX_DEPTH, Unreadable
+from loopwright.adapters.sources.text.problems import MAX_DEPTH, Unreadable
 
 MAX_NODES: Final = 200_000
 _YAML_TAG: Final = "tag:yaml.org,2002:"

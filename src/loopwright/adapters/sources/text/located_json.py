@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Final
 
 from loopwright.adapters.sources.text.located import MAX_NODES, Located, check_text
-from loopwright.adapters.sources.text.unreadable import MAX_DEPTH, Unreadable
+from loopwright.adapters.sources.text.problems import MAX_DEPTH, Unreadable
 
 LOOK: Final = 1000
 """After so many values the others are counted: what is wrong at the beginning is told first."""

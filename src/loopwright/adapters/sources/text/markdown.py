@@ -20,8 +20,8 @@ from typing import Final
 
 from loopwright.adapters.sources.text.markdown_blocks import Blocks, Kind, blocks_in
 from loopwright.adapters.sources.text.plan_file import decoded
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.titles import plain_title
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.ports import Mark
 
 __all__ = [

@@ -15,7 +15,7 @@ from enum import Enum, auto
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -6,7 +6,7 @@ from typing import Final
 
 from loopwright.adapters.sources.text.located import Located, read_yaml
 from loopwright.adapters.sources.text.located_json import read_json
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 MAX_BYTES: Final = 5 * 1024 * 1024
 MAX_LINES: Final = 50_000

@@ -10,6 +10,17 @@ from loopwright.core.values.errors import BadPlan
 MAX_PROBLEMS: Final = 50
 MAX_WAITS: Final = 250_000
 """How many dependencies a source may imply without writing them down."""
+MAX_DEPTH: Final = 50
+"""How deeply lists and objects may be nested."""
+
+
+class Unreadable(Exception):
+    """The text cannot be read; where, and why."""
+
+    def __init__(self, line: int | None, message: str) -> None:
+        super().__init__(message)
+        self.line = line
+        self.message = message
 
 
 class Problems:

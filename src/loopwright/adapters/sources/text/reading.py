@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.values.errors import BadPlan, UserError
 from loopwright.core.values.shell_hints import to_type

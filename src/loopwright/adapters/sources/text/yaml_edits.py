@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.text.located import Located, located_yaml, read_yaml
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Unreadable
 
 _PLAIN: Final = re.compile(r"[a-z][a-z0-9 -]*")
 _RESERVED: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n"})

@@ -9,10 +9,9 @@ from typing import Final
 
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID, MAX_TITLE
 from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Line, Markdown, read_markdown
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import called, located_at, read_file
 from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts.thoughts_files import (
     PhaseFile,

@@ -9,8 +9,8 @@ from typing import Final
 
 from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
+from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.adapters.sources.text.titles import plain_title, slug, without_comments
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.adapters.sources.thoughts.thoughts_criteria import group_of
 from loopwright.adapters.sources.thoughts.thoughts_files import is_called_like_a_plan, may_stand_alone
 from loopwright.adapters.sources.thoughts.thoughts_status import (

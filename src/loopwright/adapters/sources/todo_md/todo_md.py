@@ -10,8 +10,7 @@ from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Item, Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.plan_file import content
-from loopwright.adapters.sources.text.problems import Problems
-from loopwright.adapters.sources.text.unreadable import Unreadable
+from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 
