@@ -15,6 +15,7 @@ pytest_plugins = [
     "tests.postgres",
     "tests.serial_plugin",
     "tests.tables_plugin",
+    "tests.wording_plugin",
 ]
 
 # Half of the usual: every run draws others.

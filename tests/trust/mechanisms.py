@@ -120,10 +120,10 @@ def _without(seen: Seen) -> bool:
 def _reported(seen: Seen) -> bool:
     """Nobody is blamed for it, and the screen and the receipt name it."""
     whose = [event["payload"]["whose"] for event in seen.events if event["type"] == "checkout_changed"]
-    named = f"the checkout changed while {seen.run['id']} ran: new.txt was added"
-    gaps = seen.kept["receipt"]["not_checked"]
+    notes = [one for one in seen.kept["receipt"]["notes"] if one["code"] == "checkout_changed"]
+    named = any(seen.run["id"] in one["text"] and "new.txt" in one["text"] for one in notes)
     told = "your checkout changed while an agent was running" in seen.record.said.out
-    return whose == ["unknown"] and told and any(gap.startswith(named) for gap in gaps)
+    return whose == ["unknown"] and told and named
 
 
 def _held(seen: Seen) -> bool:
@@ -135,9 +135,8 @@ def _held(seen: Seen) -> bool:
 
 def _capped(seen: Seen) -> bool:
     """The plan is not simply verified, and the receipt names the files of the gate that nobody judged."""
-    receipt = seen.kept["receipt"]
-    said = "they changed files that judge: ci/check.sh"
-    return receipt["outcome"] == "verified_with_gaps" and any(said in one["cause"] for one in receipt["gaps"])
+    outcome = seen.kept["receipt"]["outcome"]
+    return outcome == "verified_with_gaps" and _is_gap(seen, "foreign_commits", "ci/check.sh")
 
 
 def _is_from_rows(seen: Seen) -> bool:
@@ -194,15 +193,17 @@ def _flaky(seen: Seen) -> bool:
     return any(command["flaky"] for verdict in seen.verdicts for command in verdict["commands"])
 
 
-def _is_noted(seen: Seen, words: str) -> bool:
-    """Return whether a note of the receipt says this of the task."""
-    said = f"task {seen.key!r} {words}"
-    return any(note["text"].startswith(said) for note in seen.kept["receipt"]["notes"])
+def _is_noted(seen: Seen, code: str) -> bool:
+    """Return whether the task has such a note."""
+    return any((one["code"], one["task"]) == (code, seen.key) for one in seen.kept["receipt"]["notes"])
 
 
-def _is_gap(seen: Seen, words: str) -> bool:
-    """The receipt names it among what was not checked."""
-    return any(words in gap for gap in seen.kept["receipt"]["not_checked"])
+def _is_gap(seen: Seen, code: str, named: str = "") -> bool:
+    """Return whether the task, or the result, has such a gap that names this."""
+    return any(
+        one["code"] == code and one["task"] in (seen.key, None) and named in one["cause"]
+        for one in seen.kept["receipt"]["gaps"]
+    )
 
 
 def _reviews(seen: Seen) -> list[Document]:
@@ -249,12 +250,12 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "build_file": Mechanism(
         "a build file cannot be restored in part: a note names it",
-        lambda seen: _is_noted(seen, "changed build files, which may steer the gate"),
+        lambda seen: _is_noted(seen, "build_files_changed"),
         "note",
     ),
     "not_demonstrated": Mechanism(
         "nothing failed without the work: a note says that it is not demonstrated",
-        lambda seen: _is_noted(seen, "is not demonstrated"),
+        lambda seen: _is_noted(seen, "not_demonstrated"),
         "note",
     ),
     "limit": Mechanism(
@@ -267,7 +268,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "tree_named": Mechanism(
         "the files of the tree were compared after each command of the gate: what was changed is named",
-        lambda seen: _is_gap(seen, "so it did not judge just what landed: product.py"),
+        lambda seen: _is_gap(seen, "left_open", "product.py"),
     ),
     "red_before": Mechanism(
         "the gate failed on the commit before the work too: no attempt is counted, and a person is told",
@@ -279,12 +280,12 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "held_out": Mechanism("a check that the agent was never shown", _held_out),
     "note": Mechanism(
         "a note in the receipt names the place for a reviewer; nothing else stops it",
-        lambda seen: _is_noted(seen, "has places that a reviewer should read"),
+        lambda seen: _is_noted(seen, "suspicious"),
         "note",
     ),
     "unshown": Mechanism(
         "a fix has to show what was broken: that it did not is named",
-        lambda seen: _is_gap(seen, f"task {seen.key!r} does not show its work"),
+        lambda seen: _is_gap(seen, "not_shown"),
     ),
     "review": Mechanism("an independent reviewer", _reviewed, "reviewer"),
     "reviewed_checks": Mechanism(
@@ -346,7 +347,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
     "base": Mechanism("the later one is judged together with what landed meanwhile", _never_red),
     "permitted": Mechanism(
         "a permission of its task: the receipt names each contradicted check and the permission",
-        lambda seen: _is_noted(seen, "contradicts the existing check tests/test_"),
+        lambda seen: _is_noted(seen, "contradicts_check"),
         "note",
     ),
     "welcome": Mechanism("nothing stands in its way", lambda seen: len(seen.record.attempts(seen.key)) == 1),

@@ -68,9 +68,8 @@ def test_a_verified_plan_is_squashed_into_the_base_with_the_checkout_that_has_it
     shop.git("branch", "-qD", "trunk")
     shop.git("reflog", "expire", "--expire=now", "--all")
     shop.git("gc", "-q", "--prune=now")
-    assert shop("receipt", "verify", "--json").document["differences"] == [
-        f"commit {finish.commit_sha} does not exist"
-    ]
+    (differs,) = shop("receipt", "verify", "--json").document["differences"]
+    assert (differs["code"], differs["subject"]) == ("commit_missing", finish.commit_sha)
 
 
 def commit(shop: Workshop, name: str, text: str, *, at: Path | None = None) -> None:

@@ -70,7 +70,7 @@ def test_a_manual_step_is_asked_and_only_what_depends_on_it_waits(tmp_path: Path
     assert detail["attempts"] == []
     receipt = sandbox("receipt", "show", "--json").document
     [note] = [one for one in receipt["notes"] if one["task"] == "look"]
-    assert "done by hand: it is blue" in note["text"]
+    assert (note["code"], "it is blue" in note["text"]) == ("settled_by_hand", True)
 
 
 def test_a_killed_run_asks_a_manual_step_only_once(tmp_path: Path) -> None:

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 from tests.contracts.agents.subjects import SUBJECTS
+from tests.refusals import raises_code
 
-from loopwright.core.values.errors import BadConfig
 from loopwright.ports import AgentRequest
 from loopwright.testing.conformance import Subject
 
@@ -17,5 +17,5 @@ def test_only_an_agent_that_ends_at_a_number_of_turns_takes_one(subject: Subject
     if "turns" in subject.can:
         assert subject.agent.invocation(request).argv
         return
-    with pytest.raises(BadConfig, match="unknown option max_turns"):
+    with raises_code("agent_option_unknown"):
         subject.agent.invocation(request)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.fakes.forges import FakeForge, FakeGitHub, FakeGitLab, Trouble
+from tests.refusals import raises_code
 
 from loopwright.adapters.forge.choosing import open_forge
 from loopwright.core.values.errors import Busy, Refused
@@ -97,7 +98,7 @@ def test_a_refusal_is_told_in_plain_words_without_the_token(
 
 
 def test_a_base_that_the_forge_does_not_have_is_told(fake: FakeForge) -> None:
-    with pytest.raises(Refused, match="into nowhere") as refused:
+    with raises_code("pull_request_refused") as refused:
         ask(opened(fake), replace(WANTED, base="nowhere"))
     assert "nowhere is there" in (refused.value.hint or "")
 
@@ -133,14 +134,14 @@ def test_a_token_does_not_follow_a_redirect(fake: FakeForge, status: int) -> Non
 
 def test_a_permission_that_the_token_lacks_is_told(fake: FakeForge) -> None:
     fake.troubles = [Trouble(status=403, message="Resource not accessible")]
-    with pytest.raises(Refused, match="does not let the token"):
+    with raises_code("forge_refused"):
         ask(opened(fake))
 
 
 def test_a_forge_that_is_not_there_is_asked_later() -> None:
     with FakeGitHub("acme/app") as gone:
         forge = opened(gone)
-    with pytest.raises(Busy, match="cannot be reached"):
+    with raises_code("busy"):
         ask(forge)
 
 
@@ -158,7 +159,7 @@ def test_a_token_goes_to_no_host_that_was_not_named(address: str, words: str) ->
 
 
 def test_a_token_goes_nowhere_without_encryption() -> None:
-    with pytest.raises(Refused, match="not encrypted"):
+    with raises_code("forge_not_encrypted"):
         open_forge(
             "git@ghe.example.com:a/b.git",
             hosts=["ghe.example.com github http://ghe.example.com/api/v3"],
@@ -173,7 +174,7 @@ def test_a_token_in_a_file_is_used_if_only_its_owner_can_read_it(fake: FakeForge
     file.write_text(f"{fake.token}\n")
     given = {"hosts": [f"forge.example {kind} {fake.url}"], "token_file": str(file), "env": {}}
     file.chmod(0o644)
-    with pytest.raises(Refused, match="others can read"):
+    with raises_code("forge_token_exposed"):
         open_forge("https://forge.example/acme/app.git", **given)
     file.chmod(0o600)
     assert ask(open_forge("https://forge.example/acme/app.git", **given)).created

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.refusals import raises_code
 
 from loopwright.adapters.store import backups
 from loopwright.adapters.store.sql import SqlStore
@@ -66,5 +67,5 @@ def test_a_database_that_is_gone_is_not_made_again_beside_its_backups(tmp_path: 
     for loss in (path.unlink, path.touch):
         loss()
         for create in (True, False):
-            with pytest.raises(DamagedDatabase, match="is gone or empty"):
+            with raises_code("damaged_database"):
                 SqlStore.open(path, create=create)

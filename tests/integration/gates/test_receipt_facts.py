@@ -218,20 +218,16 @@ async def test_a_second_landing_of_one_task_is_found(world):
     attempts = [await world.land(1), await world.land(2), await world.land(3, task=1)]
     verdict = replace(await world.judge(attempts[1]), tree=attempts[2].candidate_tree)
     differences, _ = await world.differences(await world.receipt(attempts[:2], [verdict]))
-    first, third = attempts[0].candidate_sha, attempts[2].candidate_sha
-    assert f"task 't1' should have landed once, as {first}; found: {first}, {third}" in differences
+    assert "landings t1" in differences
 
 
 async def test_a_landing_names_what_the_receipt_says_of_its_work(world):
     attempt = await world.land(1)
     receipt = await world.receipt([attempt], [await world.judge(attempt)])
-    carried = world.git("log", "-1", "--format=%(trailers:key=Loopwright-Receipt,valueonly)", BRANCH)
     receipt["tasks"][0]["title"] = "another"
     receipt["sha256"] = fingerprint(receipt)
     differences, _ = await world.differences(receipt)
-    assert differences == [
-        f"the commit of task t1 names another part of a receipt: {carried} ({attempt.candidate_sha})"
-    ]
+    assert differences == [f"landing_hash {attempt.candidate_sha}"]
 
 
 async def test_a_receipt_of_commits_that_are_not_here_says_so(world):
@@ -245,7 +241,7 @@ async def test_a_receipt_of_commits_that_are_not_here_says_so(world):
             forged["tasks"][0]["landed_sha"] = "d" * 40
         forged["sha256"] = fingerprint(forged)
         differences, _ = await world.differences(forged)
-        assert f"commit {'d' * 40} does not exist" in differences
+        assert f"commit_missing {'d' * 40}" in differences
 
 
 async def test_a_root_commit_is_no_landing(world):
@@ -253,7 +249,7 @@ async def test_a_root_commit_is_no_landing(world):
     receipt = await world.receipt([attempt], [await world.judge(attempt)])
     receipt["tasks"][0]["landed_sha"] = receipt["plan"]["base_sha"]
     differences, _ = await world.differences(receipt)
-    assert any(line.startswith("task 't1' landed on None") for line in differences)
+    assert "landed_parent t1" in differences
 
 
 async def test_a_changed_output_is_found_and_a_lost_one_is_named(world):
@@ -263,7 +259,7 @@ async def test_a_changed_output_is_found_and_a_lost_one_is_named(world):
     kept = evidence_file(world.runs / verdict.run_id, "1")
     kept.write_text("something else")
     differences, _ = await world.differences(receipt, runs=world.runs)
-    assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
+    assert differences == [f"recorded_file {verdict.run_id}/1"]
     kept.unlink()
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
@@ -282,8 +278,7 @@ async def test_an_output_of_which_only_parts_were_kept_is_not_called_wrong(world
     kept = evidence_file(world.runs / verdict.run_id, "1.kept")
     kept.write_bytes(kept.read_bytes().replace(b"\n77\n", b"\n78\n"))
     differences, _ = await world.differences(receipt, runs=world.runs)
-    told = f"what was kept of the output of 'noisy' ({verdict.run_id}/1.kept)"
-    assert differences == [f"{told} is not the one in the receipt"]
+    assert differences == [f"recorded_file {verdict.run_id}/1.kept"]
 
 
 REPORT = '<testsuite name="s"><testcase name="a" classname="c"/></testsuite>'
@@ -297,8 +292,8 @@ END
 python3 -B -m unittest -q test_it && echo '{REPORT}' > report.xml"""
 
 
-@pytest.mark.parametrize(("suffix", "what"), [("seen", "what was seen inside"), ("xml", "the report of")])
-async def test_a_change_of_what_was_seen_or_reported_is_found(world, suffix, what):
+@pytest.mark.parametrize("suffix", ["seen", "xml"])
+async def test_a_change_of_what_was_seen_or_reported_is_found(world, suffix):
     attempt = await world.land(1)
     watched = (replace(command(WATCHED, "watched"), junit="report.xml"),)
     verdict = await world.judge(attempt, watched)
@@ -306,7 +301,7 @@ async def test_a_change_of_what_was_seen_or_reported_is_found(world, suffix, wha
     file = evidence_file(world.runs / verdict.run_id, f"1.{suffix}")
     file.write_bytes(file.read_bytes().replace(b"test", b"tast", 1))
     differences, _ = await world.differences(receipt, runs=world.runs)
-    assert differences == [f"{what} 'watched' ({verdict.run_id}/1.{suffix}) is not the one in the receipt"]
+    assert differences == [f"recorded_file {verdict.run_id}/1.{suffix}"]
     file.unlink()
     differences, unchecked = await world.differences(receipt, runs=world.runs)
     assert differences == []
@@ -319,7 +314,7 @@ async def test_a_mark_of_something_left_out_excuses_no_small_output(world):
     receipt = await world.receipt([attempt], [verdict])
     evidence_file(world.runs / verdict.run_id, "1").write_text("[... 5 bytes left out ...]\n")
     differences, _ = await world.differences(receipt, runs=world.runs)
-    assert differences == [f"the recorded output of 'all' ({verdict.run_id}/1) is not the one in the receipt"]
+    assert differences == [f"recorded_file {verdict.run_id}/1"]
 
 
 async def test_the_work_of_an_attempt_that_is_gone_is_named(world):

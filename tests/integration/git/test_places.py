@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 from tests.integration.git.world import AT, BRANCH, World, sh, start_repository, trailers, write
+from tests.refusals import raises_code
 
 from loopwright.adapters.git import GitRepository
-from loopwright.core.values.errors import LoopwrightError, NotARepository, NotFound
+from loopwright.core.values.errors import NotARepository
 
 
 async def whole_way(world: World, prefix: str = "") -> None:
@@ -51,7 +52,7 @@ async def test_a_given_base(world: World) -> None:
     base = await world.repository.base("v1")
     assert (base.ref, base.sha) == ("v1", world.base_sha)
     for unknown in ("nowhere", "--all", ""):
-        with pytest.raises(NotFound, match="names no commit"):
+        with raises_code("commit_not_found"):
             await world.repository.base(unknown)
 
 
@@ -273,6 +274,6 @@ async def test_a_repository_of_another_user_is_refused_with_git_s_own_remedy(ope
     user = start_repository(open_folder / "user", {"app.py": "1"})
     for found in [user, *user.rglob("*")]:
         os.lchown(found, NOBODY, NOBODY)
-    with pytest.raises(LoopwrightError, match="belongs to another user") as caught:
+    with raises_code("repository_of_another_user") as caught:
         await GitRepository(user, project_id="proj_1", home=open_folder / "home").base()
     assert "safe.directory" in str(getattr(caught.value, "hint", ""))

@@ -14,12 +14,13 @@ from pathlib import Path
 import psutil
 import pytest
 from tests.integration.git.world import ANY, AT, BRANCH, PLAN, TASK, World, trailers, write
+from tests.refusals import raises_code
 from tests.waiting import eventually_async
 
 from loopwright.adapters.git.plumbing.environment import own_env, user_env
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.git.plumbing.started import Started
-from loopwright.core.values.errors import GitFailed, UserError
+from loopwright.core.values.errors import GitFailed
 
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/1"
 
@@ -28,7 +29,7 @@ async def test_a_machine_without_git_is_told_so(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(UserError, match="git was not found") as caught:
+    with raises_code("git_missing") as caught:
         await world.repository.base()
     assert "Install git 2.38" in str(caught.value.hint)
 
@@ -39,7 +40,7 @@ async def test_a_git_that_is_too_old_is_told_so(
     write(tmp_path, {"bin/git": "#!/bin/sh\necho git version 2.37.9\n"})
     (tmp_path / "bin/git").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}/bin")
-    with pytest.raises(UserError, match=r"too old: git version 2\.37\.9") as caught:
+    with raises_code("git_too_old") as caught:
         await world.repository.base()
     assert "2.38" in str(caught.value.hint)
 

@@ -2,12 +2,11 @@
 
 from pathlib import Path
 
-import pytest
+from tests.refusals import raises_code
 
 from loopwright.adapters.agents.acp.agent import gemini
 from loopwright.adapters.agents.acp.profiles import PROFILES
 from loopwright.adapters.agents.agent_settings import MOST_BYTES, MOST_FILES, settings_in
-from loopwright.core.values.errors import BadConfig
 from loopwright.ports import AgentRequest, Invocation
 
 
@@ -81,5 +80,5 @@ def invocation(**options: object) -> Invocation:
 def test_a_user_may_trust_the_workspace() -> None:
     assert invocation().workspace_settings == (".gemini/",)
     assert invocation(trust_workspace=True).workspace_settings == ()
-    with pytest.raises(BadConfig, match="trust_workspace must be true or false"):
+    with raises_code("agent_option_wrong"):
         invocation(trust_workspace="yes")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 from loopwright.adapters import registry
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
-from loopwright.core.values.errors import UserError
 
 
 @pytest.fixture
@@ -45,7 +45,7 @@ def test_every_built_in_gate_can_be_made(kind: str) -> None:
 
 
 def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
-    with pytest.raises(UserError, match="no agent named 'nobody'") as caught:
+    with raises_code("adapter_not_found") as caught:
         registry.agent("nobody")
     assert caught.value.hint is not None
     assert ", ".join(sorted(registry.AGENTS)) in caught.value.hint
@@ -62,5 +62,5 @@ def test_a_built_in_name_cannot_be_taken_over(installed: Path) -> None:
 
 
 def test_a_broken_package_is_named(installed: Path) -> None:
-    with pytest.raises(UserError, match="'broken' cannot be loaded"):
+    with raises_code("adapter_not_loaded"):
         registry.agent("broken")

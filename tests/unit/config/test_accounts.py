@@ -2,6 +2,7 @@
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 from loopwright.config.accounts import accounts
 from loopwright.config.layers import Level, from_environment, from_toml
@@ -91,7 +92,7 @@ def test_a_project_cannot_name_accounts() -> None:
 def test_two_accounts_with_one_home_are_one() -> None:
     text = '[agents.claude.accounts.a]\nhome = "~/x"\n[agents.claude.accounts.b]\nhome = "/home/me/x"'
     settled = resolve([from_toml(text, "config.toml", Level.USER)])
-    with pytest.raises(BadConfig, match=r"config.toml:4: .*same home as a, so they are one account"):
+    with raises_code("account_home_shared"):
         accounts(settled.values.accounts, ENV, settled.origins)
     keys = text + '\nvariables = ["ANTHROPIC_API_KEY=OTHER"]'
     settled = resolve([from_toml(keys, "config.toml", Level.USER)])

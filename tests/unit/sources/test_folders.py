@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.folders import meant
@@ -60,7 +61,7 @@ def test_several_sources_in_a_folder_are_named_and_none_is_taken(tmp_path: Path)
 
 
 def test_a_misspelt_kind_gets_the_one_that_was_probably_meant() -> None:
-    with pytest.raises(UserError, match=r"there is no source named 'plan-md' \(did you mean \"plan_md\"\?\)"):
+    with raises_code("adapter_not_found"):
         registry.source("plan-md")
 
 
@@ -77,7 +78,7 @@ def test_the_folders_around_a_track_mean_the_tracks_as_well(folder: str, tmp_pat
     track = (filled(tmp_path, TRACK) / TRACK).parent
     assert meant(tmp_path / folder, registry.sources()) == track
     filled(tmp_path, "conductor/tracks/other/plan.md")
-    with pytest.raises(UserError, match="several sources"):
+    with raises_code("source_ambiguous"):
         meant(tmp_path / folder, registry.sources())
 
 

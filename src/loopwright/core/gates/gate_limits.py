@@ -9,7 +9,7 @@ from loopwright.core.values.findings import CommandFacts
 
 _SETUP: Final = "setup"
 _MOST: Final = 10
-SEEN: Final = "seen_by_the_author"
+SEEN: Final = "seen_by_author"
 _IN_SOURCE: Final = re.compile(r"\bcargo\s+(?:n?ex)?test\b|--doctest|\bdoctest\b|\bzig\s+(?:build\s+)?test\b")
 """Commands whose tests stand inside of source files."""
 
@@ -66,12 +66,15 @@ LIMITS: Final = (
 )
 
 
-def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[str]:
-    """Return what these commands cannot exclude, one sentence each; `held_out` if all work passed such checks too."""
+def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[tuple[str, str]]:
+    """Return what these commands cannot exclude, with the name of each limit.
+
+    `held_out` if all work passed held-out checks too.
+    """
     said = []
     for limit in (one for one in LIMITS if not (held_out and one.name == SEEN)):
         names = [one.name for one in commands if one.name != _SETUP and limit.applies(one)]
         if names:
             more = f" and {len(names) - _MOST} more" if len(names) > _MOST else ""
-            said.append(limit.words.format(names=", ".join(names[:_MOST]) + more))
+            said.append((limit.name, limit.words.format(names=", ".join(names[:_MOST]) + more)))
     return said

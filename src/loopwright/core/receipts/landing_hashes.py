@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import Any, Final
 
+from loopwright.core.receipts.differences import Difference, DifferenceCode, differs
 from loopwright.core.receipts.model import AttemptEntry, ReceiptFacts, RunEntry, TaskFacts
 from loopwright.core.rows.model import AUTHORS
 from loopwright.core.values.documents import plain
@@ -71,16 +72,18 @@ def landings(receipt: ReceiptFacts) -> Iterator[tuple[str, str, str]]:
 
 def landing_hash_differences(
     receipt: ReceiptFacts, carried: Mapping[str, str], events: frozenset[str] | None
-) -> list[str]:
+) -> list[Difference]:
     """Compare the receipt with the trailers of its commits, and with the home's events if they are at hand."""
     found = []
     for sha, what, text in landings(receipt):
         if sha in carried and carried[sha] != landing_hash(text):
             said = carried[sha] or "nothing"
-            found.append(f"the commit of {what} names another part of a receipt: {said} ({sha})")
+            text = f"the commit of {what} names another part of a receipt: {said} ({sha})"
+            found.append(differs(DifferenceCode.LANDING_HASH, sha, text))
     lost = [
         run.id
         for run in receipt.runs
         if run.ended_event is not None and events is not None and run.ended_event not in events
     ]
-    return found + [f"the event with which {one} ended is not in the home's chain of events" for one in lost]
+    missing = "the event with which {} ended is not in the home's chain of events"
+    return found + [differs(DifferenceCode.EVENT_MISSING, one, missing.format(one)) for one in lost]

@@ -10,6 +10,7 @@ from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.red_first import must_show
 from loopwright.core.receipts.gaps import (
     Gap,
+    GapCode,
     Note,
     flaky_gap,
     foreign_gap,
@@ -169,6 +170,7 @@ def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
     if outcome is Outcome.CANCELLED:
         return [
             Gap(
+                code=GapCode.TASK_CANCELLED,
                 task=key,
                 cause=f"task {key!r} was cancelled, so its work is not in the result",
                 remedy="Merge without it, or have it done after all with `loopwright retry TASK`.",
@@ -179,6 +181,7 @@ def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
     cause = f"task {key!r} was passed by a person's word: nothing was checked"
     return [
         Gap(
+            code=GapCode.PASSED_BY_PERSON if by_word else GapCode.NOT_CHECKED,
             task=key,
             cause=cause
             if by_word
@@ -199,6 +202,7 @@ def _unseen_gaps(body: ReceiptFacts, task: TaskFacts, latest: Verdicts) -> list[
     how = "ran when it landed, not on the result" if entry is None else "do not pass on the result"
     return [
         Gap(
+            code=GapCode.HELD_OUT_NOT_RUN if entry is None else GapCode.HELD_OUT_FAILED,
             task=task.key,
             cause=f"the held-out checks of task {task.key!r} {how}",
             remedy="Run `loopwright reverify` once the plan has ended.",
@@ -234,12 +238,14 @@ def _not_passed(final: VerdictStatus | None) -> list[Gap]:
     if final is VerdictStatus.UNVERIFIED:
         return [
             Gap(
+                code=GapCode.NO_GATE,
                 cause="nothing is configured to check the final tree",
                 remedy="Add a gate (`loopwright init` proposes some), or acceptance to the tasks.",
             )
         ]
     return [
         Gap(
+            code=GapCode.RESULT_NOT_PASSED,
             cause="gate:all has not passed on exactly the tree of the result",
             remedy="Fix what `loopwright status` names, then run `loopwright reverify`.",
         )

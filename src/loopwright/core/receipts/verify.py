@@ -7,6 +7,7 @@ from typing import Any, Final
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.policy.finishing import FINISH_TRAILER, RECEIPT_TRAILER, receipt_hash
 from loopwright.core.policy.red_first import is_red
+from loopwright.core.receipts.differences import Difference, DifferenceCode, differs
 from loopwright.core.receipts.evidence import recorded
 from loopwright.core.receipts.landing_hashes import landing_hash_differences
 from loopwright.core.receipts.model import FinishEntry, PlanEntry, Receipt, RunEntry, TaskEntry, fingerprint
@@ -120,11 +121,11 @@ class Facts:
         return frozenset(sha for sha in self.events.cleaned if sha in self.trees and self.trees[sha] is None)
 
 
-def verify_receipt(receipt: Receipt, facts: Facts) -> list[str]:
+def verify_receipt(receipt: Receipt, facts: Facts) -> list[Difference]:
     """Compare a receipt with itself and with what was found again; return every difference."""
-    found: list[str] = []
+    found: list[Difference] = []
     if receipt.sha256 != fingerprint(receipt):
-        found.append("the receipt was changed: its own hash does not match")
+        found.append(differs(DifferenceCode.HASH, "", "the receipt was changed: its own hash does not match"))
     found += _derived_differences(receipt)
     found += _git_differences(receipt, facts)
     for task in receipt.tasks:
@@ -140,46 +141,80 @@ def verify_receipt(receipt: Receipt, facts: Facts) -> list[str]:
     found += _finish_differences(receipt, facts)
     for one in recorded(receipt):
         if facts.outputs.get(one.key, one.sha256) != one.sha256:
-            found.append(f"{one.what} ({one.key}) is not the one in the receipt")
+            found.append(
+                differs(
+                    DifferenceCode.RECORDED_FILE,
+                    one.key,
+                    f"{one.what} ({one.key}) is not the one in the receipt",
+                )
+            )
     if facts.script != facts.expected_script:
-        found.append("the script beside the receipt is not the one that belongs to it")
+        found.append(
+            differs(
+                DifferenceCode.SCRIPT, "", "the script beside the receipt is not the one that belongs to it"
+            )
+        )
     if facts.rows is not None:
         found += _row_differences(receipt, facts.rows)
     return found + _event_differences(receipt.events.head, facts.events)
 
 
-def _derived_differences(receipt: Receipt) -> list[str]:
+def _derived_differences(receipt: Receipt) -> list[Difference]:
     derived = derive(receipt)
     found = [
-        f"{name} does not follow from the facts: it says {plain(said)!r}, they say {plain(follows)!r}"
+        differs(
+            DifferenceCode.DERIVED,
+            name,
+            f"{name} does not follow from the facts: it says {plain(said)!r}, they say {plain(follows)!r}",
+        )
         for name in _DERIVED
         if (said := getattr(receipt, name)) != (follows := getattr(derived, name))
     ]
     for task in receipt.tasks:
         outcome = derived.outcomes[task.id]
         if task.outcome is not outcome:
-            found.append(f"task {task.key!r} says {task.outcome.value!r}, the facts say {outcome.value!r}")
+            found.append(
+                differs(
+                    DifferenceCode.TASK_OUTCOME,
+                    task.key,
+                    f"task {task.key!r} says {task.outcome.value!r}, the facts say {outcome.value!r}",
+                )
+            )
     return found
 
 
-def _row_differences(receipt: Receipt, rows: Receipt) -> list[str]:
+def _row_differences(receipt: Receipt, rows: Receipt) -> list[Difference]:
     """Name where the home's rows differ from a receipt, apart from what only git knows."""
     found = [
-        f"the home's rows say otherwise of the {part}: {wrong}"
+        differs(DifferenceCode.ROWS, part, f"the home's rows say otherwise of the {part}: {wrong}")
         for part in ("project", "plan")
         if (wrong := _differing(getattr(receipt, part), getattr(rows, part)))
     ]
     # Without a tree the result is not at hand, and its commits are unknown.
     if rows.plan.result_tree is not None and receipt.plan.not_ours != rows.plan.not_ours:
-        found.append("the branch says otherwise of the commits that no task made")
+        found.append(
+            differs(
+                DifferenceCode.FOREIGN_COMMITS,
+                "",
+                "the branch says otherwise of the commits that no task made",
+            )
+        )
     if receipt.overrides != rows.overrides:
-        found.append("the home's events say otherwise of what people decided")
+        found.append(
+            differs(DifferenceCode.OVERRIDES, "", "the home's events say otherwise of what people decided")
+        )
     if receipt.checkout_changes != rows.checkout_changes:
-        found.append("the home's events say otherwise of what changed in the checkout")
+        found.append(
+            differs(
+                DifferenceCode.CHECKOUT_CHANGES,
+                "",
+                "the home's events say otherwise of what changed in the checkout",
+            )
+        )
     for part in _LISTS:
         mine, theirs = ({one.id: one for one in getattr(whole, part)} for whole in (receipt, rows))
         found += [
-            f"the home's rows say otherwise of {row}: {wrong}"
+            differs(DifferenceCode.ROWS, row, f"the home's rows say otherwise of {row}: {wrong}")
             for row in dict.fromkeys((*mine, *theirs))
             if (wrong := _differing(mine.get(row), theirs.get(row)))
         ]
@@ -200,7 +235,7 @@ def _told(entry: Any, name: str) -> Any:
     return None if name in from_git.get(type(entry), ()) else getattr(entry, name)
 
 
-def _review_differences(receipt: Receipt, facts: Facts) -> list[str]:
+def _review_differences(receipt: Receipt, facts: Facts) -> list[Difference]:
     """Name where a review does not fit its findings, its run, or what landed because of it."""
     said = {one.id: one for one in receipt.claims}
     runs = {one.id: one for one in receipt.runs}
@@ -209,22 +244,49 @@ def _review_differences(receipt: Receipt, facts: Facts) -> list[str]:
         claim = said.pop(review.id, None)
         findings = claim.findings if claim else ()
         if said_hash(claim.summary if claim else "", findings) != review.said_sha256:
-            found.append(f"the findings of {review.id} do not match their hash")
+            found.append(
+                differs(
+                    DifferenceCode.REVIEW_HASH,
+                    review.id,
+                    f"the findings of {review.id} do not match their hash",
+                )
+            )
         if len(blocking(findings)) != review.blocking:
-            found.append(f"{review.id} has another number of blocking findings than it says")
+            found.append(
+                differs(
+                    DifferenceCode.REVIEW_COUNT,
+                    review.id,
+                    f"{review.id} has another number of blocking findings than it says",
+                )
+            )
         run = runs.get(review.run_id)
         if run is None or run.role is not Role.REVIEWER:
-            found.append(f"{review.id} names a run that no reviewer made: {review.run_id}")
-    found += [f"{one} has findings, and there is no such review" for one in said]
+            found.append(
+                differs(
+                    DifferenceCode.REVIEW_RUN,
+                    review.id,
+                    f"{review.id} names a run that no reviewer made: {review.run_id}",
+                )
+            )
+    found += [
+        differs(DifferenceCode.REVIEW_MISSING, one, f"{one} has findings, and there is no such review")
+        for one in said
+    ]
     for task in receipt.tasks:
         landed = receipt.review_of(task)
         patch = facts.patches.get(task.id)
         if landed is not None and patch is not None and patch != landed.patch_sha256:
-            found.append(f"what task {task.key!r} landed is not what {landed.id} looked at")
+            found.append(
+                differs(
+                    DifferenceCode.REVIEWED_CHANGE,
+                    task.key,
+                    f"what task {task.key!r} landed is not what {landed.id} looked at",
+                )
+            )
     return found
 
 
-def _qa_differences(receipt: Receipt) -> list[str]:
+def _qa_differences(receipt: Receipt) -> list[Difference]:
     """Name where a QA review does not fit its report."""
     said = {one.id: one for one in receipt.reports}
     found = []
@@ -236,13 +298,22 @@ def _qa_differences(receipt: Receipt) -> list[str]:
             or QaReport(mode=look.mode, summary=one.summary, checked=one.checked, issues=issues).sha256
             != look.report_sha256
         ):
-            found.append(f"the report of {look.id} does not match its hash")
+            found.append(
+                differs(DifferenceCode.QA_HASH, look.id, f"the report of {look.id} does not match its hash")
+            )
         elif len(issues) + look.by_gate != look.issues:
-            found.append(f"{look.id} has another number of issues than it says")
-    return found + [f"{one} has a report, and there is no such look" for one in said]
+            found.append(
+                differs(
+                    DifferenceCode.QA_COUNT, look.id, f"{look.id} has another number of issues than it says"
+                )
+            )
+    return found + [
+        differs(DifferenceCode.QA_MISSING, one, f"{one} has a report, and there is no such look")
+        for one in said
+    ]
 
 
-def _red_differences(receipt: Receipt) -> list[str]:
+def _red_differences(receipt: Receipt) -> list[Difference]:
     """Name where an attempt's red proof does not follow from a verdict of the receipt."""
     said = {
         (one.tree, one.gate_key, is_red(one.status, [ran.exit_code for ran in one.commands]))
@@ -254,19 +325,35 @@ def _red_differences(receipt: Receipt) -> list[str]:
         key = gate_key(acceptance_commands(receipt.plan, task) or gate_commands(receipt.plan))
         for facts in (one.gate_files for one in task.attempts if one.gate_files is not None):
             if facts.red_seen and not any_failed:
-                found.append(f"no verdict says that tests of task {task.key!r} failed before its work")
+                found.append(
+                    differs(
+                        DifferenceCode.FAILED_BEFORE,
+                        task.key,
+                        f"no verdict says that tests of task {task.key!r} failed before its work",
+                    )
+                )
             if facts.red_proof is None:
                 continue
             if (facts.red_tree, key, facts.red_proof) not in said:
                 how = "failed" if facts.red_proof else "passed"
-                found.append(f"no verdict says that the checks of task {task.key!r} {how} without its work")
+                found.append(
+                    differs(
+                        DifferenceCode.RED_PROOF,
+                        task.key,
+                        f"no verdict says that the checks of task {task.key!r} {how} without its work",
+                    )
+                )
     return found
 
 
-def _sandbox_differences(receipt: Receipt) -> list[str]:
+def _sandbox_differences(receipt: Receipt) -> list[Difference]:
     """Name the runs whose sandbox does not fit what it was made with."""
     return [
-        f"{run.id} had the sandbox {run.sandbox or Containment.NONE.value}, {wrong}"
+        differs(
+            DifferenceCode.SANDBOX,
+            run.id,
+            f"{run.id} had the sandbox {run.sandbox or Containment.NONE.value}, {wrong}",
+        )
         for run in receipt.runs
         if (wrong := _wrong_sandbox(run))
     ]
@@ -284,7 +371,7 @@ def _wrong_sandbox(run: RunEntry) -> str:
     return ""
 
 
-def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] | None) -> list[str]:
+def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] | None) -> list[Difference]:
     """Compare the rollbacks in the receipt with those on the branch; None without a branch."""
     if found is None:
         return []
@@ -294,62 +381,93 @@ def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] |
         if one.commit is not None
     }
     return [
-        f"commit {sha} takes back {', '.join(sorted(found.get(sha, ()))) or 'nothing'}, but the receipt says: "
-        + (", ".join(said.get(sha, ())) or "nothing")
+        differs(
+            DifferenceCode.ROLLBACK,
+            sha,
+            f"commit {sha} takes back {', '.join(sorted(found.get(sha, ()))) or 'nothing'}, but the receipt says: "
+            + (", ".join(said.get(sha, ())) or "nothing"),
+        )
         for sha in dict.fromkeys((*said, *found))
         if said.get(sha, []) != sorted(found.get(sha, ()))
     ]
 
 
-def _finish_differences(receipt: Receipt, facts: Facts) -> Iterator[str]:
+def _finish_differences(receipt: Receipt, facts: Facts) -> Iterator[Difference]:
     """Yield what does not hold of the finishes of a plan."""
     for one in receipt.finishes:
         name, commit = f"the end {one.id}", one.commit_sha
         text = facts.frozen.get(one.id)
         if text is not None and receipt_hash(text) != one.receipt_sha256:
-            yield f"the receipt that {name} names is not the one that was kept"
+            yield differs(
+                DifferenceCode.FINISH_RECEIPT,
+                one.id,
+                f"the receipt that {name} names is not the one that was kept",
+            )
         if one.state is not FinishState.FINISHED or commit is None:
             continue
         if one.tree is not None and commit != one.target_sha and not finish_passed(receipt, one):
-            yield f"{name} took over the tree {one.tree}, which no gate has passed"
+            yield differs(
+                DifferenceCode.FINISH_NOT_PASSED,
+                one.id,
+                f"{name} took over the tree {one.tree}, which no gate has passed",
+            )
         if facts.trees.get(commit) is None:
-            yield f"commit {commit} does not exist"
+            yield differs(DifferenceCode.COMMIT_MISSING, commit, f"commit {commit} does not exist")
             continue
         if one.tree is not None and facts.trees[commit] != one.tree:
-            yield f"{name} has the tree {facts.trees[commit]}, but {one.tree} was judged"
+            yield differs(
+                DifferenceCode.FINISH_TREE,
+                one.id,
+                f"{name} has the tree {facts.trees[commit]}, but {one.tree} was judged",
+            )
         if commit in facts.commits:
             yield from _commit_differences(one, name, facts.commits[commit])
 
 
-def _commit_differences(one: FinishEntry, name: str, facts: CommitFacts) -> Iterator[str]:
+def _commit_differences(one: FinishEntry, name: str, facts: CommitFacts) -> Iterator[Difference]:
     if one.carries_hash:
         for key, value in ((FINISH_TRAILER, one.id), (RECEIPT_TRAILER, f"sha256:{one.receipt_sha256}")):
             if facts.trailers.get(key) != value:
-                yield f"the commit of {name} says {facts.trailers.get(key)!r} as {key}, not {value!r}"
+                text = f"the commit of {name} says {facts.trailers.get(key)!r} as {key}, not {value!r}"
+                yield differs(DifferenceCode.FINISH_TRAILER, one.id, text)
     if one.is_made and one.target_sha not in facts.parents:
-        yield f"the commit of {name} was not made on {one.target_sha}"
+        yield differs(
+            DifferenceCode.FINISH_PARENT, one.id, f"the commit of {name} was not made on {one.target_sha}"
+        )
     if one.signed and not facts.signed:
-        yield f"the commit of {name} has no signature"
+        yield differs(DifferenceCode.FINISH_SIGNATURE, one.id, f"the commit of {name} has no signature")
 
 
-def _event_differences(head: str | None, events: EventFacts | None) -> list[str]:
+def _event_differences(head: str | None, events: EventFacts | None) -> list[Difference]:
     if events is None:
         return []
     found = []
     if events.broken_at is not None:
-        found.append(f"the chain of events is broken at event {events.broken_at}")
+        found.append(
+            differs(
+                DifferenceCode.EVENT_CHAIN,
+                str(events.broken_at),
+                f"the chain of events is broken at event {events.broken_at}",
+            )
+        )
     # Events may have been added since: the receipt's last one must only be among them.
     if head is not None and head not in events.hashes:
-        found.append("the event that was the last one is not in the home's chain of events")
+        found.append(
+            differs(
+                DifferenceCode.EVENT_MISSING,
+                head,
+                "the event that was the last one is not in the home's chain of events",
+            )
+        )
     return found
 
 
-def _git_differences(receipt: Receipt, facts: Facts) -> list[str]:
+def _git_differences(receipt: Receipt, facts: Facts) -> list[Difference]:
     plan = receipt.plan
     named = [plan.base_sha, plan.result_sha, *(task.landed_sha for task in receipt.tasks)]
     commits = [sha for sha in dict.fromkeys(named) if sha is not None]
     found = [
-        f"commit {sha} does not exist"
+        differs(DifferenceCode.COMMIT_MISSING, sha, f"commit {sha} does not exist")
         for sha in commits
         if facts.trees.get(sha) is None and sha not in facts.cleaned
     ]
@@ -357,33 +475,75 @@ def _git_differences(receipt: Receipt, facts: Facts) -> list[str]:
     if result is None or result in facts.cleaned:
         return found
     if facts.trees.get(result) not in (None, plan.result_tree):
-        found.append(f"the result's tree is {facts.trees[result]}, not {plan.result_tree}")
+        found.append(
+            differs(
+                DifferenceCode.RESULT_TREE,
+                result,
+                f"the result's tree is {facts.trees[result]}, not {plan.result_tree}",
+            )
+        )
     if facts.damage is not None:
-        found.append(f"the repository is damaged: {facts.damage}")
+        found.append(
+            differs(DifferenceCode.REPOSITORY_DAMAGED, "", f"the repository is damaged: {facts.damage}")
+        )
     if not facts.contains_base:
-        found.append("the result does not contain the base commit")
+        found.append(
+            differs(
+                DifferenceCode.BASE_NOT_CONTAINED,
+                plan.base_sha,
+                "the result does not contain the base commit",
+            )
+        )
     if plan.diff_sha256 is not None and facts.diffs.get(plan.id) != plan.diff_sha256:
-        found.append("the diff from base to result is not the one in the receipt")
+        found.append(
+            differs(
+                DifferenceCode.RESULT_DIFF,
+                result,
+                "the diff from base to result is not the one in the receipt",
+            )
+        )
     return found
 
 
-def _landing_differences(task: TaskEntry, facts: Facts, *, has_result: bool) -> list[str]:
+def _landing_differences(task: TaskEntry, facts: Facts, *, has_result: bool) -> list[Difference]:
     name, landed = repr(task.key), task.landed_sha
     landings = list(facts.landings.get(task.id, ()))
     if landed is None:
-        return [f"task {name} did not land, but {sha} carries its trailer" for sha in landings]
+        return [
+            differs(
+                DifferenceCode.TASK_DID_NOT_LAND,
+                task.key,
+                f"task {name} did not land, but {sha} carries its trailer",
+            )
+            for sha in landings
+        ]
     if landed in facts.cleaned:
         return []
     found = []
     # Without a result, the branch has no line to search for the landing.
     if has_result and landings != [landed]:
-        found.append(
-            f"task {name} should have landed once, as {landed}; found: {', '.join(landings) or 'nothing'}"
-        )
+        text = f"task {name} should have landed once, as {landed}; found: {', '.join(landings) or 'nothing'}"
+        found.append(differs(DifferenceCode.LANDINGS, task.key, text))
     if facts.trees.get(landed) not in (None, task.tree):
-        found.append(f"task {name} landed the tree {facts.trees[landed]}, but {task.tree} was judged")
+        found.append(
+            differs(
+                DifferenceCode.LANDED_TREE,
+                task.key,
+                f"task {name} landed the tree {facts.trees[landed]}, but {task.tree} was judged",
+            )
+        )
     if facts.parents.get(landed) != task.parent_sha:
-        found.append(f"task {name} landed on {facts.parents.get(landed)}, not on {task.parent_sha}")
+        found.append(
+            differs(
+                DifferenceCode.LANDED_PARENT,
+                task.key,
+                f"task {name} landed on {facts.parents.get(landed)}, not on {task.parent_sha}",
+            )
+        )
     if facts.diffs.get(task.id) != task.diff_sha256:
-        found.append(f"the diff of task {name} is not the one in the receipt")
+        found.append(
+            differs(
+                DifferenceCode.TASK_DIFF, task.key, f"the diff of task {name} is not the one in the receipt"
+            )
+        )
     return found

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from loopwright.config.resolve import Settings
+from loopwright.core.receipts.differences import Difference
 from loopwright.core.receipts.model import PlanEntry, Receipt
 from loopwright.core.receipts.verify import Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
@@ -131,7 +132,7 @@ class Verified:
     file: Path
     repository: Path
     facts: Facts
-    differences: tuple[str, ...]
+    differences: tuple[Difference, ...]
     """Statements of the receipt that do not hold."""
 
     @property

@@ -6,9 +6,9 @@ import pytest
 from tests.doubles import Home, planned
 from tests.integration.git.branches.test_taking_out import land
 from tests.integration.git.world import ANY, AT, BRANCH, PLAN, TASK, World
+from tests.refusals import raises_code
 
 from loopwright.adapters.git.branches.branches import pin_of
-from loopwright.core.values.errors import BranchRewritten
 from loopwright.engine.branch.branch import take_back
 from loopwright.ports import Standing
 
@@ -71,7 +71,7 @@ async def test_a_branch_that_was_rewritten_is_left_alone_until_a_person_mends_it
     tip = await land(world, 1, "echo two > app.py")
     other = commit(world, world.base_sha, "all of it anew")
     world.sh("git", "branch", "-f", BRANCH, other)
-    with pytest.raises(BranchRewritten, match=f"git branch -f {BRANCH} {tip[:10]}") as rewritten:
+    with raises_code("branch_rewritten") as rewritten:
         await world.repository.standing(BRANCH)
     assert "loopwright rollback" in str(rewritten.value)
     assert world.sh("git", "rev-parse", BRANCH) == other
@@ -86,7 +86,7 @@ async def test_a_branch_moved_back_under_somebody_s_feet_is_theirs_to_mend(world
     await land(world, 1, "echo two > app.py")
     world.sh("git", "worktree", "add", "-q", str(world.home / "mine"), BRANCH)
     world.sh("git", "-C", str(world.home / "mine"), "reset", "-q", "--hard", world.base_sha)
-    with pytest.raises(BranchRewritten, match="checked out in"):
+    with raises_code("branch_rewritten"):
         await world.repository.standing(BRANCH)
 
 
@@ -147,7 +147,7 @@ async def test_without_our_note_a_branch_is_taken_for_nothing_until_the_commits_
         world.sh("git", "update-ref", "-d", pin_of(BRANCH))
     await world.repository.note(BRANCH, among=(world.base_sha, tip))
     assert world.sh("git", "rev-parse", pin_of(BRANCH)) == tip
-    with pytest.raises(BranchRewritten, match="was rewritten by hand"):
+    with raises_code("branch_rewritten"):
         await world.repository.standing(BRANCH)
     world.sh("git", "branch", "-D", BRANCH)
     assert await world.repository.standing(BRANCH) == Standing(tip=tip, change="restored")

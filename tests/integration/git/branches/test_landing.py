@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from tests.integration.git.world import ANY, AT, BRANCH, TASK, World, sh, trailers, write
+from tests.refusals import raises_code
 
 from loopwright.adapters.git import DIFF_COMMAND, GitRepository
-from loopwright.core.values.errors import CommitGone, GitFailed, MergeConflict, NotFound, Refused
+from loopwright.core.values.errors import GitFailed, MergeConflict, Refused
 from loopwright.ports import Candidate
 
 OTHER = TASK.replace("0001", "0002")
@@ -42,7 +43,7 @@ async def test_the_plan_branch_is_made_once(world: World) -> None:
 
 
 async def test_a_branch_that_is_gone_is_said_so(world: World) -> None:
-    with pytest.raises(NotFound, match="is gone"):
+    with raises_code("branch_gone"):
         await world.repository.tip(BRANCH)
     assert not await world.repository.advance(BRANCH, new=world.base_sha, old="a" * 40)
 
@@ -265,7 +266,7 @@ async def test_history_and_differences_can_be_read(world: World) -> None:
     assert await repository.file_at(made, "docs/readme.md") == "hello\n"
     for absent in ("nothing", "docs", "../app.py", "/app.py", "", "a\nb"):
         assert await repository.file_at(made, absent) is None
-    with pytest.raises(CommitGone, match="is not in"):
+    with raises_code("commit_gone"):
         await repository.tree_of("a" * 40)
 
 

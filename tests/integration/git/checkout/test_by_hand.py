@@ -1,11 +1,10 @@
 """A checkout for a person: what it starts from, what is taken in from it, and that it stays as it is."""
 
-import pytest
 from tests.integration.git.branches.test_taking_out import land, without
 from tests.integration.git.world import AT, BRANCH, PLAN, TASK, World, sh, trailers
+from tests.refusals import raises_code
 
 from loopwright.adapters.git.checkout.handover import Hands
-from loopwright.core.values.errors import NotFound, Refused
 
 MINE = f"loopwright/{PLAN}/{TASK}"
 REF = f"refs/loopwright/attempts/{PLAN}/{TASK}/2"
@@ -55,7 +54,7 @@ async def test_the_last_work_is_handed_out_as_it_is_or_else_the_branch(world: Wo
 async def test_a_checkout_is_found_again_and_its_branch_outlives_it(world: World) -> None:
     by_hand = await world.repository.by_hand()
     place = world.home.parent / "mine"
-    with pytest.raises(NotFound, match="is gone, and so is the branch"):
+    with raises_code("checkout_gone"):
         await by_hand.look(place, MINE)
     await by_hand.hand_out(place, MINE, world.base_sha)
     await by_hand.hand_out(place, MINE, world.base_sha)
@@ -67,5 +66,5 @@ async def test_a_checkout_is_found_again_and_its_branch_outlives_it(world: World
     assert sh(place, "git", "rev-parse", "HEAD") == head
     (world.home.parent / "full").mkdir()
     (world.home.parent / "full" / "file").touch()
-    with pytest.raises(Refused, match="holds other files"):
+    with raises_code("folder_not_empty"):
         await by_hand.hand_out(world.home.parent / "full", MINE, world.base_sha)

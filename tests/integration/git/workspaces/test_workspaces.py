@@ -7,9 +7,10 @@ from pathlib import Path
 
 import pytest
 from tests.integration.git.world import AT, World, sh, start_repository, trailers, write
+from tests.refusals import raises_code
 
 from loopwright.adapters.git import workspace_env
-from loopwright.core.values.errors import BadConfig, GitFailed, LoopwrightError, Refused
+from loopwright.core.values.errors import GitFailed, Refused
 
 
 async def test_a_workspace_is_a_clean_clone_at_the_commit(world: World) -> None:
@@ -194,7 +195,7 @@ async def test_a_copied_file_does_not_pass_a_link_in_the_workspace(world: World,
 
 @pytest.mark.parametrize("pattern", ["../x", "/etc/passwd", ""])
 async def test_a_pattern_that_leaves_the_project_is_refused(world: World, pattern: str) -> None:
-    with pytest.raises(BadConfig, match="leaves the project"):
+    with raises_code("copy_files_outside"):
         await world.make(copy_files=[pattern])
 
 
@@ -240,7 +241,7 @@ async def test_only_workspaces_and_gate_trees_can_be_deleted(world: World, tmp_p
 
 
 async def test_a_workspace_outside_the_home_is_refused(world: World, tmp_path: Path) -> None:
-    with pytest.raises(LoopwrightError, match="not a workspace of this home"):
+    with raises_code("not_a_workspace"):
         await world.repository.make_workspace(tmp_path / "elsewhere", world.base_sha)
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 from tests.unit.agents.acp.recordings import TOOLS, request
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
@@ -78,7 +79,7 @@ def test_a_model_is_told_before_the_start_where_it_cannot_be_told_later(
 
 def test_a_number_of_turns_is_told_to_who_can_count_them() -> None:
     assert started("goose", options={"max_turns": 5}).env["GOOSE_MAX_TURNS"] == "5"
-    with pytest.raises(BadConfig, match="unknown option max_turns"):
+    with raises_code("agent_option_unknown"):
         started("gemini", options={"max_turns": 5})
     assert "turns" in PROFILES["goose"].capabilities
     assert "GOOSE_MAX_TURNS" not in started("goose").env

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 from loopwright.adapters.agents.codex import starting
 from loopwright.adapters.agents.codex.agent import CodexAgent
@@ -237,5 +238,5 @@ class TestExec:
         assert settings(invocation)["mcp_servers.one"]["env_vars"] == ["TOKEN", "A"]
         assert not any("secret" in argument for argument in invocation.argv)
         differently = {**tools, "two": ToolServer(command="two", env={"TOKEN": "another"})}
-        with pytest.raises(BadConfig, match="two tool servers cannot have different values of TOKEN"):
+        with raises_code("agent_option_wrong"):
             invoked(options=EXEC, tools=differently)

@@ -21,10 +21,7 @@ def command(
 
 def names(*commands: CommandFacts) -> list[str]:
     """Return which limits apply, by their names."""
-    said = limits_of(commands)
-    found = [limit.name for limit in LIMITS if any(one.startswith(limit.words[:30]) for one in said)]
-    assert len(found) == len(said)
-    return found
+    return [name for name, _ in limits_of(commands)]
 
 
 def test_each_limit_is_one_sentence_of_its_own() -> None:
@@ -33,8 +30,8 @@ def test_each_limit_is_one_sentence_of_its_own() -> None:
 
 
 def test_a_watched_runner_and_a_plain_command_leave_different_things_open() -> None:
-    assert names(command()) == ["deceived", "seen_by_the_author", "one_machine"]
-    assert names(command(tests=None)) == ["unseen", "seen_by_the_author", "one_machine"]
+    assert names(command()) == ["deceived", "seen_by_author", "one_machine"]
+    assert names(command(tests=None)) == ["unseen", "seen_by_author", "one_machine"]
     assert names(command(text="cargo test --all", tests=None))[1] == "inside"
     assert names(command(reported=True))[:2] == ["deceived", "reported"]
 
@@ -45,4 +42,4 @@ def test_setup_checks_nothing_and_nothing_is_said_of_it() -> None:
 
 def test_many_commands_are_named_in_part() -> None:
     many = [command(f"c{n}", "true", None) for n in range(12)]
-    assert limits_of(many)[0].endswith("c8, c9 and 2 more")
+    assert limits_of(many)[0][1].endswith("c8, c9 and 2 more")

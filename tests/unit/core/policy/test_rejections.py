@@ -1,10 +1,9 @@
 """What a person says about a line of the work."""
 
-import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 from loopwright.core.policy.rejections import Comment, comments_in, objections, parse_comment
-from loopwright.core.values.errors import Refused
 
 
 def test_a_place_is_a_file_and_a_line_and_a_file_may_have_colons() -> None:
@@ -13,13 +12,13 @@ def test_a_place_is_a_file_and_a_line_and_a_file_may_have_colons() -> None:
 
 @each_case("place", ["app.py", "app.py:", ":3", "app.py:0", "app.py:x", "app.py:-1"])
 def test_a_place_without_a_line_is_refused_with_an_example(place: str) -> None:
-    with pytest.raises(Refused, match="is not FILE:LINE") as refused:
+    with raises_code("comment_place_wrong") as refused:
         parse_comment(place, "no")
     assert "--at app.py:12" in (refused.value.hint or "")
 
 
 def test_a_comment_says_something() -> None:
-    with pytest.raises(Refused, match=r"nothing is said about app\.py:3"):
+    with raises_code("comment_empty"):
         parse_comment("app.py:3", "  ")
 
 

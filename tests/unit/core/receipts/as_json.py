@@ -25,12 +25,27 @@ def shape_problems(receipt: Any) -> list[str]:
 
 
 def verify_receipt(receipt: Any, facts: verify.Facts, *, rows: Json | None = None) -> list[str]:
-    """Read a JSON value and verify it; `rows` is the receipt that the home gives."""
+    """Read a JSON value and verify it; return code and subject of each difference.
+
+    `rows` is the receipt that the home gives.
+    """
     if problems := shape_problems(receipt):
         return problems
     if rows is not None:
         facts = replace(facts, rows=model.read_receipt(rows))
-    return verify.verify_receipt(model.read_receipt(receipt), facts)
+    found = verify.verify_receipt(model.read_receipt(receipt), facts)
+    return [f"{one.code} {one.subject}".strip() for one in found]
+
+
+def named(receipt: Json) -> list[str]:
+    """Return code and task of each gap and note of a receipt."""
+    return [f"{one['code']} {one['task'] or ''}".strip() for one in (*receipt["gaps"], *receipt["notes"])]
+
+
+def text_of(receipt: Json, code: str) -> str:
+    """Return the sentence of the only gap or note with this code."""
+    (one,) = (one for one in (*receipt["gaps"], *receipt["notes"]) if one["code"] == code)
+    return str(one.get("cause") or one["text"])
 
 
 def fingerprint(receipt: Json) -> str:

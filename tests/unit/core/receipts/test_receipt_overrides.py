@@ -104,9 +104,9 @@ def test_what_was_taken_back_has_to_be_what_the_branch_takes_back() -> None:
     assert verify_receipt(receipt, FACTS) == [], "nobody looked at the branch"
     assert verify_receipt(receipt, replace(FACTS, taken_out={BACK: [sha("60")]})) == []
     (differs,) = verify_receipt(receipt, replace(FACTS, taken_out={}))
-    assert differs == f"commit {BACK} takes back nothing, but the receipt says: {sha('60')}"
+    assert differs == f"rollback {BACK}"
     (differs,) = verify_receipt(build(), replace(FACTS, taken_out={RESULT: [sha("60")]}))
-    assert differs == f"commit {RESULT} takes back {sha('60')}, but the receipt says: nothing"
+    assert differs == f"rollback {RESULT}"
 
 
 def test_a_change_of_the_checkout_is_told_without_where_its_patch_lies() -> None:

@@ -39,20 +39,20 @@ def test_a_receipt_names_the_program_its_version_and_the_image(
 
 
 @each_case(
-    ("level", "made", "told"),
+    ("level", "made"),
     [
-        ("container", None, "and which program made it is not said"),
-        ("container", replace(PODMAN, program=""), "and which program made it is not said"),
-        ("container", replace(PODMAN, image_id=""), "and of which image is not said"),
-        ("bubblewrap", None, "and which program made it is not said"),
-        ("bubblewrap", PODMAN, "which needs no image"),
-        ("none", BWRAP, "and it says what that was made with"),
+        ("container", None),
+        ("container", replace(PODMAN, program="")),
+        ("container", replace(PODMAN, image_id="")),
+        ("bubblewrap", None),
+        ("bubblewrap", PODMAN),
+        ("none", BWRAP),
     ],
 )
-def test_a_sandbox_that_is_not_told_whole_is_found(level: str, made: MadeWith | None, told: str) -> None:
+def test_an_incomplete_description_of_a_sandbox_is_found(level: str, made: MadeWith | None) -> None:
     receipt = contained(level, made)
     run = receipt["runs"][0]["id"]
-    assert verify_receipt(receipt, FACTS) == [f"{run} had the sandbox {level}, {told}"]
+    assert verify_receipt(receipt, FACTS) == [f"sandbox {run}"]
 
 
 @each_case("wrong", [{}, {"program": "x"}, {"program": 1, "image": "", "image_id": ""}, "podman"])

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
+from tests.refusals import raises_code
 
 import loopwright.prompts
 from loopwright.core.integrity.gate_files import Kind, Rules, kind_of
@@ -108,7 +109,7 @@ def test_a_wrong_template_is_refused_with_its_line_and_what_to_do(own: str, prob
 
 
 def test_a_template_that_is_no_text_is_refused() -> None:
-    with pytest.raises(BadConfig, match="it is not UTF-8 text"):
+    with raises_code("prompt_template_wrong"):
         replaced(template(), FILE, b"---\nversion: 1\n---\n\xff")
 
 

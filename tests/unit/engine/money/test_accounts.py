@@ -4,8 +4,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import pytest
 from tests.doubles import Home, planned
+from tests.refusals import raises_code
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.command import CommandAgent
@@ -14,7 +14,6 @@ from loopwright.core.policy.quotas import SPREAD
 from loopwright.core.rows.model import Attempt, Leg, Run
 from loopwright.core.rows.waiting_rows import Envelope, QuotaWindow
 from loopwright.core.values.accounts import Account
-from loopwright.core.values.errors import BadConfig
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState
@@ -159,9 +158,7 @@ def test_an_account_takes_a_variable_from_another_name() -> None:
     env = agent_environment(USERS, drawn)
     assert env["ANTHROPIC_API_KEY"] == "sk-work"
     assert {"WORK_KEY", "CLAUDE_CONFIG_DIR"}.isdisjoint(env)
-    with pytest.raises(
-        BadConfig, match="WORK_KEY, which an account takes its ANTHROPIC_API_KEY from, is not set"
-    ):
+    with raises_code("agent_variable_missing"):
         agent_environment({"HOME": "/home/me"}, drawn)
 
 
@@ -175,13 +172,13 @@ def test_an_agent_without_a_variable_for_its_home_says_what_to_do() -> None:
         prompt="p", workspace=Path("/w"), run_directory=Path("/r"), options={"command": "true"}
     )
     plain = CommandAgent().invocation(request)
-    with pytest.raises(BadConfig, match="cannot be given another config home") as raised:
+    with raises_code("account_home_conflict") as raised:
         accounts.drawing(plain, "command", Account(name="b", home="/b"))
     assert "give the account `variables` instead" in str(raised.value.hint)
 
 
 def test_an_account_that_this_machine_does_not_have_is_refused_with_what_to_do() -> None:
-    with pytest.raises(BadConfig, match="has no account named gone") as raised:
+    with raises_code("account_unknown") as raised:
         accounts.account(TWO, "claude", "gone")
     assert "[agents.claude.accounts.gone]" in str(raised.value.hint)
     assert accounts.account({}, "claude", None) == Account()

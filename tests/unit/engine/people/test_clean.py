@@ -2,6 +2,7 @@
 
 import pytest
 from tests.doubles import FAILED, Home, planned
+from tests.refusals import raises_code
 
 from loopwright.core.rows.model import Attempt, Plan
 from loopwright.core.values.errors import Refused
@@ -31,7 +32,7 @@ def _cleanable(home: Home) -> list[str]:
 async def test_a_verified_plan_is_over_once_its_workspaces_are_tidied() -> None:
     home = await _verified()
     assert _cleanable(home) == []
-    with pytest.raises(Refused, match="workspaces that are not tidied yet"):
+    with raises_code("plan_still_needed"):
         home.store.read_sync(lambda tx: check_clean(tx, home.plan()))
     _tidied(home)
     assert _cleanable(home) == [home.plan().id]

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
+from tests.refusals import raises_code
 from tests.waiting import eventually_async
 
 from loopwright.core.rows.model import Attempt, Command, CommandState, Leg, Outcome, Plan, Role, Run, Task
@@ -106,7 +107,7 @@ async def test_commands_wait_in_the_order_in_which_they_were_given() -> None:
 
 async def test_an_unknown_command_is_not_even_written_down() -> None:
     home, _ = await running()
-    with pytest.raises(NotFound, match="no command 'explode'") as refused:
+    with raises_code("command_not_found") as refused:
         await home.command("explode", home.plan().id)
     assert "pause, resume, stop, cancel, retry, reset" in (refused.value.hint or "")
     assert home.all(Command) == []

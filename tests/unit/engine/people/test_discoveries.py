@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 from tests.doubles import PASSED, Home, planned, recount
+from tests.refusals import raises_code
 
 from loopwright.core.replies.discoveries import Discovery, Noticed
 from loopwright.core.rows.model import CommandState, Plan, Run
-from loopwright.core.values.errors import NotFound
 from loopwright.core.values.states import DiscoveryState, LoopState, PlanState, TaskState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people import commands, discoveries
@@ -140,7 +140,7 @@ async def test_it_is_found_by_the_beginning_of_its_id() -> None:
     for text in (one.id, one.id[:14], one.id.partition("_")[2][:8]):
         seen = home.store.read_sync(lambda tx, text=text: discoveries.find_discovered(tx, text))
         assert seen.id == one.id
-    with pytest.raises(NotFound, match="no discovered work 'nothing'"):
+    with raises_code("discovery_not_found"):
         home.store.read_sync(lambda tx: discoveries.find_discovered(tx, "nothing"))
 
 

@@ -4,8 +4,8 @@ import hashlib
 from pathlib import Path
 
 import pytest
+from tests.refusals import raises_code
 
-from loopwright.core.values.errors import CannotRun
 from loopwright.core.values.policy import HeldFile
 from loopwright.engine.processes.held_files import keep, lay, missing
 from loopwright.engine.rows.world import HomePaths
@@ -45,6 +45,6 @@ def test_a_file_that_is_not_as_it_was_submitted_is_not_used(
 ) -> None:
     kept = paths.held_out() / SHA
     kept.unlink() if change == "gone" else kept.write_bytes(b"assert False\n")
-    with pytest.raises(CannotRun, match="is not in this home as it was submitted"):
+    with raises_code("cannot_run"):
         lay(paths, tmp_path, (FILE,))
     assert missing(paths, (FILE,)) == [FILE.path]

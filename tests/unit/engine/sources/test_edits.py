@@ -11,6 +11,7 @@ from tests.acceptance.control.sources.test_every_source import EVERY
 from tests.cases import each_case
 from tests.doubles import FAILED, PASSED, Home, planned
 from tests.fakes import fake_bd
+from tests.refusals import raises_code
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.beads.beads import BeadsSource
@@ -20,7 +21,7 @@ from loopwright.adapters.sources.task_master.task_master import TaskMasterSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.core.replies.discoveries import Discovery, Noticed
 from loopwright.core.rows.model import Command, CommandState, Leg, Loop, Plan, Project, Run, Task
-from loopwright.core.values.errors import Refused, StoreUnavailable
+from loopwright.core.values.errors import StoreUnavailable
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind, is_id
@@ -647,7 +648,7 @@ async def test_a_plan_of_one_tag_never_takes_in_the_tasks_of_another(tmp_path: P
     home.submit(work=source.parse(source.files(place), "tasks.json"), source_kind="task_master")
     state.write_text('{"currentTag": "other"}')
     other = source.parse(source.files(place), "tasks.json")
-    with pytest.raises(Refused, match="of 'master' is unfinished"):
+    with raises_code("source_part_changed"):
         home.submit(work=other, source_kind="task_master", follows=True)
     state.unlink()
     lies_at(home, place)

@@ -5,9 +5,10 @@ from uuid import UUID
 
 import pytest
 from tests.doubles import Home, Numbered, planned
+from tests.refusals import raises_code
 
 from loopwright.core.rows.model import Plan, Run, Task
-from loopwright.core.values.errors import Ambiguous, NotFound
+from loopwright.core.values.errors import Ambiguous
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import Kind, make, short_id
 from loopwright.engine.views.targets import handle, obvious_target, resolve_target
@@ -126,10 +127,10 @@ async def test_what_could_be_several_is_listed_with_its_plan_its_state_and_its_a
 async def test_a_task_that_its_plan_does_not_have_is_told_with_those_it_has() -> None:
     home = await _home()
     _submit(home, "one", "mul", "div")
-    with pytest.raises(NotFound, match="plan 'one' has no task 'sub'") as missing:
+    with raises_code("task_not_found") as missing:
         _meant(home, "one/sub")
     assert missing.value.hint == "its tasks are: mul, div"
-    with pytest.raises(NotFound, match="nothing here is called 'none/mul'"):
+    with raises_code("target_not_found"):
         _meant(home, "none/mul")
 
 
@@ -142,7 +143,7 @@ async def test_nothing_named_is_the_task_that_needs_a_person_then_a_running_one_
     None
 ):
     home = await _home()
-    with pytest.raises(NotFound, match="no plan yet"):
+    with raises_code("no_plan"):
         _obvious(home)
     _submit(home, "one", "mul", "div")
     assert _obvious(home) == ("one", "it is the newest plan")

@@ -5,12 +5,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from tests.refusals import raises_code
 
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.app import Home
 from loopwright.core.rows.model import Command, CommandState
-from loopwright.core.values.errors import Held, UserError
+from loopwright.core.values.errors import UserError
 from loopwright.engine.people.discoveries import DiscoveryView
 from loopwright.ports import no_failpoint
 from loopwright.services.control import sending
@@ -56,7 +57,7 @@ async def test_a_decision_that_may_yet_be_carried_out_keeps_its_file(
     monkeypatch.setattr(sending, "_PATIENCE_S", 0.05)
     stopped = LockedMembership(tmp_path)
     assert stopped.acquire({"pid": 1})
-    with pytest.raises(Held, match="did not respond to `accept_discovered` within") as late:
+    with raises_code("worker_not_responding") as late:
         await as_own_plan(Session(home=home, settings=settings_for()), found(tmp_path))
     stopped.release()
     assert late.value.code == "worker_not_responding"
@@ -73,6 +74,6 @@ async def test_a_decision_that_is_refused_leaves_nothing_behind(home: Home, tmp_
 
 async def test_a_folder_that_cannot_be_made_is_said(home: Home, tmp_path: Path) -> None:
     (tmp_path / "plans").write_text("a file of somebody's")
-    with pytest.raises(UserError, match="cannot be made: File exists"):
+    with raises_code("folder_not_created"):
         await as_own_plan(Session(home=home, settings=settings_for()), found(tmp_path))
     assert (tmp_path / "plans").read_text() == "a file of somebody's"

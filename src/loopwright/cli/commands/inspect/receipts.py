@@ -259,14 +259,14 @@ def _print_findings(found: receipts.Verified) -> None:
     where = escape(str(found.repository))
     out.print(f"[bold]{escape(plan.title)}[/]  {short_id(plan.id)}  against {where}")
     for difference in differences:
-        out.print(f"[red]✘ differs[/]: {escape(difference)}")
+        out.print(f"[red]✘ differs[/]: {escape(difference.text)}")
     for done in found.checked:
         out.print(f"[dim]· checked: {escape(done)}[/]")
     for gap in facts.unchecked:
         out.print(f"[dim]· not checked here: {escape(gap)}[/]")
     if differences:
         out.print(f"[bold red]DIFFERS[/]  {len(differences)} of its statements do not hold")
-        if any(difference.endswith("does not exist") for difference in differences):
+        if any(one.code == "commit_missing" for one in differences):
             out.print(f"is this the right repository? `git fetch` brings the branch {escape(plan.branch)}")
         return
     if facts.cleaned:
