@@ -6,8 +6,7 @@ from collections.abc import Iterator
 from cyclopts import App
 
 from loopwright.cli.screens.command_effects import effects_table
-from loopwright.cli.shell.command_table import build
-from loopwright.cli.shell.help_pages import optional_arguments
+from loopwright.cli.shell.command_table import build, optional_arguments
 
 INTRODUCTION = """\
 # Commands

@@ -28,7 +28,7 @@ _LATE = (
     "encodings.ascii",
     "encodings.utf_8_sig",
     "getpass",
-    "loopwright.adapters.processes.marked_processes",
+    "loopwright.adapters.processes.keepers",
     "psutil",
     "rich._emoji_codes",
     "rich._unicode_data.unicode17-0-0",

@@ -39,7 +39,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Leg, Plan, Project
 from loopwright.core.values.accounts import Accounts
 from loopwright.core.values.errors import StaleVersion
-from loopwright.engine.memory.disk_limits import Room
+from loopwright.engine.memory.worker_facts import Room
 from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.rows.world import HomePaths, MakeView, Me, World
 from loopwright.engine.worker.worker import WorkerLoop

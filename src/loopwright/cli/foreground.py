@@ -16,11 +16,11 @@ from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.plan_table import exit_code
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.services.driving.driver import FOLLOW_S, Drive, Driver, Rested, followed_worker
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session
-from loopwright.services.views.rows import Plan
+from loopwright.services.views.events import Plan
 
 NET_S = 5.0
 """How long to wait for news at most."""

@@ -39,8 +39,7 @@ def call(arguments: Sequence[str]) -> int:
         result = build()(list(arguments))
     except CycloptsError as mistake:
         # Only an error needs it.
-        from loopwright.cli.shell.mistakes import explain
-        from loopwright.cli.shell.typing_mistakes import told
+        from loopwright.cli.shell.mistakes import explain, told
 
         message, hint = told(mistake)
         wrong = UserError(message, code="command_line_wrong", hint=hint)

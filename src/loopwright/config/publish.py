@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
 from loopwright.config.groups import AGENT_NAME
+from loopwright.config.kinds import OPTION
 from loopwright.config.layers import LOOPS
-from loopwright.config.options import OPTION
 from loopwright.config.settings import Setting, description_of, settings
 
 SCHEMA_DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
 from loopwright.config.accounts import ACCOUNT_NAME, ACCOUNT_SETTINGS
-from loopwright.config.gates import GATES
+from loopwright.config.gates import GATES, TEST_RUNNERS
 from loopwright.config.groups import (
     AGENT_NAME,
     ROUND_FLAGS,
@@ -33,6 +33,7 @@ from loopwright.config.groups import (
 from loopwright.config.kinds import (
     DOLLARS,
     MAX_TEXT,
+    OPTION,
     SWITCH,
     Kind,
     choice,
@@ -43,8 +44,6 @@ from loopwright.config.kinds import (
     read_home,
     text,
 )
-from loopwright.config.options import OPTION
-from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.policy.prices import read_price
 from loopwright.core.values.policy import (
     ConfiguredRunner,

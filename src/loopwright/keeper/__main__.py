@@ -21,7 +21,7 @@ import time
 from loopwright.keeper import cgroup, home, nursery, places
 from loopwright.keeper.desk import listen
 from loopwright.keeper.keeping import Keeper
-from loopwright.keeper.loaded import Loaded, load
+from loopwright.keeper.nursery import Loaded, load
 from loopwright.keeper.processes import Tree
 from loopwright.keeper.spec import BadSpec, Spec
 from loopwright.keeper.status import Status, read_status

@@ -9,15 +9,11 @@ import signal
 import time
 
 from loopwright.keeper import cgroup, places
-from loopwright.keeper.child import PIPE_BYTES, Child, NotStarted, reap_orphans
+from loopwright.keeper.child import PIPE_BYTES, CannotWrite, Child, Feed, NotStarted, reap_orphans
 from loopwright.keeper.desk import Desk
-from loopwright.keeper.ending import Ending
-from loopwright.keeper.feed import CannotWrite, Feed
-from loopwright.keeper.lines import LONGEST_LINE, Lines
-from loopwright.keeper.processes import SEES_PROCESSES, Tree, adopt_orphans
-from loopwright.keeper.record import Record
+from loopwright.keeper.processes import SEES_PROCESSES, Ending, Signs, Tree, adopt_orphans
+from loopwright.keeper.record import LONGEST_LINE, Lines, Record
 from loopwright.keeper.redact import Redactor, forms_of
-from loopwright.keeper.signs import Signs
 from loopwright.keeper.status import Status
 
 TYPE_CHECKING = False
@@ -25,7 +21,7 @@ if TYPE_CHECKING:
     import socket
     from typing import Any
 
-    from loopwright.keeper.loaded import Loaded
+    from loopwright.keeper.nursery import Loaded
     from loopwright.keeper.spec import Spec
 
 READ_BYTES = 256 * 1024

@@ -1,4 +1,4 @@
-"""Sees the processes of a run and signals them. Linux through /proc and prctl; elsewhere only the process group."""
+"""Sees the processes of a run, their signs of life, and ends them. Linux through /proc; elsewhere the process group."""
 
 from __future__ import annotations
 
@@ -6,8 +6,16 @@ import ctypes
 import os
 import signal
 import sys
+import time
 
 from loopwright.keeper.places import MARKER
+
+TYPE_CHECKING = False
+
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 
 SEES_PROCESSES = os.path.exists("/proc/self/stat")
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -201,3 +209,157 @@ class Tree:
         if not marked:
             self._unmarked.add(process.key)
         return marked
+
+
+# Ends a process tree in order: a polite word, then TERM, then KILL of everything that can be found.
+
+STEP_S = 0.05
+KILL_PATIENCE_S = 10.0
+
+
+class Ending:
+    """Goes through the stages, one step at a time, so that output is read in the meantime."""
+
+    def __init__(self, tree: Tree, *, grace_s: float, ask: Callable[[], bool] | None, now_at: str) -> None:
+        self._tree = tree
+        self._grace_s = grace_s
+        self._ask = ask
+        self._stage = now_at
+        self._until = 0.0
+        self._told: set[tuple[int, int]] = set()
+        self.due = 0.0
+        self.survivors: list[Process] = []
+        self._enter(now_at)
+
+    def hurry(self) -> None:
+        """Skip what is polite."""
+        if self._stage != "kill":
+            self._enter("kill")
+
+    def step(self, *, child_gone: bool) -> bool:
+        """Do what is due; return whether nothing is left to end."""
+        now = time.monotonic()
+        if now < self.due:
+            return False
+        self.due = now + STEP_S
+        if self._stage == "polite":
+            if child_gone or now >= self._until:
+                self._enter("term")
+            return False
+        living = self._tree.living()
+        if not living and child_gone:
+            if not SEES_PROCESSES:
+                self._tree.signal_group(signal.SIGKILL)
+            return True
+        if self._stage == "term":
+            fresh = [process for process in living if process.key not in self._told]
+            self._told.update(process.key for process in fresh)
+            self._tree.signal(fresh, signal.SIGTERM)
+            if now >= self._until:
+                self._enter("kill")
+            return False
+        self._tree.signal(living, signal.SIGKILL)
+        self._tree.signal_group(signal.SIGKILL)
+        if now >= self._until:
+            self.survivors = living
+            return True
+        return False
+
+    def _enter(self, stage: str) -> None:
+        if stage == "polite" and (self._ask is None or not self._ask()):
+            stage = "term"
+        if stage == "term" and not SEES_PROCESSES:
+            self._tree.signal_group(signal.SIGTERM)
+        self._stage = stage
+        self._until = time.monotonic() + (KILL_PATIENCE_S if stage == "kill" else self._grace_s)
+        self.due = 0.0
+
+
+# Signs of life: output, input, CPU time of the tree, changes of files. Silence alone is not death.
+
+SAMPLE_S = 15.0
+ENTRIES_PER_STEP = 2000
+CPU_SHARE = 0.002
+"""Less than this share of one core is the ticking of timers in a program that hangs."""
+TICK_S = 0.01
+
+
+class Signs:
+    """Remembers when each sign was last seen; looks for the costly ones only as often as the limit needs."""
+
+    def __init__(self, tree: Tree, paths: list[str], idle_s: float | None, *, sees_cpu: bool) -> None:
+        self._tree = tree
+        self._paths = paths
+        # Where CPU time cannot be seen, a silent run cannot be told from a dead one: it is left to the hard limit.
+        self.idle_s = idle_s if sees_cpu else None
+        self._every = SAMPLE_S if idle_s is None else min(SAMPLE_S, idle_s / 4)
+        now = time.monotonic()
+        self.last = now
+        self._due = now + self._every
+        self.seen_at: dict[str, float] = {}
+        self._cpu: dict[tuple[int, int], float] = {}  # nothing yet: the child was started just now
+        self._cpu_at = now
+        self._files: tuple[int, int] | None = None
+        self._walk: Iterator[tuple[int, int] | None] | None = self._walking() if paths else None
+
+    def mark(self, kind: str) -> None:
+        """Note a sign of life."""
+        self.last = time.monotonic()
+        self.seen_at[kind] = time.time()
+
+    def excuse(self, seconds: float) -> None:
+        """Leave out a time in which the keeper itself did not run."""
+        self.last = min(self.last + seconds, time.monotonic())
+        self._cpu_at += seconds
+
+    def next_due(self) -> float:
+        """Return when `sample` should be called next, on the monotonic clock."""
+        return 0.0 if self._walk is not None else self._due
+
+    def sample(self, now: float) -> bool:
+        """Look for signs of life if it is time to; return whether the run has been idle for too long."""
+        if self._walk is None:
+            if now < self._due:
+                return False
+            self._sample_cpu(now)
+            if self._paths:
+                self._walk = self._walking()
+        if self._walk is not None:
+            result = next(self._walk)
+            if result is None:
+                return False
+            self._walk = None
+            if self._files is not None and result != self._files:
+                self.mark("files")
+            self._files = result
+        self._due = now + self._every
+        return self.idle_s is not None and time.monotonic() - self.last >= self.idle_s
+
+    def _sample_cpu(self, now: float) -> None:
+        cpu = self._tree.cpu()
+        used = sum(max(0.0, spent - self._cpu.get(key, 0.0)) for key, spent in cpu.items())
+        if used >= max(TICK_S, CPU_SHARE * (now - self._cpu_at)):
+            self.mark("cpu")
+        self._cpu = cpu
+        self._cpu_at = now
+
+    def _walking(self) -> Iterator[tuple[int, int] | None]:
+        """Walk through the folders in small steps, and yield a fingerprint of sizes and times at the end."""
+        entries = fingerprint = 0
+        folders = list(self._paths)
+        while folders:
+            folder = folders.pop()
+            try:
+                with os.scandir(folder) as listing:
+                    for entry in listing:
+                        found = entry.stat(follow_symlinks=False)
+                        fingerprint += hash((entry.name, found.st_mtime_ns, found.st_size, found.st_ino))
+                        if entry.is_dir(follow_symlinks=False):
+                            folders.append(entry.path)
+                        entries += 1
+                        if entries % ENTRIES_PER_STEP == 0:
+                            yield None
+            except OSError:
+                # A folder that vanishes under the walk has changed, and that shows in the count.
+                continue
+        yield (entries, fingerprint)

@@ -15,11 +15,8 @@ from loopwright.ports.agents import (
     ToolServer,
     able,
 )
-from loopwright.ports.clock import Clock, Failpoint, Ids, no_failpoint
-from loopwright.ports.disk import Disk, EndlessDisk
 from loopwright.ports.dispatch import Engine, Execute
-from loopwright.ports.ends import Built, Ends, Pick
-from loopwright.ports.forges import Forge, Request, Wanted
+from loopwright.ports.ends import Built, Ends, Forge, Pick, Request, Wanted
 from loopwright.ports.gates import Gate, GateRequest, ShownBy
 from loopwright.ports.git import (
     FINGERPRINT,
@@ -39,8 +36,8 @@ from loopwright.ports.git import (
     Tripwire,
 )
 from loopwright.ports.home import DependencyCache, Exported, ExportedPlan, Membership, StateFiles
-from loopwright.ports.processes import Exit, Keepers, OutputLine, RunSpec, Sighting
-from loopwright.ports.sandbox import NoSandbox, Reach, Sandbox
+from loopwright.ports.machine import Clock, Disk, EndlessDisk, Failpoint, Ids, no_failpoint
+from loopwright.ports.processes import Exit, Keepers, NoSandbox, OutputLine, Reach, RunSpec, Sandbox, Sighting
 from loopwright.ports.sources import (
     Discovered,
     EvaluatedPlan,

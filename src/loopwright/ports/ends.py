@@ -1,9 +1,41 @@
-"""What becomes of a plan's branch: into the user's own branch, or to a forge."""
+"""What becomes of a plan's branch: into the user's own branch, or to a forge such as GitHub or GitLab."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
+
+# Places such as GitHub and GitLab that review and merge branches.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A pull request, or merge request, that exists."""
+
+    n: int
+    url: str
+    created: bool
+    """False when it was there before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """A pull request that should exist: at most one per branch."""
+
+    branch: str
+    base: str
+    title: str
+    body: str
+
+
+class Forge(Protocol):
+    """One repository on a forge."""
+
+    async def request(self, wanted: Wanted) -> Request:
+        """Find the open request of this branch into its base, or create it; called again it finds its own.
+
+        Raise `Refused` with what to do, or `Busy` when it should be asked again later.
+        """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import pytest
 from tests.integration.gates.desks import Desk, command
 
 from loopwright.adapters.gates.commands import CommandGate
-from loopwright.config.runners import TEST_RUNNERS
+from loopwright.config.gates import TEST_RUNNERS
 from loopwright.core.values.findings import Witnessed
 
 HONEST = """

@@ -15,7 +15,7 @@ from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.git.repository import GitRepository
 from loopwright.adapters.home.receipts import gather_facts
-from loopwright.adapters.processes.evidence import evidence_hash, listing
+from loopwright.adapters.processes.keeper_files import evidence_hash, listing
 from loopwright.core.gates.verdicts import gate_key
 from loopwright.core.receipts.build import GitFacts, landing_part
 from loopwright.core.receipts.landing_hashes import landing_hash

@@ -17,8 +17,7 @@ from tests.integration.git.world import ANY, AT, BRANCH, PLAN, TASK, World, trai
 from tests.refusals import raises_code
 from tests.waiting import eventually_async
 
-from loopwright.adapters.git.plumbing.environment import own_env, user_env
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, own_env, user_env
 from loopwright.adapters.git.plumbing.started import Started
 from loopwright.core.values.errors import GitFailed
 

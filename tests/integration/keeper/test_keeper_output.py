@@ -15,8 +15,7 @@ from tests.waiting import eventually_async
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import places
-from loopwright.keeper.lines import Lines
-from loopwright.keeper.record import Record
+from loopwright.keeper.record import Lines, Record
 from loopwright.keeper.redact import Redactor, forms_of
 
 MIB = 1024 * 1024

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from loopwright.keeper import redact
-from loopwright.keeper.lines import Lines
+from loopwright.keeper.record import Lines
 from loopwright.keeper.redact import MASK, Redactor, forms_of
 
 RULES = json.loads(Path(redact.__file__).with_name("token_rules.json").read_text())["rules"]

@@ -7,10 +7,10 @@ import pytest
 from tests.cases import each_case
 from tests.refusals import raises_code
 
+from loopwright.config.gates import TEST_RUNNERS
 from loopwright.config.layers import Level, from_environment, from_flags, from_plan, from_toml, loop_from_toml
 from loopwright.config.publish import toml_value
 from loopwright.config.resolve import load, resolve
-from loopwright.config.runners import TEST_RUNNERS
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.gates.dependencies import READY
 from loopwright.core.values.errors import BadConfig

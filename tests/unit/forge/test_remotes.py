@@ -3,7 +3,7 @@
 from tests.cases import each_case
 
 from loopwright.adapters.forge import github, gitlab
-from loopwright.adapters.forge.remotes import Remote, parse_remote
+from loopwright.adapters.forge.api import Remote, parse_remote
 
 
 @each_case(

@@ -10,8 +10,8 @@ from tests.cases import each_case
 
 from loopwright.adapters.gates.inside import __file__ as inside
 from loopwright.adapters.gates.witnesses import read_witness
+from loopwright.config.gates import TEST_RUNNERS
 from loopwright.config.kinds import WrongValue
-from loopwright.config.runners import TEST_RUNNERS
 from loopwright.core.values.findings import Witnessed
 
 RECORDED = Path(__file__).resolve().parents[2] / "data" / "runners"

@@ -10,7 +10,7 @@ from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.home.user_folder import HIDDEN, Views, user_folder
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.containment import HomePath, HomeView
-from loopwright.engine.money.accounts import drawing
+from loopwright.engine.money.quotas import drawing
 from loopwright.ports import AgentRequest, Invocation
 
 USER = Path("/nowhere/user")

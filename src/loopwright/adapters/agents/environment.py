@@ -16,7 +16,7 @@ from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import PLACES, PlanEnvironment, is_kept
 from loopwright.core.values.errors import BadConfig, NoEnvironment
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.ports import Invocation
 
 ALLOWED: Final = frozenset(

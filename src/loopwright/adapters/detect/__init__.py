@@ -5,7 +5,6 @@ by running it, elsewhere.
 """
 
 from loopwright.adapters.detect.findings import Detected, ProposedGate, Trial
-from loopwright.adapters.detect.render import render_toml
-from loopwright.adapters.detect.survey import detect, is_project
+from loopwright.adapters.detect.survey import detect, is_project, render_toml
 
 __all__ = ["Detected", "ProposedGate", "Trial", "detect", "is_project", "render_toml"]

@@ -1,14 +1,53 @@
-"""Asking a forge over HTTP: its refusals in plain words, its wishes to be left alone for a while honoured."""
+"""Asking a forge over HTTP: where a remote is, its refusals in plain words, its wishes to be left alone honoured."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
+from urllib.parse import unquote, urlsplit
 
 import httpx
 
 from loopwright.core.values.errors import Busy, Refused
 from loopwright.ports import Request, Wanted
+
+# What the address of a git remote says: which host, and which repository there.
+
+_SCP: Final = re.compile(r"(?:[^@/\s]+@)?(?P<host>\[[^\]]+\]|[^:/\s]+):(?P<path>[^/\s].*)")
+_SCHEMES: Final = frozenset({"https", "http", "ssh", "git", "git+ssh"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """A repository on a host. Logins and ports of the address are left out: the interface has its own."""
+
+    host: str
+    path: str
+    """Owner and name, or a longer path of groups; without `.git`."""
+
+    @property
+    def owner(self) -> str:
+        """Everything before the name."""
+        return self.path.rpartition("/")[0]
+
+
+def parse_remote(address: str) -> Remote | None:
+    """Read the address of a remote, of any form that git takes; None for a folder or a file."""
+    if "://" in address:
+        parts = urlsplit(address)
+        if parts.scheme not in _SCHEMES or not parts.hostname:
+            return None
+        return _remote(parts.hostname, unquote(parts.path))
+    found = _SCP.fullmatch(address)
+    return _remote(found["host"], found["path"]) if found else None
+
+
+def _remote(host: str, path: str) -> Remote | None:
+    whole = path.strip("/").removesuffix(".git").strip("/")
+    odd = "/" not in whole or any(part in ("", ".", "..") for part in whole.split("/"))
+    return None if odd else Remote(host=host.strip("[]").lower(), path=whole)
+
 
 _TIME_LIMIT_S: Final = 30.0
 _LONGEST_S: Final = 3600.0

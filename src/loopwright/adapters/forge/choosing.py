@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from loopwright.adapters.forge import github, gitlab
-from loopwright.adapters.forge.remotes import Remote, parse_remote
+from loopwright.adapters.forge.api import Remote, parse_remote
 from loopwright.core.values.errors import Refused
 from loopwright.ports import Forge
 

@@ -3,8 +3,7 @@
 from typing import Any, Final
 from urllib.parse import quote
 
-from loopwright.adapters.forge.api import Api, find_or_create
-from loopwright.adapters.forge.remotes import Remote
+from loopwright.adapters.forge.api import Api, Remote, find_or_create
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitLab"

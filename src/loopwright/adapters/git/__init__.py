@@ -3,7 +3,7 @@
 from loopwright.adapters.git.branches.merging import DIFF_COMMAND
 from loopwright.adapters.git.branches.quarantine import Quarantined
 from loopwright.adapters.git.checkout.tripwires import stray
-from loopwright.adapters.git.plumbing.environment import workspace_env
+from loopwright.adapters.git.plumbing.runner import workspace_env
 from loopwright.adapters.git.repository import GitRepository
 
 __all__ = ["DIFF_COMMAND", "GitRepository", "Quarantined", "stray", "workspace_env"]

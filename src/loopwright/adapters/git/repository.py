@@ -8,24 +8,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.branches.branches import Branches
+from loopwright.adapters.git.branches.branches import Branches, Pins
 from loopwright.adapters.git.branches.ends import GitEnds
 from loopwright.adapters.git.branches.history import History, patch
 from loopwright.adapters.git.branches.leftovers import Leftover, Leftovers
 from loopwright.adapters.git.branches.merging import Merging, TakingOut
-from loopwright.adapters.git.branches.pins import Pins
 from loopwright.adapters.git.branches.quarantine import FOLDER, Quarantine, Quarantined
 from loopwright.adapters.git.branches.writeback_commits import Bookkeeping
 from loopwright.adapters.git.checkout import tripwires
 from loopwright.adapters.git.checkout.handover import ByHand
 from loopwright.adapters.git.plumbing import names
-from loopwright.adapters.git.plumbing.environment import own_env, user_env
-from loopwright.adapters.git.plumbing.intact import damaged
+from loopwright.adapters.git.plumbing.commits import damaged
 from loopwright.adapters.git.plumbing.place import Place, check_writable, find
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.records import Records
 from loopwright.adapters.git.plumbing.refs import PinList, Ref, Refs
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, own_env, user_env
 from loopwright.adapters.git.plumbing.started import Started
 from loopwright.adapters.git.workspaces.capture import Capture, Label
 from loopwright.adapters.git.workspaces.overlays import Overlays

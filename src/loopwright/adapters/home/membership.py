@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 from uuid import uuid4
 
-from loopwright.adapters.machine.file_locks import is_locked
+from loopwright.adapters.machine.files import is_locked
 
 ALL: Final = "all"
 """What a worker serves and attends, instead of the one project that a `run` starts work for."""

@@ -9,7 +9,7 @@ from typing import Final
 from loopwright.adapters.gates.commands import OutputLimits
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.machine.disk import forgotten_since
-from loopwright.adapters.processes.evidence import listing
+from loopwright.adapters.processes.keeper_files import listing
 from loopwright.adapters.store.chain import verify_chain
 from loopwright.core.receipts.evidence import Recorded, recorded
 from loopwright.core.receipts.model import Receipt

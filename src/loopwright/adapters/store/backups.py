@@ -14,7 +14,7 @@ from urllib.parse import quote
 
 from loopwright.core.rows.model import RESTORED
 from loopwright.core.values.errors import DamagedDatabase, StoreUnavailable
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 
 DAILY: Final = "daily"
 EVERY: Final = timedelta(days=1)

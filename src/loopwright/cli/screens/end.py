@@ -6,12 +6,11 @@ from collections.abc import Sequence
 
 from rich.markup import escape
 
-from loopwright.cli.screens.gaps import print_gaps
-from loopwright.cli.screens.next_steps import print_steps
+from loopwright.cli.screens.advice import print_gaps, print_steps
 from loopwright.cli.screens.plan_table import exit_code, has_gaps, print_finishes, screen
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import in_local_time
 from loopwright.cli.shell.output import console, paragraph, print_json
-from loopwright.cli.shell.times import in_local_time
 from loopwright.core.values.states import ENDED_PLAN, FinishState
 from loopwright.services.homes.session import Session
 from loopwright.services.views.plans import (

@@ -7,10 +7,10 @@ from rich.markup import escape
 from rich.table import Table
 
 from loopwright.cli.screens.layout import Roomy, one_line
-from loopwright.cli.shell.times import local_time
+from loopwright.cli.shell.lines import local_time
 from loopwright.core.values.findings import VerdictStatus
+from loopwright.services.views.events import Plan
 from loopwright.services.views.plans import PlanView
-from loopwright.services.views.rows import Plan
 from loopwright.services.views.tasks import is_bad
 
 

@@ -7,14 +7,12 @@ from rich.text import Text
 from loopwright.cli.screens.layout import RowsWithNotes
 from loopwright.cli.screens.question import picture
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import Wrapped
+from loopwright.cli.shell.lines import Wrapped, in_local_time, local_time
 from loopwright.cli.shell.output import console, paragraph
-from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState
-from loopwright.core.values.wording import counted, dollars, duration, listed, money, one_line
+from loopwright.core.values.wording import counted, dollars, duration, listed, money, one_line, to_type
 from loopwright.services.views.plans import (
     ANSWERED,
     NO_WORKER,

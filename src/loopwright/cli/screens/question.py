@@ -3,11 +3,9 @@
 from rich.console import Group
 from rich.text import Text
 
-from loopwright.cli.shell.lines import Wrapped
-from loopwright.cli.shell.times import local_time
+from loopwright.cli.shell.lines import Wrapped, local_time
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import counted, on_one_line, visible
+from loopwright.core.values.wording import counted, on_one_line, to_type, visible
 from loopwright.services.questions import QuestionView
 
 _NAMED = 3

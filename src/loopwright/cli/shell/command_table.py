@@ -1,11 +1,67 @@
 """The command table. Commands are loaded when they are called, so that `--help` costs next to nothing."""
 
+import re
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 from cyclopts import App, Group, Parameter
+from cyclopts.help import DefaultFormatter
 
 from loopwright import __version__
+
+if TYPE_CHECKING:
+    from cyclopts.help import HelpPanel
+    from rich.console import Console, ConsoleOptions
+
+
+# How `--help` reads: arguments by their own names, and lines that break where the terminal does.
+
+_ANY: Final = re.compile(r"\[ARGS(\.\.\.)?\]")
+_BREAK: Final = re.compile(r"(?<!\n)\n(?!\n)")
+
+
+def optional_arguments(command: App) -> str:
+    """Return the arguments that may be left out, as the usage line has them."""
+    if command.default_command is None:
+        return ""
+    found = [
+        one for one in command.assemble_argument_collection() if one.index is not None and not one.required
+    ]
+    return " ".join(
+        f"[{one.name.lstrip('-').upper()}{'...' * (one.field_info.kind is one.field_info.VAR_POSITIONAL)}]"
+        for one in found
+    )
+
+
+class HelpPages(DefaultFormatter):
+    """Renders help, and wraps docstrings for the screen."""
+
+    def __init__(self, optional: str) -> None:
+        super().__init__()
+        self._optional = optional
+
+    def render_usage(self, console: "Console", options: "ConsoleOptions", usage: Any) -> None:
+        """Print how the command is called."""
+        super().render_usage(console, options, _ANY.sub(self._optional, str(usage)))
+
+    def render_description(self, console: "Console", options: "ConsoleOptions", description: Any) -> None:
+        """Print what the command does."""
+        _join(description)
+        super().render_description(console, options, description)
+
+    def __call__(self, console: "Console", options: "ConsoleOptions", panel: "HelpPanel") -> None:
+        """Print one box of commands, arguments or flags."""
+        for entry in panel.entries:
+            _join(entry.description)
+        super().__call__(console, options, panel)
+
+
+def _join(described: Any) -> None:
+    """Let paragraphs be, and join the lines in each of them."""
+    text = getattr(described, "primary_renderable", None)
+    if text is not None and "\n" in text.plain:
+        text.plain = _BREAK.sub(" ", text.plain)
+
 
 _START: Final = "loopwright.cli.commands.start"
 _WATCH: Final = "loopwright.cli.commands.watch"
@@ -62,7 +118,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "clean": (f"{_MAINTAIN}.clean:clean", "Delete what ended plans left behind."),
         "tokens": (f"{_MAINTAIN}.tokens:app", "List, make or revoke tokens for the daemon's API."),
         "projects": (f"{_MAINTAIN}.projects:app", "List the projects of this home, or import plans."),
-        "completion": (f"{_MAINTAIN}.completion:completion", "Print the completion script for your shell."),
+        "completion": (f"{_MAINTAIN}.helping:completion", "Print the completion script for your shell."),
         "help": (f"{_MAINTAIN}.helping:help_", "Show what a command does, as --help does."),
     },
 }
@@ -76,8 +132,8 @@ HIDDEN: Final[Mapping[str, tuple[str, str]]] = {
     "show": (f"{_WATCH}.status:show", "The same as `status TARGET`."),
     "questions": (f"{_DECIDE}.questions:questions", "The same as `answer`."),
     "hand-back": (f"{_DECIDE}.handover:hand_back", "The same as `take-over --done`."),
-    "metrics": (f"{_WATCH}.metrics:metrics", "The same as `stats`."),
-    "flaky": (f"{_WATCH}.flaky:flaky", "The same as `stats flaky`."),
+    "metrics": (f"{_WATCH}.stats:metrics", "The same as `stats`."),
+    "flaky": (f"{_WATCH}.stats:flaky", "The same as `stats flaky`."),
     "quota": (f"{_WATCH}.quota:alias", "The same as `stats quota`."),
 }
 """Commands under another name, which `--help` does not list."""
@@ -97,8 +153,6 @@ class CommandLine(App):
         """Print the help of a command."""
         # Only help needs it.
         from rich.console import Console
-
-        from loopwright.cli.shell.help_pages import HelpPages, optional_arguments
 
         _, apps, _ = self.parse_commands(tokens)
         self.help_formatter = HelpPages(optional_arguments(apps[-1]))

@@ -11,8 +11,7 @@ from typing import Final, Literal
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy
-from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import dollars
+from loopwright.core.values.wording import dollars, to_type
 
 ASKED: Final = "budget"
 """The kind of the question that is asked then. Its key is the setting of the cap."""

@@ -17,8 +17,8 @@ from loopwright.core.policy.rounds import Last, Stop, following, is_late
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LoopState, PlanState
+from loopwright.core.values.wording import to_type
 
 _MOST_AHEAD = 4
 

@@ -20,8 +20,8 @@ from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.accounts import ACCOUNT, called
 from loopwright.core.values.failures import RULES
 from loopwright.core.values.policy import Policy, too_long
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import EnvelopeState
+from loopwright.core.values.wording import to_type
 
 UNKNOWN: Final = 0.5
 """What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half

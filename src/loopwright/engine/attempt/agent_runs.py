@@ -18,7 +18,7 @@ from loopwright.core.values.permissions import Access, access_of, is_kept, mode_
 from loopwright.core.values.states import AttemptState, LoopState, RunState
 from loopwright.engine.attempt.agent_brief import Facts, brief, gather
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.money import accounts, quotas, spending
+from loopwright.engine.money import quotas, spending
 from loopwright.engine.money.quotas import QuotaWatch
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people.served_projects import serves
@@ -108,8 +108,8 @@ async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sand
     if review is not None and run.state is RunState.QUEUED:
         await world.repository(rows.project).checkout(workspace, review.candidate_sha)
     agent = world.agent(run.agent or attempt.agent)
-    account = accounts.account(world.accounts, facts.agent, facts.account)
-    invocation = accounts.drawing(agent.invocation(request), facts.agent, account)
+    account = quotas.account(world.accounts, facts.agent, facts.account)
+    invocation = quotas.drawing(agent.invocation(request), facts.agent, account)
     values = {
         **world.workspace_values(workspace),
         **attempt_values(world, plan, attempt, key=rows.task.key),

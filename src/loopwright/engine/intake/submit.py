@@ -13,8 +13,8 @@ from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
 from loopwright.engine.intake.evaluation import UNEVALUATED, Evaluation, edges_of, evaluate, order_of, to_do
 from loopwright.engine.rows import drafts

@@ -21,13 +21,48 @@ from loopwright.core.policy.retry import Failed, pause_until
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import AUTHORS, Attempt, Command, Plan, Run
 from loopwright.core.rows.waiting_rows import Envelope, QuotaWindow
-from loopwright.core.values.accounts import ACCOUNT, Accounts
-from loopwright.core.values.errors import NotFound, Refused
+from loopwright.core.values.accounts import ACCOUNT, Account, Accounts, account_named
+from loopwright.core.values.errors import BadConfig, NotFound, Refused
 from loopwright.core.values.failures import RULES
 from loopwright.core.values.states import ENVELOPE, AttemptState, EnvelopeState, step
 from loopwright.engine.rows.moves import MACHINE, cancel_attempt, move_attempt, need
 from loopwright.engine.rows.world import World
-from loopwright.ports import Ids, Tx
+from loopwright.ports import Ids, Invocation, Tx
+
+# What an account changes about how an agent is started.
+
+
+def account(accounts: Accounts, agent: str, name: str | None) -> Account:
+    """Return the account that a run draws from; raise when the settings of this machine do not have it."""
+    found = account_named(accounts, agent, name)
+    if found is None:
+        raise BadConfig(
+            f"the agent {agent} has no account named {name} on this machine",
+            code="account_unknown",
+            hint=f"name it in your config.toml as [agents.{agent}.accounts.{name}]",
+        )
+    return found
+
+
+def drawing(invocation: Invocation, agent: str, account: Account) -> Invocation:
+    """Return how an agent is started that draws from this account."""
+    if not account.home and not account.variables:
+        return invocation
+    variable = next((one.moved_by for one in invocation.home if one.moved_by), None)
+    if account.home and variable is None:
+        raise BadConfig(
+            f"the agent {agent} cannot be given another config home: account {account.name} has one",
+            code="account_home_conflict",
+            hint=f"give the account `variables` instead, such as its key, or take out "
+            f"agents.{agent}.accounts.{account.name}.home",
+        )
+    # What the user is logged in with elsewhere would win over the login in the account's own home.
+    given = tuple(name for name in invocation.inherit if name not in invocation.credentials)
+    invocation = replace(invocation, inherit=given, renamed=account.variables)
+    if variable is None or not account.home:
+        return invocation
+    return replace(invocation, env={**invocation.env, variable: account.home})
+
 
 _FINDING_OUT: Final = frozenset({AttemptState.PREPARING, AttemptState.WORKING})
 

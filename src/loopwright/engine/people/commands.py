@@ -26,7 +26,6 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.error_codes import kind_of
 from loopwright.core.values.errors import IllegalTransition, NotFound, Refused, UserError
 from loopwright.core.values.ids import Kind, short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -37,6 +36,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.core.values.wording import to_type
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries, handover, steering, verifying
 from loopwright.engine.rows import finishes, pauses, questions

@@ -17,8 +17,8 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, Loop, Plan, Project, Run, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import DISCOVERY, DiscoveryState, PlanState, step
+from loopwright.core.values.wording import to_type
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import MACHINE, need

@@ -7,7 +7,6 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Command, Loop, Outcome, Plan, Run, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import (
     LIVE_ATTEMPT,
     AttemptState,
@@ -16,6 +15,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.moves import (
     begin_anew,
     cancel_attempt,

@@ -8,8 +8,8 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, Loop, Plan, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState, TaskState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.drafts import refuse_unwritten
 from loopwright.engine.rows.moves import move_loop, need

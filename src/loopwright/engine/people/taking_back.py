@@ -11,7 +11,6 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Command, Finish, Loop, Plan, Project, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import (
     LIVE_ATTEMPT,
     AttemptState,
@@ -20,6 +19,7 @@ from loopwright.core.values.states import (
     PlanState,
     TaskState,
 )
+from loopwright.core.values.wording import to_type
 from loopwright.engine.people.commands import check_retry
 from loopwright.engine.rows.moves import cancel_attempt, move_loop, move_plan, move_task, need
 from loopwright.engine.rows.queue import new_attempt

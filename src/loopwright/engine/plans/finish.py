@@ -26,8 +26,8 @@ from loopwright.core.values.errors import (
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import OPEN_FINISH, FinishState, PlanState, TaskState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.branch.changed_gate_files import Steered, steered
 from loopwright.engine.branch.receipt import plan_receipt
 from loopwright.engine.gates.held_out import judge_whole

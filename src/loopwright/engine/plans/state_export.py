@@ -33,7 +33,7 @@ from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, R
 from loopwright.engine.branch.receipt import plan_receipt
 from loopwright.engine.rows.world import World
 from loopwright.engine.rows.writeback_debts import TOLD_OF, Untold, answer, debts, is_settled, note_outcome
-from loopwright.engine.sources.loop_heartbeats import ENDS, last_words
+from loopwright.engine.sources.source_heartbeats import ENDS, last_words
 from loopwright.engine.sources.status_writeback import tell
 from loopwright.ports import StateFiles, Tx
 

@@ -10,7 +10,6 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Command, Finish, Leg, Plan, Role, Run, Task
 from loopwright.core.values.errors import FenceLost, NotFound, Refused
 from loopwright.core.values.ids import Kind, short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import (
     FINISH,
     OPEN_FINISH,
@@ -20,6 +19,7 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.moves import MACHINE, move_run, need
 from loopwright.engine.rows.plan_states_text import plan_word
 from loopwright.ports import Ids, Tx

@@ -13,9 +13,8 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.permissions import Permissions, access_of, to_run_checks
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import AttemptState, QuestionState, TaskState
-from loopwright.core.values.wording import shortened
+from loopwright.core.values.wording import shortened, to_type
 from loopwright.engine.rows.moves import MACHINE, move_attempt, move_question, move_task, need
 from loopwright.ports import Ids, Tx
 

@@ -8,8 +8,8 @@ from loopwright.core.rows.model import Attempt, Loop, Plan, Role, Run, Task
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import AttemptState, LoopState, PlanState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.moves import move_loop, move_plan, need
 from loopwright.ports import Tx
 

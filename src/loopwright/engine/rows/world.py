@@ -13,9 +13,7 @@ from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.accounts import Accounts
 from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import Refused
-from loopwright.engine.memory.checkout_writes import OwnWrites
-from loopwright.engine.memory.disk_limits import Room
-from loopwright.engine.memory.running_costs import Ledger
+from loopwright.engine.memory.worker_facts import Ledger, OwnWrites, Room
 from loopwright.ports import (
     HELD_OUT,
     PATCHES,
@@ -39,7 +37,7 @@ from loopwright.ports import (
 )
 
 if TYPE_CHECKING:
-    from loopwright.engine.memory.gate_turns import GateTurns, Underway
+    from loopwright.engine.memory.slots import GateTurns, Underway
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,14 +122,14 @@ def _no_forge(plan: Plan, address: str) -> Forge:  # noqa: ARG001 - the shape
 
 def _nothing_underway() -> "Underway":
     # Not at the top: commands that only look at a home are quick because they do without asyncio.
-    from loopwright.engine.memory.gate_turns import Underway
+    from loopwright.engine.memory.slots import Underway
 
     return Underway()
 
 
 def _gate_turns() -> "GateTurns":
     # As above: it loads asyncio.
-    from loopwright.engine.memory.gate_turns import GateTurns
+    from loopwright.engine.memory.slots import GateTurns
 
     return GateTurns()
 

@@ -21,8 +21,8 @@ from loopwright.core.replies.qa import ORIGIN
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Loop, Outcome, Plan, Project, Task
 from loopwright.core.values.errors import BadPlan, UserError
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState, PlanState, TaskState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.intake.progress import MARKS
 from loopwright.engine.intake.source_checks import WORDS, could_be_an_agents, followed, tell_kept
 from loopwright.engine.intake.submit import check_part

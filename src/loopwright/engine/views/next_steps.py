@@ -11,7 +11,7 @@ from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.rows.model import Role
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import command
+from loopwright.core.values.wording import command
 from loopwright.engine.views.overview import RunView
 from loopwright.engine.views.views import PlanView, TaskDetail
 

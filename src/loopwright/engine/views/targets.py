@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from loopwright.core.rows.model import Loop, Plan, Run, Task
 from loopwright.core.values.errors import Ambiguous, Choice, NotFound
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN, LoopState, TaskState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.projects import Checkouts, recent_plans
 from loopwright.ports import Tx
 

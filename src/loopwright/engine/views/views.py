@@ -54,8 +54,7 @@ from loopwright.engine.rows.questions import open_of
 from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import DebtView, SourceNews, debt_view
-from loopwright.engine.views.activity import doing, preparing, read_json
-from loopwright.engine.views.checkout_changes import StrayView, stray_views
+from loopwright.engine.views.activity import StrayView, doing, preparing, read_json, stray_views
 from loopwright.engine.views.limit_views import CapView, cap_views
 from loopwright.engine.views.question_views import QuestionView, asked_in_plan, question_view
 from loopwright.engine.views.review_views import (

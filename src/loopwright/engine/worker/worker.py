@@ -35,8 +35,8 @@ from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.rows import finishes, writeback_debts
 from loopwright.engine.rows.moves import fail_attempt, need
 from loopwright.engine.rows.world import World
-from loopwright.engine.sources.loop_heartbeats import BEAT, beat
 from loopwright.engine.sources.source_edits import Edits
+from loopwright.engine.sources.source_heartbeats import BEAT, beat
 from loopwright.engine.worker.advance import advance
 from loopwright.engine.worker.leases import Lease
 from loopwright.engine.worker.reconcile import drop_old_quarantine, reconcile, tidy_leftovers

@@ -12,7 +12,7 @@ from loopwright.services.control.discoveries import DiscoveryDecision, Discovery
 from loopwright.services.control.finishing import Accepted
 from loopwright.services.control.handover import Checkout, HandedBack, TakenOver
 from loopwright.services.questions import Answered, QuestionView, Scope
-from loopwright.services.views.rows import Attempt
+from loopwright.services.views.events import Attempt
 
 
 class Control(Noun):

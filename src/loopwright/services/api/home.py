@@ -19,7 +19,7 @@ from loopwright.services.projects.projects import LoopPlans, ProjectPlans, Rebui
 from loopwright.services.projects.proposal import Proposal
 from loopwright.services.quota import Accounts, Drawn
 from loopwright.services.settings import CheckedSettings, GateCommand, ShownSettings, published_schema
-from loopwright.services.views.rows import Command
+from loopwright.services.views.events import Command
 
 
 class Projects(Noun):

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import setup_command
 from loopwright.core.plans.audits import BAD, COMMIT, Audited, Checked, Named, Proof, proof_of

@@ -16,7 +16,7 @@ from loopwright.ports import Tx
 from loopwright.services.control.sending import end_stopped_agents, find_target, is_worked_on, plan_of, send
 from loopwright.services.homes.context import actor, settings_for
 from loopwright.services.homes.session import Session
-from loopwright.services.preflight.cost_check import check_another_try, check_new_limits
+from loopwright.services.preflight.checks import check_another_try, check_new_limits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

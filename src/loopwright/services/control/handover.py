@@ -10,8 +10,8 @@ from loopwright.app import repositories
 from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Project, Task
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.failures import RULES, Level
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
+from loopwright.core.values.wording import to_type
 from loopwright.engine.branch.branch import stands
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, hand_branch

@@ -14,7 +14,7 @@ from loopwright.adapters.machine.host import host_id, new_id
 from loopwright.app import Home
 from loopwright.core.rows.model import Command, CommandState, Plan, Project, Run, Task
 from loopwright.core.values.errors import Held, NotFound
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import is_served
 from loopwright.engine.rows.moves import need

@@ -27,7 +27,7 @@ from loopwright.core.values.ids import Kind
 from loopwright.core.values.permissions import Access, Permissions
 from loopwright.core.values.policy import Limits
 from loopwright.core.values.wording import duration, money, one_line
-from loopwright.engine.money import accounts as accounts_of_runs
+from loopwright.engine.money import quotas as accounts_of_runs
 from loopwright.engine.processes.runs import Ended, agent_spec, drive_agent
 from loopwright.engine.processes.sandboxing import Shared, contain_agent
 from loopwright.ports import AgentRequest, AgentResult, Spent

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git.branches.quarantine import FOLDER as QUARANTINE
-from loopwright.adapters.git.plumbing.environment import config_flags, user_env
+from loopwright.adapters.git.plumbing.runner import config_flags, user_env
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.backups import backups_of, damage, what_to_do
 from loopwright.config.resolve import Settings, without_password

@@ -13,8 +13,7 @@ from enum import StrEnum
 from typing import Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.git.plumbing.environment import user_env
-from loopwright.adapters.git.plumbing.runner import OLDEST
+from loopwright.adapters.git.plumbing.runner import OLDEST, user_env
 from loopwright.adapters.sandbox.choosing import INSTALL, Chosen
 from loopwright.adapters.sandbox.proof import Proof
 from loopwright.app import chosen_sandbox

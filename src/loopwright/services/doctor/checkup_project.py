@@ -15,8 +15,8 @@ from loopwright.core.policy.finishing import PULL_REQUEST
 from loopwright.core.policy.quotas import envelope_id
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import BadConfig, LoopwrightError, Refused, UserError
-from loopwright.core.values.shell_hints import to_type
-from loopwright.engine.money.accounts import drawing
+from loopwright.core.values.wording import to_type
+from loopwright.engine.money.quotas import drawing
 from loopwright.services.doctor.checkup_machine import Finding, Status
 from loopwright.services.doctor.probes import invocation_of
 from loopwright.services.homes.caller import environment

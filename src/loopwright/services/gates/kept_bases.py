@@ -19,8 +19,7 @@ from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.reuse import programs_of
 from loopwright.adapters.machine.files import delete, write_atomically
 from loopwright.adapters.machine.host import boot_id, host_id, new_id
-from loopwright.adapters.processes.evidence import evidence_hash
-from loopwright.adapters.processes.keeper_files import read_exit
+from loopwright.adapters.processes.keeper_files import evidence_hash, read_exit
 from loopwright.app import chosen_sandbox
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.gates import Commands

@@ -202,7 +202,7 @@ def _text_at_head(place: Place) -> str | None:
     # Outside of a repository nothing is started.
     import subprocess
 
-    from loopwright.adapters.git.plumbing.environment import config_flags, user_env
+    from loopwright.adapters.git.plumbing.runner import config_flags, user_env
 
     asked = ("cat-file", "blob", f"HEAD:{project_file(place)}")
     try:

@@ -13,7 +13,7 @@ from loopwright.adapters.store.sqlite_links import Glimpse
 from loopwright.config.home import default_home, expand, user_file
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import Ambiguous, NotFound
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.plan_states_text import attended
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.world import HomePaths

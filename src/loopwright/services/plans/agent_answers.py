@@ -21,7 +21,7 @@ from loopwright.services.driving.driver import Drive, Rested
 from loopwright.services.driving.recorded_environments import submit_again, submitting, with_environment
 from loopwright.services.homes.context import Place, actor
 from loopwright.services.homes.session import Session
-from loopwright.services.preflight.cost_check import check_costs
+from loopwright.services.preflight.checks import check_costs
 
 # Why an answer could not be used: what its check found, where a person can read it at once.
 

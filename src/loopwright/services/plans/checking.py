@@ -39,9 +39,9 @@ from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 from loopwright.services.plans.evaluator import check_evaluator, wanted
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.planning import estimate, has_home
-from loopwright.services.plans.prompt_check import check_prompts
 from loopwright.services.preflight.checks import (
     check_accounts,
+    check_costs,
     check_fallback,
     check_held_out,
     check_keeping,
@@ -53,8 +53,7 @@ from loopwright.services.preflight.checks import (
     warnings,
     who_works,
 )
-from loopwright.services.preflight.cost_check import check_costs
-from loopwright.services.preflight.run_inputs import project_settings, read_plan
+from loopwright.services.preflight.run_inputs import check_prompts, project_settings, read_plan
 from loopwright.services.preflight.spec_loader import with_documents, with_specs
 
 # The plans that a source became, as the home knows them.

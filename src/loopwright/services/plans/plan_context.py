@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.evaluating import Finding
 from loopwright.core.plans.plan_context import (

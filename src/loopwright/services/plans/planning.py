@@ -34,8 +34,7 @@ from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, Refused, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Answering
-from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import counted, duration, money
+from loopwright.core.values.wording import counted, duration, money, to_type
 from loopwright.engine.intake.submit import plan_of_source
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
@@ -49,10 +48,9 @@ from loopwright.services.homes.session import opened
 from loopwright.services.inspection import project_packet
 from loopwright.services.plans.agent_answers import Answered, Asked, ask, who
 from loopwright.services.plans.evaluator import check_evaluator, judged, wanted
-from loopwright.services.plans.prompt_check import check_prompts
 from loopwright.services.plans.spec_check import GATES
 from loopwright.services.preflight.checks import check_accounts, check_named, check_sandbox, who_works
-from loopwright.services.preflight.run_inputs import project_settings
+from loopwright.services.preflight.run_inputs import check_prompts, project_settings
 
 # Telling a goal in words from a path or a command: one that is mistyped must not cost a planner's run.
 

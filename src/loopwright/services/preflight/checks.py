@@ -1,31 +1,121 @@
-"""What is looked at before any money is spent: the agents that a plan will really use, its folder and its checks."""
+"""What is looked at before any money is spent: agents, folder, checks, and whether limits on cost can be kept."""
 
 import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.app import accounts, chosen_sandbox
 from loopwright.config.nearest import did_you_mean
 from loopwright.config.resolve import Settings
+from loopwright.core.policy.budget import CAPS
 from loopwright.core.policy.fallback import named
+from loopwright.core.policy.prices import price_of
+from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import BadConfig, Refused, UserError
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.permissions import KEEPING, Access
 from loopwright.core.values.policy import Policy
-from loopwright.core.values.wording import listed, one_line
+from loopwright.core.values.states import SETTLED_TASK
+from loopwright.core.values.wording import listed, one_line, to_type
 from loopwright.engine.rows.ref_names import is_hand_branch
 from loopwright.engine.rows.source_marks import SETTLED
-from loopwright.ports import Base, PlannedWork, able
+from loopwright.ports import Base, PlannedWork, Tx, able
 from loopwright.services.doctor.checkup_machine import how_to_contain
 from loopwright.services.doctor.checkup_project import check
 from loopwright.services.doctor.probes import FoundAgent, find_agent, secret_option
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place, uncommitted_settings
 from loopwright.services.homes.repository import checkouts
+
+# Whether the limits on cost that a plan has could be kept at all: looked at before any money is spent.
+
+
+def check_costs(settings: Settings, work: PlannedWork) -> None:
+    """Refuse a limit that cannot be kept, because the cost of an agent would stay unknown."""
+    policy = settings.policy()
+    unkept = _unkept(policy, ((task.agent, task.model) for task in work.tasks))
+    if unkept is None:
+        return
+    off = f"switch {unkept.limit} off"
+    raise Refused(
+        f"{settings.origin(unkept.limit)}: {unkept.why}",
+        code="cost_limit_not_enforced",
+        hint=f"{off}, or choose another agent"
+        if unkept.model is None
+        else f'set prices = ["{unkept.model} INPUT OUTPUT CACHE_READ"], in dollars for a million tokens, or {off}',
+    )
+
+
+def check_new_limits(tx: Tx, plan: Plan, limits: Mapping[str, int | None]) -> None:
+    """Refuse to give a running plan a limit that cannot be kept."""
+    new: dict[str, Any] = {name: value for name, value in limits.items() if value is not None}
+    if not new:
+        return
+    tasks = [task for task in tx.find(Task, plan_id=plan.id) if task.status not in SETTLED_TASK]
+    unkept = _unkept(replace(plan.policy, **new), ((task.agent, task.model) for task in tasks))
+    if unkept is not None:
+        raise Refused(
+            unkept.why,
+            code="cost_limit_not_enforced",
+            hint="continue without a limit: a plan keeps the agents, models and prices of its start",
+        )
+
+
+def check_another_try(plan: Plan, agent: str | None, model: str | None) -> None:
+    """Refuse to let an agent try a task if the plan's limits cannot be kept with it."""
+    unkept = _unkept(plan.policy, [(agent, model)])
+    if unkept is not None:
+        without = to_type("resume", short_id(plan.id), **{unkept.limit: "off"})
+        raise Refused(
+            unkept.why,
+            code="cost_limit_not_enforced",
+            hint=f"choose another agent or model, or first let the plan continue without that limit: `{without}`",
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unkept:
+    """A limit that cannot be kept."""
+
+    limit: str
+    why: str
+    model: str | None
+    """The model whose price is unknown; None if the agent does not report its tokens."""
+
+
+def _unkept(policy: Policy, tasks: Iterable[tuple[str | None, str | None]]) -> _Unkept | None:
+    """Find the first agent whose cost would stay unknown, if a limit is set.
+
+    An agent without a model uses its default: its price is known once the agent reports the name.
+    """
+    limit = next((name for name in CAPS if getattr(policy, name) is not None), None)
+    if limit is None:
+        return None
+    at_work = [(agent or policy.agent, model or policy.model) for agent, model in tasks]
+    review = policy.review
+    if review.mode != "off":
+        at_work += [(review.agent or agent, review.model) for agent, _ in at_work]
+    for agent, model in dict.fromkeys((*at_work, *map(named, policy.fallback))):
+        can = able(registry.agent(agent), policy.agents.get(agent, {}))
+        if "cost" in can:
+            continue
+        if "usage" not in can:
+            why = f"{limit} cannot be kept: the agent {agent} reports neither its cost nor its tokens"
+            return _Unkept(limit=limit, why=why, model=None)
+        if model is not None and price_of(model, policy.prices) is None:
+            why = (
+                f"{limit} cannot be kept: {agent} reports only its tokens, and "
+                f"the price of the model {model} is unknown"
+            )
+            return _Unkept(limit=limit, why=why, model=model)
+    return None
+
 
 _OF_PLAN: Final = "plan "
 """How the place of a setting begins that the plan itself has set."""

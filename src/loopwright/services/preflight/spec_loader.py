@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.adapters.sources.text.reading import folder_of
 from loopwright.ports import PlannedWork, Specs
 from loopwright.services.homes.context import Place

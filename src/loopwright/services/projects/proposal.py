@@ -8,7 +8,7 @@ from typing import Final
 
 from loopwright.adapters import registry
 from loopwright.adapters.detect import Detected, ProposedGate, detect, is_project, render_toml
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.publish import toml_value
 from loopwright.config.settings import settings as all_settings

@@ -17,7 +17,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN
 from loopwright.core.values.wording import counted
 from loopwright.engine.rows.plan_states_text import word_of
-from loopwright.engine.views.checkout_changes import StrayView, stray_views
+from loopwright.engine.views.activity import StrayView, stray_views
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.context import look_settings

@@ -32,10 +32,10 @@ from loopwright.services.homes.session import Session, opened
 from loopwright.services.plans.checking import known_path
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.plan_context import seen_around, with_base
-from loopwright.services.plans.prompt_check import check_prompts
 from loopwright.services.preflight.checks import (
     check_accounts,
     check_agents,
+    check_costs,
     check_fallback,
     check_folder,
     check_gates,
@@ -50,8 +50,8 @@ from loopwright.services.preflight.checks import (
     warnings,
     who_works,
 )
-from loopwright.services.preflight.cost_check import check_costs
 from loopwright.services.preflight.run_inputs import (
+    check_prompts,
     check_rounds,
     meant_path,
     project_settings,

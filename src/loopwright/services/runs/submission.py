@@ -18,8 +18,7 @@ from loopwright.services.driving.recorded_environments import record_once, submi
 from loopwright.services.driving.writeback import world_of
 from loopwright.services.homes.context import glance_at
 from loopwright.services.preflight.run_inputs import told_of_change
-from loopwright.services.runs.known_plans import idle_flags, refuse_idle
-from loopwright.services.runs.last_plan import is_ahead
+from loopwright.services.runs.last_plan import idle_flags, is_ahead, refuse_idle
 from loopwright.services.runs.preparation import Prepared
 
 

@@ -9,15 +9,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.git import GitRepository
-from loopwright.adapters.git.plumbing.environment import user_env
+from loopwright.adapters.git.plumbing.runner import user_env
 from loopwright.adapters.home.statefiles import FOLDER
 from loopwright.app import Home
 from loopwright.core.rows.model import RESTORED, Cursor, Plan, Project
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import ENDED_PLAN
-from loopwright.core.values.wording import counted
+from loopwright.core.values.wording import counted, to_type
 from loopwright.engine.intake.evaluation import to_do
 from loopwright.engine.intake.submit import Submission, last_plan
 from loopwright.engine.plans.row_rebuild import move_project

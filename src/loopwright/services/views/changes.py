@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.git.plumbing.environment import user_env
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, user_env
 from loopwright.core.rows.model import Plan, Project, Run, Task
 from loopwright.core.values.errors import GitFailed, NotFound, UserError
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.moves import need
 from loopwright.engine.views.overview import run_view
 from loopwright.engine.views.views import TaskDetail, task_detail

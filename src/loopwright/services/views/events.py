@@ -1,4 +1,4 @@
-"""The events of a plan in their order, from any number on."""
+"""The events of a plan in their order, from any number on, and the records that services return as they are stored."""
 
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from loopwright.core.rows.events import RecordedEvent
+from loopwright.core.rows.model import Attempt, Command, Plan, Project, Role, Run, Task
+from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import Look, find_plan, glancing, looking
 from loopwright.services.views.plans import Seen, look_at
@@ -13,7 +15,24 @@ from loopwright.services.views.plans import Seen, look_at
 if TYPE_CHECKING:
     from loopwright.adapters.store.sql import SqlStore
 
-__all__ = ["Followed", "RecordedEvent", "events_after", "followed"]
+
+# The records that services return as they are stored.
+
+
+__all__ = [
+    "Attempt",
+    "Command",
+    "Envelope",
+    "Followed",
+    "Plan",
+    "Project",
+    "RecordedEvent",
+    "Role",
+    "Run",
+    "Task",
+    "events_after",
+    "followed",
+]
 
 _PAGE: Final = 500
 _REFRESH_S: Final = 1.0

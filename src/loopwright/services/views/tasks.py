@@ -11,7 +11,7 @@ from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import LoopState, TaskState
 from loopwright.engine.people.commands import check_retry
 from loopwright.engine.people.verifying import held_up, left_out
-from loopwright.engine.views.checkout_changes import StrayView
+from loopwright.engine.views.activity import StrayView
 from loopwright.engine.views.next_steps import Known, Names, Step, diff_command, next_steps, what_stays
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.targets import handle

@@ -16,7 +16,7 @@ from loopwright.core.rows.model import Attempt, Role, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus
 from loopwright.core.values.policy import Policy
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.plans.plan_checks import judged_by_base
+from loopwright.engine.plans.verify import judged_by_base
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Base, Exit, GateRequest, Tx
 

@@ -197,7 +197,7 @@ async def test_many_pins_are_looked_at_only_now_and_then(
     await world.snapshot()
     # All pins are looked at again after 102 s, and those of the plan alone after 106 s.
     moments = iter([0.0, 2.0, 50.0, 50.0, 51.1, 101.0, 101.0, 103.0, 103.1])
-    monkeypatch.setattr("loopwright.adapters.git.branches.pins.monotonic", lambda: next(moments))
+    monkeypatch.setattr("loopwright.adapters.git.branches.branches.monotonic", lambda: next(moments))
     assert await world.repository.repin(PLAN, near=world.base_sha) == ()
     assert await world.repository.repin(PLAN, near=world.base_sha) == (), "the plan's own alone"
     world.sh("git", "update-ref", "-d", f"refs/loopwright/attempts/{PLAN}/{TASK}/1")

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from tests.cases import each_case
 from tests.doubles import Home, planned
 
-from loopwright.cli.commands.watch.metrics import _cost, _row
+from loopwright.cli.commands.watch.stats import _cost, _row
 from loopwright.cli.screens.plan_table import standing, summary
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.states import PlanState

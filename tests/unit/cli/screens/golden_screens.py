@@ -15,10 +15,10 @@ from pathlib import Path
 
 from tests.contracts.store import rows
 
-from loopwright.cli.commands.watch.metrics import print_figures
+from loopwright.cli.commands.maintain.doctor import report
 from loopwright.cli.commands.watch.quota import print_account
-from loopwright.cli.screens.findings import report
-from loopwright.cli.screens.next_steps import print_steps
+from loopwright.cli.commands.watch.stats import print_figures
+from loopwright.cli.screens.advice import print_steps
 from loopwright.cli.screens.plan_details import print_details
 from loopwright.cli.screens.plan_table import screen
 from loopwright.cli.screens.question import picture
@@ -29,8 +29,8 @@ from loopwright.core.rows.waiting_rows import Envelope, QuotaKind, QuotaWindow
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.shell_hints import command
 from loopwright.core.values.states import EnvelopeState
+from loopwright.core.values.wording import command
 from loopwright.engine.views.metrics import Figures, PlanFigures
 from loopwright.engine.views.next_steps import Step
 from loopwright.engine.views.question_views import QuestionView

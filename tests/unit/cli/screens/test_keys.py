@@ -8,7 +8,7 @@ import termios
 
 import pytest
 
-from loopwright.cli.screens.keyboard import Keyboard
+from loopwright.cli.screens.follow import Keyboard
 
 
 async def test_q_ends_the_watching_and_no_key_is_echoed(monkeypatch: pytest.MonkeyPatch) -> None:

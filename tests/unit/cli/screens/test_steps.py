@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.doubles import FAILED, PASSED, Home, planned
 
-from loopwright.cli.screens.next_steps import typed
+from loopwright.cli.screens.advice import typed
 from loopwright.cli.screens.plan_table import exit_code, tries
 from loopwright.cli.screens.task_screen import task_screen
 from loopwright.cli.shell.exits import ExitCode

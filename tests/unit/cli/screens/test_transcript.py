@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.cases import each_case
 
-from loopwright.cli.screens.transcript import readable_lines
+from loopwright.cli.commands.watch.logs import readable_lines
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.values.states import RunState
 from loopwright.ports import OutputLine

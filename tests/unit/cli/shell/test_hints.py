@@ -11,7 +11,7 @@ from cyclopts import App
 from cyclopts.exceptions import CoercionError, CycloptsError
 
 from loopwright.cli.shell.command_table import COMMANDS, HIDDEN, build
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 
 ROOT = Path(__file__).resolve().parents[4]
 SOURCES = sorted((ROOT / "src/loopwright").rglob("*.py"))

@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from tests.unit.cli.screens.golden_screens import in_berlin
 
-from loopwright.cli.shell.times import in_local_time, local_time
+from loopwright.cli.shell.lines import in_local_time, local_time
 from loopwright.core.values.documents import plain
 
 AT = datetime(2026, 3, 1, 23, 30, 5, tzinfo=UTC)

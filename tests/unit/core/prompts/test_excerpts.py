@@ -1,6 +1,6 @@
 """Agents get the parts of a plan's documents that concern their task, and no more than fits."""
 
-from loopwright.core.prompts.excerpts import MOST_DOCUMENTS, excerpts, listed_documents
+from loopwright.core.prompts.prompts import MOST_DOCUMENTS, excerpts, listed_documents
 
 SPEC = """# Limits
 

@@ -2,7 +2,7 @@
 
 from tests.cases import each_case
 
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 
 
 @each_case(

@@ -20,11 +20,11 @@ from loopwright.core.values.findings import Check, CheckStatus, CommandResult, V
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import RunState
-from loopwright.engine.attempt.collisions import by_itself
+from loopwright.engine.attempt.candidates import by_itself
 from loopwright.engine.gates.baselines import baseline_of
 from loopwright.engine.gates.gate_runs import judge
 from loopwright.engine.gates.judging import Judging
-from loopwright.engine.memory.gate_turns import GateTurns
+from loopwright.engine.memory.slots import GateTurns
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest, NoSandbox
 

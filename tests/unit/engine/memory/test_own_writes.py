@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from loopwright.engine.memory.checkout_writes import OwnWrites
+from loopwright.engine.memory.worker_facts import OwnWrites
 from loopwright.ports import Tripwire
 
 

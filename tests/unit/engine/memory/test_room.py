@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.cases import each_case
 
-from loopwright.engine.memory.disk_limits import Room
+from loopwright.engine.memory.worker_facts import Room
 
 GB = 1 << 30
 

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from loopwright.engine.memory.gate_turns import Underway
+from loopwright.engine.memory.slots import Underway
 
 
 async def test_who_asks_for_a_tree_that_is_being_judged_waits_for_its_end() -> None:

@@ -17,7 +17,7 @@ from loopwright.core.values.accounts import Account
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, EnvelopeState
-from loopwright.engine.money import accounts, quotas
+from loopwright.engine.money import quotas
 from loopwright.ports import AgentRequest, Invocation
 
 HOUR = timedelta(hours=1)
@@ -145,7 +145,7 @@ USERS = {
 
 
 def test_an_account_with_a_home_has_that_and_none_of_the_users_own_credentials() -> None:
-    drawn = accounts.drawing(claude(), "claude", Account(name="work", home="/home/me/.claude-work"))
+    drawn = quotas.drawing(claude(), "claude", Account(name="work", home="/home/me/.claude-work"))
     env = agent_environment(USERS, drawn)
     assert env["CLAUDE_CONFIG_DIR"] == "/home/me/.claude-work"
     assert "ANTHROPIC_API_KEY" not in env, "it would win over the login in that home"
@@ -154,7 +154,7 @@ def test_an_account_with_a_home_has_that_and_none_of_the_users_own_credentials()
 
 def test_an_account_takes_a_variable_from_another_name() -> None:
     work = Account(name="work", variables={"ANTHROPIC_API_KEY": "WORK_KEY"})
-    drawn = accounts.drawing(claude(), "claude", work)
+    drawn = quotas.drawing(claude(), "claude", work)
     env = agent_environment(USERS, drawn)
     assert env["ANTHROPIC_API_KEY"] == "sk-work"
     assert {"WORK_KEY", "CLAUDE_CONFIG_DIR"}.isdisjoint(env)
@@ -164,7 +164,7 @@ def test_an_account_takes_a_variable_from_another_name() -> None:
 
 def test_the_usual_account_changes_nothing() -> None:
     for one in (Account(), Account(name="mine")):
-        assert accounts.drawing(claude(), "claude", one) == claude()
+        assert quotas.drawing(claude(), "claude", one) == claude()
 
 
 def test_an_agent_without_a_variable_for_its_home_says_what_to_do() -> None:
@@ -173,15 +173,15 @@ def test_an_agent_without_a_variable_for_its_home_says_what_to_do() -> None:
     )
     plain = CommandAgent().invocation(request)
     with raises_code("account_home_conflict") as raised:
-        accounts.drawing(plain, "command", Account(name="b", home="/b"))
+        quotas.drawing(plain, "command", Account(name="b", home="/b"))
     assert "give the account `variables` instead" in str(raised.value.hint)
 
 
 def test_an_account_that_this_machine_does_not_have_is_refused_with_what_to_do() -> None:
     with raises_code("account_unknown") as raised:
-        accounts.account(TWO, "claude", "gone")
+        quotas.account(TWO, "claude", "gone")
     assert "[agents.claude.accounts.gone]" in str(raised.value.hint)
-    assert accounts.account({}, "claude", None) == Account()
+    assert quotas.account({}, "claude", None) == Account()
 
 
 async def test_what_an_attempt_left_is_said_only_where_it_left() -> None:

@@ -11,7 +11,7 @@ from loopwright.adapters.machine.disk import HomeDisk, forgotten_since
 from loopwright.core.receipts.evidence import Recorded
 from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.states import RunState
-from loopwright.engine.memory.disk_limits import Room
+from loopwright.engine.memory.worker_facts import Room
 from loopwright.engine.people.clean import Retention
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Tx

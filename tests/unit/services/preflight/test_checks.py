@@ -24,8 +24,11 @@ from loopwright.services.preflight.checks import (
     agents_of,
     check_accounts,
     check_agents,
+    check_another_try,
+    check_costs,
     check_gates,
     check_keeping,
+    check_new_limits,
     check_options,
     check_review,
     check_sandbox,
@@ -33,7 +36,6 @@ from loopwright.services.preflight.checks import (
     warnings,
     who_works,
 )
-from loopwright.services.preflight.cost_check import check_another_try, check_costs, check_new_limits
 
 
 def _settings(project: str, **flags: Any) -> Settings:

@@ -8,7 +8,7 @@ from tests.doubles import Home, planned
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.policy import Policy
-from loopwright.services.runs.known_plans import for_finished, idle_flags, refuse_idle
+from loopwright.services.runs.last_plan import for_finished, idle_flags, refuse_idle
 
 NONE = dict.fromkeys(("agent", "model", "parallel", "max_attempts", "max_cost", "permission_mode"))
 

@@ -21,8 +21,8 @@ from loopwright.adapters.agents.acp.profiles import (
     Profile,
 )
 from loopwright.adapters.agents.acp.state import LAST_WORDS, AcpState, Ending, Problem, Stalled
+from loopwright.adapters.agents.endings import resets_in
 from loopwright.adapters.agents.output import readable
-from loopwright.adapters.agents.service_errors import resets_in
 from loopwright.core.replies.questions import Asking, asked_in
 from loopwright.core.values.failures import Failure
 from loopwright.ports import (

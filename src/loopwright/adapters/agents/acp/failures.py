@@ -9,8 +9,8 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.state import Problem
+from loopwright.adapters.agents.endings import by_status, resets_in
 from loopwright.adapters.agents.output import json_object, object_in, readable
-from loopwright.adapters.agents.service_errors import by_status, resets_in
 from loopwright.core.values.failures import Failure
 
 _BY_KIND: Final[Mapping[str, Failure]] = MappingProxyType(

@@ -13,7 +13,7 @@ from typing import Final
 from loopwright.adapters.agents.acp import failures
 from loopwright.adapters.agents.acp.profiles import Profile
 from loopwright.adapters.agents.acp.state import AcpState, Problem, Stalled
-from loopwright.adapters.agents.service_errors import resets_in
+from loopwright.adapters.agents.endings import resets_in
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.ports import AgentEvent
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
+from loopwright.adapters.agents.endings import by_status
 from loopwright.adapters.agents.output import readable, whole_number
-from loopwright.adapters.agents.service_errors import by_status
 from loopwright.core.values.failures import Failure
 
 _BY_NAME: Final[Mapping[str, Failure]] = MappingProxyType(

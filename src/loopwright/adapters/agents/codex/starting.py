@@ -7,11 +7,25 @@ from typing import Any, Final
 
 from loopwright import __version__
 from loopwright.adapters.agents import options, prompt_file
-from loopwright.adapters.agents.codex import rpc
 from loopwright.core.values.containment import HomePath, Login
 from loopwright.core.values.errors import BadConfig
 from loopwright.core.values.permissions import OWN_TOOLS, Access, Settled, Wish, settle
 from loopwright.ports import AgentRequest, Invocation, ToolServer
+
+# JSON-RPC as Codex speaks it: one message on a line, without the field that tells the version.
+
+
+def rpc_request(id: str, method: str, params: Mapping[str, Any]) -> str:
+    """Write one of our requests."""
+    return rpc_line({"id": id, "method": method, "params": params})
+
+
+def rpc_line(message: Mapping[str, Any]) -> str:
+    """Write a message."""
+    text = json.dumps(message, ensure_ascii=False, separators=(",", ":"), default=dict)
+    # Half a character, which a prompt may carry, is not JSON for Codex.
+    return text.encode("utf-8", "replace").decode("utf-8") + "\n"
+
 
 NAME: Final = "codex"
 SCHEMA_FILE: Final = "schema.json"
@@ -144,7 +158,7 @@ def hello() -> str:
     """Return what is written first."""
     client = {"name": "loopwright", "title": "Loopwright", "version": __version__}
     capabilities = {"optOutNotificationMethods": list(UNWANTED)}
-    return rpc.request("initialize", "initialize", {"clientInfo": client, "capabilities": capabilities})
+    return rpc_request("initialize", "initialize", {"clientInfo": client, "capabilities": capabilities})
 
 
 def thread(request: AgentRequest) -> tuple[str, dict[str, Any]]:

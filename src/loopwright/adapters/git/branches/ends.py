@@ -10,11 +10,10 @@ from typing import Final
 from loopwright.adapters.git.branches.merging import Merging
 from loopwright.adapters.git.plumbing import names
 from loopwright.adapters.git.plumbing.commits import write_commit
-from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.place import Place
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.refs import Refs
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, user_env
 from loopwright.core.policy.finishing import FINISH_TRAILER
 from loopwright.core.values.errors import GitFailed, Refused
 from loopwright.ports import Failpoint

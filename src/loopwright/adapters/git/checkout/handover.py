@@ -12,10 +12,9 @@ from pathlib import Path
 from loopwright.adapters.git.branches.merging import Merging
 from loopwright.adapters.git.plumbing import names
 from loopwright.adapters.git.plumbing.commits import message_of, write_commit
-from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.refs import Refs
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, user_env
 from loopwright.core.values.errors import GitFailed, NotFound, Refused
 
 

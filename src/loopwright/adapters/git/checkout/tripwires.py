@@ -11,12 +11,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.adapters.git.plumbing.environment import user_env
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.place import Place
 from loopwright.adapters.git.plumbing.refs import RefFiles
-from loopwright.adapters.git.plumbing.runner import Git
-from loopwright.adapters.git.workspaces.protection import STATE_FOLDER
+from loopwright.adapters.git.plumbing.runner import Git, user_env
+from loopwright.adapters.git.workspaces.archives import STATE_FOLDER
 from loopwright.core.values.errors import RepositoryGone
 from loopwright.ports import Tripwire
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.git.plumbing.environment import user_env
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, user_env
 from loopwright.core.values.errors import GitFailed, NotARepository, Refused
 
 _FALLBACK_NAME: Final = "Loopwright"

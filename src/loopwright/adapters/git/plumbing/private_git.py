@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.environment import own_env
 from loopwright.adapters.git.plumbing.place import Settings, Source
+from loopwright.adapters.git.plumbing.runner import own_env
 from loopwright.adapters.machine.files import write_if_changed
 from loopwright.core.values.errors import GitFailed
 

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Final
 
-from loopwright.adapters.git.plumbing.environment import own_env
 from loopwright.adapters.git.plumbing.names import is_sha
 from loopwright.adapters.git.plumbing.place import Source
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, own_env
 from loopwright.core.values.errors import GitFailed, Refused
 from loopwright.ports import Failpoint
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopwright.adapters.git.plumbing.environment import own_env
 from loopwright.adapters.git.plumbing.place import Source
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, own_env
 
 _GITLINK_MODE = (0o160000).to_bytes(4, "big")
 

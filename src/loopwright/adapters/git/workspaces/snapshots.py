@@ -23,9 +23,8 @@ from typing import Final
 from loopwright.adapters.git.plumbing.names import display, printable
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Done, Git
-from loopwright.adapters.git.workspaces.archives import UNOPENED
+from loopwright.adapters.git.workspaces.archives import UNOPENED, Protection
 from loopwright.adapters.git.workspaces.modules import gitlinks
-from loopwright.adapters.git.workspaces.protection import Protection
 from loopwright.adapters.machine.files import folders_below, is_folder, joined, make_readable, too_long
 from loopwright.core.values.errors import GitFailed, Unrecordable
 

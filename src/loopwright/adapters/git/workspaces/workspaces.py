@@ -9,13 +9,12 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from loopwright.adapters.git.plumbing.environment import config_flags, own_env, user_env
 from loopwright.adapters.git.plumbing.place import Place, Source
 from loopwright.adapters.git.plumbing.private_git import WORK_BRANCH, Depot, write_private
 from loopwright.adapters.git.plumbing.records import Module, Record, Records
-from loopwright.adapters.git.plumbing.runner import Git
+from loopwright.adapters.git.plumbing.runner import Git, config_flags, own_env, user_env
 from loopwright.adapters.git.workspaces import modules
-from loopwright.adapters.git.workspaces.protection import STATE_FOLDER
+from loopwright.adapters.git.workspaces.archives import STATE_FOLDER
 from loopwright.adapters.machine.files import delete, held, is_real_dir, regular_text
 from loopwright.adapters.machine.threads import to_the_end
 from loopwright.core.values.errors import BadConfig, GitFailed

@@ -10,7 +10,7 @@ from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Unreadable
 from loopwright.config.nearest import did_you_mean
 from loopwright.core.values.errors import BadPlan, UserError
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.ports import PlannedWork, Source
 
 _LOOSE: Final = {"thoughts": 1, "plan_md": 2, "yaml": 3}

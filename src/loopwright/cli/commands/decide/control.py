@@ -13,15 +13,15 @@ from loopwright.cli.foreground import Foreground
 from loopwright.cli.screens.command_effects import print_effect
 from loopwright.cli.screens.end import print_end
 from loopwright.cli.screens.follow import Display
-from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
+from loopwright.cli.shell.parameters import NO_COST_FLAGS, CostFlags
 from loopwright.core.values.ids import short_id
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision, Told
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session, session
-from loopwright.services.views.rows import Plan, Task
+from loopwright.services.views.events import Plan, Task
 
 
 def pause(plan: str | None = None, /, *, now: bool = False, json: bool = False) -> int:

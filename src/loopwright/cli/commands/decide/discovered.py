@@ -12,9 +12,8 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import DiscoveryState
-from loopwright.core.values.wording import listed, on_one_line
+from loopwright.core.values.wording import listed, on_one_line, to_type
 from loopwright.services.control import discoveries
 from loopwright.services.control.discoveries import NEW, DiscoveryView
 

@@ -14,7 +14,7 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.errors import UserError
 from loopwright.services.control import finishing
 from loopwright.services.homes.session import session
-from loopwright.services.views.rows import Command
+from loopwright.services.views.events import Command
 
 
 def accept(

@@ -16,14 +16,13 @@ from loopwright.cli.screens.end import closing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.errors import UserError
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, LoopState
-from loopwright.core.values.wording import counted
+from loopwright.core.values.wording import counted, to_type
 from loopwright.services.control import decisions, handover
 from loopwright.services.control.handover import Checkout, HandedBack, named_files
 from loopwright.services.homes.session import Session, session
+from loopwright.services.views.events import Attempt
 from loopwright.services.views.plans import view_with_news
-from loopwright.services.views.rows import Attempt
 
 
 def take_over(

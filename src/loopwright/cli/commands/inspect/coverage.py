@@ -8,9 +8,8 @@ from rich.markup import escape
 from rich.text import Text
 
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import Wrapped
+from loopwright.cli.shell.lines import Wrapped, local_time
 from loopwright.cli.shell.output import console, print_json
-from loopwright.cli.shell.times import local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, one_line
 from loopwright.services.audit import coverage as service

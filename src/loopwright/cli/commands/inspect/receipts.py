@@ -13,8 +13,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from loopwright.cli.screens.checkout_changes import print_strays
-from loopwright.cli.screens.gaps import print_each_gap
+from loopwright.cli.screens.advice import print_each_gap, print_strays
 from loopwright.cli.screens.layout import Roomy, Rows, one_line
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped

@@ -1,15 +1,71 @@
-"""`doctor`: look at this machine and say what is missing, line by line, each with what to do."""
+"""`doctor`: look at this machine and say what is missing, or restore a backup of the database."""
 
+import asyncio
+import shlex
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from loopwright.cli.commands.maintain.restoring import restore as put_back
-from loopwright.cli.screens.findings import report
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.text import Text
+
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.lines import Wrapped, in_local_time
 from loopwright.cli.shell.output import console, print_json
 from loopwright.cli.shell.parameters import SettingsFile
 from loopwright.core.values.errors import UserError
 from loopwright.services.doctor import checkup
-from loopwright.services.doctor.checkup import Status
+from loopwright.services.doctor.checkup import Finding, Status
+from loopwright.services.projects import projects
+
+# The report of `doctor`: what needs you first, and one line for the optional things that are not here.
+
+_STYLES: Final = {Status.FAIL: "bold red", Status.WARN: "yellow", Status.OK: "green"}
+"""In the order in which they are shown."""
+
+
+def report(findings: Sequence[Finding]) -> Group:
+    """Return the report: failures, warnings, what is fine, and what is optional."""
+    order = list(_STYLES)
+    shown = sorted((one for one in findings if one.status in order), key=lambda one: order.index(one.status))
+    named = max((len(one.name) for one in shown), default=0)
+    parts: list[RenderableType] = []
+    for one in shown:
+        head = Text().append(f"{one.status.value:4}", style=_STYLES[one.status])
+        head.append(f"  {one.name:{named}}  ")
+        parts.append(Wrapped(Text(in_local_time(one.text)), head=head))
+        if one.fix:
+            parts.append(Wrapped(Text(f"to do: {one.fix}"), head=Text(" " * head.cell_len)))
+    counts = Counter(one.status for one in findings)
+    parts += [Text(), Text(f"{counts[Status.OK]} ok, {counts[Status.WARN]} warn, {counts[Status.FAIL]} fail")]
+    absent = [one.name.removeprefix("agent ") for one in findings if one.status is Status.ABSENT]
+    if absent:
+        parts.append(
+            Wrapped(Text(f"optional agents, not set up here: {', '.join(absent)}", style="dim"), indent="  ")
+        )
+    return Group(*parts)
+
+
+# `doctor --restore`: put a backup in the place of a damaged database, and compare it with what happened
+# since.
+
+
+def _restore(backup: Path, *, as_json: bool) -> int:
+    """Put a backup in the place of the home's database; return the exit code."""
+    done = asyncio.run(projects.restore(backup))
+    if as_json:
+        facts = {"restored": str(backup), "kept": str(done.kept), "since": done.since}
+        print_json({**facts, "exit_code": int(ExitCode.VERIFIED)})
+        return ExitCode.VERIFIED
+    out = console()
+    out.print(f"restored {escape(str(backup))}")
+    if done.kept.exists():
+        out.print(f"the database from before is {escape(shlex.quote(str(done.kept)))}")
+    out.print(escape(f"compared with the repositories: {done.since.in_words()}"))
+    out.print("`loopwright status` shows the plans; `loopwright resume PLAN` continues a plan")
+    return ExitCode.VERIFIED
 
 
 def doctor(
@@ -42,7 +98,7 @@ def doctor(
         Print one JSON document.
     """
     if restore is not None:
-        return put_back(restore, as_json=json)
+        return _restore(restore, as_json=json)
     probed = {"--agent": agent, "--account": account, "--model": model}
     given = [flag for flag, value in probed.items() if value is not None]
     if given and not probe:

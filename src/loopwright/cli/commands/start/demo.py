@@ -21,7 +21,7 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.config.home import check_platform
 from loopwright.core.values.errors import Refused, UserError
-from loopwright.core.values.shell_hints import to_type
+from loopwright.core.values.wording import to_type
 from loopwright.services.demo import SCRIPT, SHOP, Story, make_sample, read_story
 
 _PARALLEL: Final = 3

@@ -13,8 +13,7 @@ from loopwright.cli.screens.clock import Clock
 from loopwright.cli.shell.lines import columns
 from loopwright.cli.shell.output import console, paragraph, print_json
 from loopwright.config.layers import PROJECT_FILE
-from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import listed, one_line
+from loopwright.core.values.wording import listed, one_line, to_type
 from loopwright.services.projects.found_work import find_work
 from loopwright.services.projects.proposal import SAMPLE, Proposal, propose, write
 

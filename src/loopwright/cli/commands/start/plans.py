@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from cyclopts import App
 from rich.console import Console
@@ -15,21 +15,33 @@ from rich.text import Text
 
 from loopwright.cli.foreground import code_of, showing
 from loopwright.cli.screens.clock import Clock
-from loopwright.cli.screens.unusable_answers import print_wrong
 from loopwright.cli.shell.command_table import COMMANDS
-from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.lines import Wrapped, columns
 from loopwright.cli.shell.output import console, print_json
-from loopwright.cli.shell.parameters import PlanPath, SettingsFile
+from loopwright.cli.shell.parameters import NO_COST_FLAGS, CostFlags, PlanPath, SettingsFile
 from loopwright.core.values.errors import Refused
-from loopwright.core.values.shell_hints import to_type
-from loopwright.core.values.wording import counted, listed, one_line
+from loopwright.core.values.wording import counted, listed, one_line, to_type
 from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
 from loopwright.services.plans.evaluator import Judgement, in_words
 from loopwright.services.plans.planning import GoalRequest, Planned, check_goal, is_goal, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
+
+# Why an answer of an agent could not be used.
+
+_SHOWN: Final = 3
+
+
+def print_wrong(out: Console, problems: tuple[str, ...]) -> None:
+    """Print the first of them."""
+    if problems:
+        out.print("the last answer cannot be used:")
+    for one in problems[:_SHOWN]:
+        out.print(f"  {escape(one_line(one, 400))}")
+    if len(problems) > _SHOWN:
+        out.print(f"  and {len(problems) - _SHOWN} more")
+
 
 app = App(name="plan", help="Write a plan for a goal, or check a plan.", help_format="plaintext")
 app.command(

@@ -16,23 +16,27 @@ from loopwright.cli.foreground import Foreground, showing
 from loopwright.cli.screens.end import closing, print_end
 from loopwright.cli.screens.follow import Display
 from loopwright.cli.screens.plan_table import news_lines
-from loopwright.cli.shell.cost_flags import NO_COST_FLAGS, CostFlags
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json, warn
-from loopwright.cli.shell.parameters import FoundPlan, SettingsFile
-from loopwright.cli.shell.round_flags import NO_ROUND_FLAGS, RoundFlags
+from loopwright.cli.shell.parameters import (
+    NO_COST_FLAGS,
+    NO_ROUND_FLAGS,
+    CostFlags,
+    FoundPlan,
+    RoundFlags,
+    SettingsFile,
+)
 from loopwright.config.settings import settings
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import short_id
-from loopwright.core.values.shell_hints import to_type
 from loopwright.core.values.states import PlanState
-from loopwright.core.values.wording import counted
+from loopwright.core.values.wording import counted, to_type
 from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.planning import is_goal
 from loopwright.services.projects.found_work import find_work
-from loopwright.services.runs.known_plans import for_finished
+from loopwright.services.runs.last_plan import for_finished
 from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
 from loopwright.services.runs.submission import Standing, Submitted, submit
 from loopwright.services.runs.unknown_work import UnknownWork

@@ -10,9 +10,8 @@ from rich.text import Text
 from loopwright.cli.screens.layout import Rows
 from loopwright.cli.screens.plan_table import cost_in_words
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.cli.shell.lines import Wrapped
+from loopwright.cli.shell.lines import Wrapped, in_local_time, local_time
 from loopwright.cli.shell.output import console, print_json
-from loopwright.cli.shell.times import in_local_time, local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import counted, money

@@ -1,0 +1,123 @@
+"""What only this worker process knows: its writes into the user's checkout, costs so far, and limits of the disk."""
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from loopwright.ports import Disk, EndlessDisk, Files, Tripwire
+
+if TYPE_CHECKING:
+    import asyncio
+
+
+# How much disk space has to stay free, and how much one attempt may take.
+
+
+@dataclass(slots=True)
+class Room:
+    """How much of the disk has to stay free, and how much one attempt may take; None for no limit."""
+
+    disk: Disk = field(default_factory=EndlessDisk)
+    min_free: int | None = None
+    max_workspace: int | None = None
+    keep_recordings: int | None = None
+    """How much all recordings of the home may take before the oldest of ended plans go."""
+    is_low: bool = False
+    """Whether that was said already, and not yet that there is room again."""
+
+    @property
+    def is_limited(self) -> bool:
+        """Whether anything has to be looked at."""
+        return self.min_free is not None or self.max_workspace is not None
+
+    def lacking(self) -> str:
+        """Return what is lacking for another agent; empty when there is room."""
+        if self.min_free is None or (free := self.disk.free()) >= self.min_free:
+            return ""
+        return f"{in_words(free)} are free on the disk, and disk.min_free asks for {in_words(self.min_free)}"
+
+    def excess(self, *folders: Path) -> str:
+        """Return why a process that writes into these folders has to stop; empty when it may continue."""
+        limit = self.max_workspace
+        taken = self.disk.taken(*folders) if limit is not None or self.lacking() else 0
+        if limit is not None and taken > limit:
+            return f"the workspace takes {in_words(taken)}, and disk.max_workspace allows {in_words(limit)}"
+        # The others need some space to finish. A process that took more than the reserve has to stop.
+        if self.min_free is not None and taken > self.min_free and self.disk.free() < self.min_free // 4:
+            return f"the disk is nearly full, and the workspace alone takes {in_words(taken)}"
+        return ""
+
+
+def in_words(size: int) -> str:
+    """Return a size as people say it."""
+    for unit, name in ((1 << 30, "GB"), (1 << 20, "MB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size >> 10} KB"
+
+
+# The cost so far of agents that run in this process; rows have it only after their end.
+
+
+class Ledger:
+    """Keeps the newest sum of each run, and wakes all watchers when any of them grows."""
+
+    def __init__(self) -> None:
+        self._sums: dict[str, int] = {}
+        self._watching: dict[str, asyncio.Event] = {}
+
+    def watch(self, run_id: str) -> "asyncio.Event":
+        """Return the event that is set when a sum has grown."""
+        import asyncio  # commands that only look have no use for it, and it takes a while to load
+
+        return self._watching.setdefault(run_id, asyncio.Event())
+
+    def note(self, run_id: str, micros: int) -> None:
+        """Record what a run has cost so far."""
+        self._sums[run_id] = micros
+        for grown in self._watching.values():
+            grown.set()
+
+    def so_far(self, run_id: str) -> int:
+        """Return what a run has cost as far as it is known here."""
+        return self._sums.get(run_id, 0)
+
+    def forget(self, run_id: str) -> None:
+        """Forget a run: its cost is in its row now."""
+        self._sums.pop(run_id, None)
+        self._watching.pop(run_id, None)
+
+
+class OwnWrites:
+    """The last content of each file that was written here."""
+
+    def __init__(self) -> None:
+        self._last: dict[Path, str] = {}
+
+    def note(self, folder: Path, files: Files) -> None:
+        """Remember what was written just now."""
+        self._last |= {(folder / name).resolve(): _digest(content) for name, content in files.items()}
+
+    def spare(self, checkout: Path, before: Tripwire, after: Tripwire) -> tuple[Tripwire, Tripwire]:
+        """Return two fingerprints without the files that differ and are as this worker left them."""
+        changed = (name for name in after.status if before.status.get(name) != after.status[name])
+        mine = {name for name in changed if self._is_mine((checkout / name).resolve())}
+        return _without(before, mine), _without(after, mine)
+
+    def _is_mine(self, path: Path) -> bool:
+        if path not in self._last:
+            return False
+        try:
+            return _digest(path.read_bytes()) == self._last[path]
+        except OSError:
+            return False
+
+
+def _without(taken: Tripwire, names: Iterable[str]) -> Tripwire:
+    return replace(taken, status={name: mark for name, mark in taken.status.items() if name not in names})
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
