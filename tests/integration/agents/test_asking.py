@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from tests.waiting import eventually
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents import asking
 from loopwright.adapters.agents.asked import ask_tool, asked_by_tool, discovered_by_tool
@@ -184,7 +185,9 @@ def test_the_agent_is_told_what_is_wrong_with_its_question(
     assert noted(tmp_path) == []
 
 
-def test_no_more_questions_are_noted_than_may_be_asked(start: Start, tmp_path: Path) -> None:
+def test_no_more_questions_are_noted_than_may_be_asked(
+    start: Start, tmp_path: Path, wording: Wording
+) -> None:
     server = start()
     assert asking.MOST_QUESTIONS == MOST_QUESTIONS
     longest = "\u4e2d" * asking.LONGEST_QUESTION
@@ -193,7 +196,7 @@ def test_no_more_questions_are_noted_than_may_be_asked(start: Start, tmp_path: P
         for n in range(MOST_QUESTIONS + 2)
     ]
     assert [is_error for _, is_error in answers] == [False] * MOST_QUESTIONS + [True] * 2
-    assert "Stop here now" in answers[-1][0]
+    wording(answers[-1][0])
     assert [text[:2] for text in noted(tmp_path)] == [f"{n:02}" for n in range(MOST_QUESTIONS)]
     again = start()
     assert again.calls(question="one more")[1], "nor by one that is started anew"
@@ -229,7 +232,9 @@ def test_two_servers_at_once_lose_nothing(start: Start, tmp_path: Path) -> None:
     assert sorted(text[:3] for text in noted(tmp_path)) == [f"{at} {n}" for at in (0, 1) for n in range(10)]
 
 
-def test_a_question_that_cannot_be_written_whole_is_not_written_at_all(start: Start, tmp_path: Path) -> None:
+def test_a_question_that_cannot_be_written_whole_is_not_written_at_all(
+    start: Start, tmp_path: Path, wording: Wording
+) -> None:
     def little_room() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (60, 60))
 
@@ -237,15 +242,15 @@ def test_a_question_that_cannot_be_written_whole_is_not_written_at_all(start: St
     assert not server.calls(question="short")[1]
     said, is_error = server.calls(question="x" * 100)
     assert is_error
-    assert "it cannot be noted" in said
+    wording(said)
     assert noted(tmp_path) == ["short"]
     assert (tmp_path / asking.FILE).read_bytes() == b'{"question": "short"}\n'
 
 
-def test_a_run_that_is_gone_is_said(start: Start, tmp_path: Path) -> None:
+def test_a_run_that_is_gone_is_said(start: Start, tmp_path: Path, wording: Wording) -> None:
     said, is_error = start(tmp_path / "nowhere").calls(question="x")
     assert is_error
-    assert "No such file" in said
+    wording(said)
     assert asked_by_tool(tmp_path / "nowhere", ()) == ()
 
 
@@ -333,11 +338,11 @@ def test_work_that_cannot_be_noted_is_refused_with_the_reason(
     assert discovered_by_tool(tmp_path, ()) == ()
 
 
-def test_only_so_much_work_is_noted_in_one_run(start: Start, tmp_path: Path) -> None:
+def test_only_so_much_work_is_noted_in_one_run(start: Start, tmp_path: Path, wording: Wording) -> None:
     server = start()
     for n in range(MOST_DISCOVERED):
         assert server.calls("discovered", title=f"work {n}", reason="why")[1] is False
     said, is_error = server.calls("discovered", title="one more", reason="why")
     assert is_error
-    assert said.endswith("20 have been noted in this run. Continue your task.")
+    wording(said)
     assert len(discovered_by_tool(tmp_path, ())) == MOST_DISCOVERED == asking.MOST_DISCOVERED

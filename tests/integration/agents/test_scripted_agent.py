@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from tests.waiting import eventually
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Usage
 from loopwright.core.values.failures import Failure
@@ -156,12 +157,12 @@ async def test_the_journal_shows_every_start_and_every_orderly_end(play: Any, tm
 
 
 async def test_a_task_without_steps_means_it_cannot_start_and_says_why(
-    run_agent: Any, tmp_path: Path
+    run_agent: Any, tmp_path: Path, wording: Wording
 ) -> None:
     path = write_script(tmp_path / "script.json", {"tasks": {}})
     ran = await run_agent(AGENT, "Task: x\nAttempt: 1\n", options={"script": str(path)})
     assert not ran.result.claimed
-    assert "no steps for task 'x'" in ran.result.detail
+    wording(ran.result.detail)
 
 
 async def test_without_a_script_it_cannot_start(run_agent: Any) -> None:

@@ -70,18 +70,18 @@ def test_a_command_without_output_passes_by_its_exit_code(desk):
     assert verdict.commands[0].output_bytes == 0
 
 
-def test_a_command_that_does_not_exist_tells_nothing_of_the_work_and_says_so(desk):
+def test_a_command_that_does_not_exist_tells_nothing_of_the_work_and_says_so(desk, wording):
     verdict, _, _ = desk.run(command("no-such-program-anywhere"))
     assert (verdict.status, verdict.lasting) == (VerdictStatus.INCONCLUSIVE, True)
-    assert verdict.checks[0].message.startswith("command not found (exit code 127)")
+    wording(verdict.checks[0].message)
 
 
-def test_a_command_that_was_killed_names_the_signal(desk):
+def test_a_command_that_was_killed_names_the_signal(desk, wording):
     verdict, _, _ = desk.run(command("kill -9 $$"))
-    assert verdict.checks[0].message == "ended by signal 9"
+    wording(verdict.checks[0].message)
 
 
-def test_what_something_outside_ended_is_told_from_what_crashed_and_from_what_failed(desk):
+def test_what_something_outside_ended_is_told_from_what_crashed_and_from_what_failed(desk, wording):
     """Also where a shell tells of a child of it."""
     ways = {
         "kill -9 $$": 9,
@@ -100,7 +100,7 @@ def test_what_something_outside_ended_is_told_from_what_crashed_and_from_what_fa
         assert (killed and killed.signal) == number, result
     killed = killed_in(verdict)
     assert killed is not None
-    assert killed.reason == "way 0: killed by signal 9, probably out of memory"
+    wording(killed.reason)
     late, _, _ = desk.run(command("trap 'kill -9 $$' TERM; sleep 60 & wait", timeout_s=0.5))
     assert killed_in(late) is None, "that was its own time limit"
 
@@ -178,13 +178,13 @@ def test_much_output_is_hashed_whole_and_kept_in_part(desk):
 
 
 @pytest.mark.capability("C081")
-def test_a_failed_check_in_the_middle_of_much_output_is_not_lost(desk):
+def test_a_failed_check_in_the_middle_of_much_output_is_not_lost(desk, wording):
     limits = OutputLimits(head_bytes=64, tail_bytes=64, mark_bytes=40)
     noise = "i=0; while [ $i -lt 300 ]; do echo noise noise $i; i=$((i+1)); done"
     marks = "echo '[FAIL] in the middle'; echo '[PASS] fine'; echo '[FAIL] does not fit any more'"
     verdict, _, _ = desk.run(command(f"{noise}; {marks}; {noise}"), gate=CommandGate(limits=limits))
     assert verdict.status is FAILED
-    assert summary(verdict) == [("in the middle", "failed"), ("fine", "passed"), ("1 more failed", "failed")]
+    wording(summary(verdict))
 
 
 def test_an_endless_line_and_bytes_that_are_no_text_do_no_harm(desk):
@@ -269,9 +269,10 @@ def test_a_gate_that_did_not_end_by_itself_is_broken_and_says_nothing_about_the_
     assert verdict.checks == ()
 
 
-def test_a_gate_without_results_is_broken(desk):
+def test_a_gate_without_results_is_broken(desk, wording):
     verdict = CommandGate().verdict(desk.request(command("true")), ended())
-    assert (verdict.status, verdict.reason) == (BROKEN, "the gate left no results")
+    assert verdict.status == BROKEN
+    wording(verdict.reason)
 
 
 @pytest.mark.capability("C078")
@@ -303,32 +304,32 @@ def test_results_of_another_shape_are_a_broken_gate(desk, spoil, words):
 
 
 @pytest.mark.parametrize("text", ["", "{", "\xff\xfe"])
-def test_results_that_are_no_json_are_a_broken_gate(desk, text):
+def test_results_that_are_no_json_are_a_broken_gate(desk, text, wording):
     desk.run(command("true"))
     (desk.directory / "gate" / "results.json").write_text(text, encoding="latin-1")
     verdict = CommandGate().verdict(desk.request(command("true")), ended())
     assert verdict.status is BROKEN
-    assert "cannot be read" in verdict.reason
+    wording(verdict.reason)
 
 
-def test_an_output_that_was_changed_later_is_a_broken_gate(desk):
+def test_an_output_that_was_changed_later_is_a_broken_gate(desk, wording):
     desk.run(command("echo '[FAIL] x'"))
     kept = evidence_file(desk.directory, "1")
     kept.write_text("[PASS] x\n")
     request = desk.request(command("echo '[FAIL] x'"))
-    assert "was changed after" in CommandGate().verdict(request, ended()).reason
+    wording(CommandGate().verdict(request, ended()).reason)
     kept.unlink()
-    assert "cannot be read" in CommandGate().verdict(request, ended()).reason
+    wording(CommandGate().verdict(request, ended()).reason)
 
 
-def test_a_tree_that_is_gone_is_a_broken_gate(desk):
+def test_a_tree_that_is_gone_is_a_broken_gate(desk, wording):
     gate = CommandGate()
     request = desk.request(command("rm -rf ../tree", "eats"), command("true", "hungry"))
     with desk.start(gate, request) as process:
         process.communicate(timeout=60)
     verdict = gate.verdict(request, ended(process.returncode))
     assert verdict.status is BROKEN
-    assert 'command "hungry": the command could not be started' in verdict.reason
+    wording(verdict.reason)
 
 
 def test_a_verdict_asked_for_again_is_the_same_also_without_the_tree(desk):
@@ -341,7 +342,7 @@ def test_a_verdict_asked_for_again_is_the_same_also_without_the_tree(desk):
 # --- the runner and its keeper ---------------------------------------------------------------------
 
 
-def test_a_runner_that_is_asked_to_stop_ends_its_command_and_runs_no_other(desk):
+def test_a_runner_that_is_asked_to_stop_ends_its_command_and_runs_no_other(desk, wording):
     gate = CommandGate(term_grace_s=1.0)
     request = desk.request(command("echo $$ >pid; sleep 300", "long"), command("touch ran", "next"))
     with desk.start(gate, request) as process:
@@ -352,7 +353,7 @@ def test_a_runner_that_is_asked_to_stop_ends_its_command_and_runs_no_other(desk)
     assert not is_alive(pid)
     assert not (desk.tree / "ran").exists()
     assert gate.verdict(request, ended(70)).status is BROKEN
-    assert gate.verdict(request, ended(0)).reason == "the gate did not run all of its commands"
+    wording(gate.verdict(request, ended(0)).reason)
 
 
 def test_a_runner_whose_reader_went_away_still_records_its_results(desk):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.integration.git.world import AT, BRANCH, World, sh, start_repository, trailers, write
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.git import GitRepository
 from loopwright.core.values.errors import NotARepository
@@ -179,18 +180,18 @@ async def refusal(path: Path, home: Path) -> NotARepository:
 
 
 async def test_what_is_no_repository_is_refused_with_what_to_do(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
 ) -> None:
     plain, empty, home = tmp_path / "plain", tmp_path / "empty", tmp_path / "home"
     plain.mkdir()
     empty.mkdir()
     sh(empty, "git", "init", "-q")
-    assert "not in a git repository" in str(await refusal(plain, home))
-    assert "is not a folder" in str(await refusal(tmp_path / "nowhere", home))
-    assert "no commit yet" in str(await refusal(empty, home))
+    wording(str(await refusal(plain, home)))
+    wording(str(await refusal(tmp_path / "nowhere", home)))
+    wording(str(await refusal(empty, home)))
     assert "inside a .git folder" in str(await refusal(empty / ".git", home))
     sh(tmp_path, "git", "init", "-q", "--bare", "bare.git")
-    assert "no commit yet" in str(await refusal(tmp_path / "bare.git", home))
+    wording(str(await refusal(tmp_path / "bare.git", home)))
 
 
 NOBODY = 65534

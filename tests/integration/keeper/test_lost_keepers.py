@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 from tests.integration.keeper.conftest import MakeSpec, is_running, keeper_of, text_of
 from tests.waiting import eventually_async
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.command import CommandAgent
 from loopwright.adapters.processes import keeper_files
@@ -30,7 +31,7 @@ STUBBORN = "trap '' TERM; echo $$ > left; sleep 300 & wait"
 
 
 async def test_how_the_child_ended_is_known_although_the_keeper_was_killed_before_it_said_so(
-    keepers: ProcessKeepers, make_spec: MakeSpec
+    keepers: ProcessKeepers, make_spec: MakeSpec, wording: Wording
 ) -> None:
     left = f'setsid sh -c "{STUBBORN}" > /dev/null 2>&1 &'
     spec = make_spec(sh=f"{left} until test -s left; do sleep 0.02; done; seq 1 2000; exit 7")
@@ -40,7 +41,7 @@ async def test_how_the_child_ended_is_known_although_the_keeper_was_killed_befor
     await eventually_async(lambda: keepers.look(spec.directory).state == "lost")
     ended = await keepers.end(spec.directory)
     assert (ended.code, ended.ended_by) == (7, "itself")
-    assert "killed after the run had ended" in ended.error
+    wording(ended.error)
     assert await text_of(keepers, spec) == [str(number) for number in range(1, 2001)]
     kept = b"".join(path.read_bytes() for path in sorted((spec.directory / "output").iterdir()))
     assert ended.output_sha256 == hashlib.sha256(kept).hexdigest()
@@ -124,7 +125,7 @@ HIDING = (
 
 
 async def test_what_hides_from_a_killed_keeper_is_ended_by_its_group_or_else_named(
-    keepers: ProcessKeepers, make_spec: MakeSpec
+    keepers: ProcessKeepers, make_spec: MakeSpec, wording: Wording
 ) -> None:
     spec = make_spec(sh=HIDING)
     await keepers.start(spec)
@@ -137,7 +138,7 @@ async def test_what_hides_from_a_killed_keeper_is_ended_by_its_group_or_else_nam
         assert not is_running(hidden)
         assert not group.exists()
     else:
-        assert f"still run in its folder and may be left of it: {hidden}" in ended.error
+        wording(ended.error)
         os.kill(hidden, signal.SIGKILL)
 
 

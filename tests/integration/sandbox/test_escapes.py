@@ -15,6 +15,7 @@ import pytest
 from tests.integration.keeper.conftest import keeper_of, text_of
 from tests.integration.sandbox.conftest import MakeContained
 from tests.waiting import eventually
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.ports import Exit, RunSpec
@@ -111,7 +112,7 @@ async def test_what_is_hidden_cannot_be_read(
 
 
 async def test_what_tools_need_of_home_can_be_read_and_what_an_agent_has_there_is_a_copy(
-    keepers: ProcessKeepers, contained: MakeContained, real: Path
+    keepers: ProcessKeepers, contained: MakeContained, real: Path, wording: Wording
 ) -> None:
     spec = contained(
         sh="cat ~/.gitconfig ~/.cargo/config.toml; ls -A ~; echo '{}' > ~/new.json; mv ~/new.json ~/.agent.json;"
@@ -121,7 +122,7 @@ async def test_what_tools_need_of_home_can_be_read_and_what_an_agent_has_there_i
     assert (await run(keepers, spec)).code != 0
     said = await text_of(keepers, spec)
     assert said[:7] == ["[user]", "name = Someone", "[net]", ".agent", ".agent.json", ".cargo", ".gitconfig"]
-    assert "Read-only file system" in said[-1]
+    wording(said[-1])
     assert said[7] == "mine", "settings may name files by their whole path"
     assert [line for line in said if "Read-only file system" in line] == said[8:]
     assert (real / ".agent.json").read_text() == '{"login": 1}'

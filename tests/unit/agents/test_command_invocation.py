@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.command import CommandAgent, CommandState
 from loopwright.core.replies.reviews import Answer, read_answer
@@ -82,7 +83,7 @@ def test_a_wrong_option_is_refused(options: dict[str, Any]) -> None:
         AGENT.invocation(request)
 
 
-def test_a_prompt_that_is_too_long_for_an_argument_is_refused_with_a_way_out() -> None:
+def test_a_prompt_that_is_too_long_for_an_argument_is_refused_with_a_way_out(wording: Wording) -> None:
     request = AgentRequest(
         prompt="x" * 200_000,
         workspace=Path("/w"),
@@ -91,7 +92,7 @@ def test_a_prompt_that_is_too_long_for_an_argument_is_refused_with_a_way_out() -
     )
     with pytest.raises(BadConfig) as caught:
         AGENT.invocation(request)
-    assert caught.value.hint == "use prompt = file or stdin"
+    wording(caught.value.hint)
 
 
 def judged(code: int | None, ended_by: Any = "itself") -> AgentResult:

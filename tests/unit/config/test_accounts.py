@@ -3,6 +3,7 @@
 import pytest
 from tests.cases import each_case
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.config.accounts import accounts
 from loopwright.config.layers import Level, from_environment, from_toml
@@ -78,15 +79,15 @@ def test_what_is_wrong_is_said_with_its_place(text: str, said: str) -> None:
     assert told.startswith("config.toml:")
 
 
-def test_a_secret_in_the_place_of_a_name_is_refused_and_never_printed() -> None:
+def test_a_secret_in_the_place_of_a_name_is_refused_and_never_printed(wording: Wording) -> None:
     told = problems('[agents.claude.accounts.work]\nvariables = ["ANTHROPIC_API_KEY=sk-ant-secret"]')
-    assert "never the secret itself" in told
+    wording(told)
     assert "sk-ant" not in told
 
 
-def test_a_project_cannot_name_accounts() -> None:
+def test_a_project_cannot_name_accounts(wording: Wording) -> None:
     told = problems('[agents.claude.accounts.work]\nhome = "/w"', Level.PROJECT)
-    assert "this belongs to a machine" in told
+    wording(told)
 
 
 def test_two_accounts_with_one_home_are_one() -> None:

@@ -13,6 +13,7 @@ from tests.fakes import fake_bd
 from tests.refusals import raises_code
 from tests.unit.sources import laws
 from tests.unit.sources.laws import AT, after, marks, refused, told
+from tests.wording_plugin import Wording
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.beads.bd import Bd, tell
@@ -105,7 +106,7 @@ def test_what_waits_for_what() -> None:
     assert edges(gone, issue("b", dependencies=[needs("gone"), needs("b2", "related")])) == {"b": ()}
 
 
-def test_an_issue_that_is_not_there_is_noted_once_and_holds_nothing_up() -> None:
+def test_an_issue_that_is_not_there_is_noted_once_and_holds_nothing_up(wording: Wording) -> None:
     held = files(
         issue("a", dependencies=[needs("zz"), needs("yy")]),
         issue(
@@ -116,11 +117,7 @@ def test_an_issue_that_is_not_there_is_noted_once_and_holds_nothing_up() -> None
     )
     work = SOURCE.parse(held, "x")
     assert {task.key: task.depends_on for task in work.tasks} == {"a": (), "b": ("a",)}
-    assert [note.partition(": ")[2] for note in work.notes] == [
-        "dependencies: no issue is called zz, yy; Loopwright does not wait for it",
-        'dependencies: those of the type "thread" put nothing in order here',
-        'the epic "e" has no issues: it is not a task',
-    ]
+    wording([note.partition(": ")[2] for note in work.notes])
 
 
 def test_the_file_of_an_older_tracker_is_found(tmp_path: Path) -> None:
@@ -197,11 +194,11 @@ def test_what_is_wrong_is_refused_with_its_place(content: bytes, words: str) -> 
     assert any(words in problem for problem in problems), problems
 
 
-def test_epics_that_multiply_into_too_many_dependencies_are_refused() -> None:
+def test_epics_that_multiply_into_too_many_dependencies_are_refused(wording: Wording) -> None:
     children = [issue(f"c{n}", dependencies=[needs("e", "parent-child")]) for n in range(500)]
     waiting = [issue(f"w{n}", dependencies=[needs("e")]) for n in range(500)]
     problems = refused(SOURCE, files(issue("e", issue_type="epic"), *children, *waiting), "x")
-    assert "too many of them" in problems[0]
+    wording(problems[0])
 
 
 @pytest.mark.capability("C012")
@@ -219,12 +216,13 @@ def test_a_deleted_issue_is_an_error_when_it_is_told_unless_it_is_over() -> None
 
 
 @pytest.mark.capability("C012")
-def test_a_status_of_the_trackers_own_making_waits_for_a_person_and_stays() -> None:
+def test_a_status_of_the_trackers_own_making_waits_for_a_person_and_stays(wording: Wording) -> None:
     held = files(issue("bd-1"), issue("bd-2", status="in review"))
     work = SOURCE.parse(held, "x")
-    assert (work.tasks[1].mark, work.tasks[1].reason) == (Mark.BLOCKED, "its status is in review")
+    assert work.tasks[1].mark is Mark.BLOCKED
+    wording(work.tasks[1].reason)
     assert len(work.notes) == 1
-    assert work.notes[0].startswith('x/issues.jsonl:2: status: "in review" is unknown here; ')
+    wording(work.notes[0])
     waits = ItemProgress(mark=Mark.BLOCKED, reason=work.tasks[1].reason)
     assert after(SOURCE, held, told({"bd-2": waits})) == held
     made = after(SOURCE, held, told({"bd-2": ItemProgress(mark=Mark.DONE)}))
@@ -431,7 +429,9 @@ def discovered(*found: Discovered) -> Progress:
 
 
 @pytest.mark.capability("C040")
-def test_work_that_was_come_upon_is_an_issue_that_nobody_has_decided_about(tracker: Path) -> None:
+def test_work_that_was_come_upon_is_an_issue_that_nobody_has_decided_about(
+    tracker: Path, wording: Wording
+) -> None:
     assert SOURCE.write_to_program(tracker, discovered(FOUND, replace(FOUND, title="-x", by="gone")))
     more = "'--description=It is late.' --type=task --labels=loopwright-discovered"
     made = [
@@ -443,9 +443,7 @@ def test_work_that_was_come_upon_is_an_issue_that_nobody_has_decided_about(track
     assert commands(tracker) == made, "it is told once"
     assert set(marks(SOURCE.parse(SOURCE.files(tracker), "x"))) == {"bd-1", "bd-2", "bd-3"}, "it is no task"
     assert SOURCE.write_to_program(tracker, discovered(replace(FOUND, mark=Mark.SKIPPED)))
-    assert commands(tracker)[2:] == [
-        "close bd-new3 '--reason=Decided in the plan in which it was found' --json"
-    ]
+    wording(commands(tracker)[2:])
 
 
 @pytest.mark.capability("C040")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from tests.cases import each_case
 from tests.unit.sources.golden import DATA
+from tests.wording_plugin import Wording
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
@@ -76,12 +77,12 @@ def test_every_honest_plan_is_among_them_and_a_folder_has_the_sets_alone() -> No
     ]
 
 
-def test_the_checks_and_documents_in_them_are_those_that_were_meant() -> None:
+def test_the_checks_and_documents_in_them_are_those_that_were_meant(wording: Wording) -> None:
     one, two, three = found(HONEST / "bold-labels.md").tasks
     assert (commands(one), one.criteria) == (["make test-db", "make lint"], ("Rows survive a restart",))
     assert (commands(two), two.depends_on) == (["set -e\nmake test\nmake lint"], ("1.1",))
     assert commands(three) == ["make test", "make e2e", "make smoke"]
-    assert "nothing is sent twice" in two.description
+    wording(two.description)
     _, endpoint, _ = found(HONEST / "claude-plan.md").tasks
     assert commands(endpoint) == ["pytest -q tests/orders"]
     assert endpoint.description == "- Accept: `text/csv`\n- Very: `important`"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.cases import each_case
 from tests.unit.sources import laws
 from tests.unit.sources.laws import after, marks, told
+from tests.wording_plugin import Wording
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.issues_json.issues_json import IssuesSource
@@ -193,17 +194,17 @@ def test_what_is_wrong_with_an_export_is_located(content: str, problem: str) -> 
     assert problems(content)[0].startswith(problem)
 
 
-def test_an_unknown_state_waits_for_the_user() -> None:
+def test_an_unknown_state_waits_for_the_user(wording: Wording) -> None:
     found = issues(issue(1, state="TRIAGE"), issue(2, state="on hold"), issue(3, state=7))
     assert {task.mark for task in found.values()} == {Mark.BLOCKED}
-    assert found["#1"].reason == 'Loopwright does not know the status "TRIAGE"'
+    wording(found["#1"].reason)
 
 
-def test_an_issue_that_is_not_in_the_export_is_noted_once_and_holds_nothing_up() -> None:
+def test_an_issue_that_is_not_in_the_export_is_noted_once_and_holds_nothing_up(wording: Wording) -> None:
     entries = [issue(1, body="depends on #10"), issue(2, body="requires #10 and #11")]
     found = ISSUES.parse({"i.json": json.dumps(entries).encode()}, "i.json")
     assert [task.depends_on for task in found.tasks] == [(), ()]
-    assert found.notes[0].startswith("i.json:1: issues wait for #10, #11, not in this export")
+    wording(found.notes[0])
     assert len(found.notes) == 2
 
 
@@ -258,9 +259,9 @@ def test_an_export_of_powershell_is_read_and_keeps_its_encoding(codec: str) -> N
         ISSUES.parse({"i.json": before["i.json"][:-1] + b""}, "i.json")
 
 
-def test_an_export_without_bodies_is_noted() -> None:
+def test_an_export_without_bodies_is_noted(wording: Wording) -> None:
     found = ISSUES.parse({"i.json": b'[{"number": 1, "title": "a"}]'}, "i.json")
-    assert found.notes[0].startswith("i.json:1: 1 issues have no body")
+    wording(found.notes[0])
 
 
 OWNED = {"state", "stateReason", "loopwright"}

@@ -10,6 +10,7 @@ import pytest
 from tests.doubles import FAILED, GATE, PASSED, Home, Oracle, planned
 from tests.integration.git.branches.test_landing import candidate
 from tests.integration.git.world import World, start_repository
+from tests.wording_plugin import Wording
 
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.rows.model import Attempt, Role, Task
@@ -91,11 +92,11 @@ CHANGED = GateFiles(pinned=("tests/test_calc.py",), pinned_tree="4" * 40)
 
 
 async def test_a_check_that_one_task_weakened_for_the_next_fails_the_plan(
-    make_world: MakeWorld, tmp_path: Path
+    make_world: MakeWorld, tmp_path: Path, wording: Wording
 ) -> None:
     found = await verified(make_world, tmp_path, first=CHANGED)
     assert found.verdict.status is VerdictStatus.FAILED
-    assert found.verdict.reason.startswith("the result contradicts checks of the plan's base commit")
+    wording(found.verdict.reason)
     assert f"- {CHECK}\n" in found.verdict.reason
 
 

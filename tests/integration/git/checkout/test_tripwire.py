@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from tests.integration.git.world import BRANCH, PLAN, TASK, World, sh, write
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.git import stray
 from loopwright.adapters.git.plumbing.refs import RefFiles
@@ -122,7 +123,9 @@ async def test_changes_in_the_checkout_can_be_saved_as_a_patch(world: World, tmp
 
 
 @pytest.mark.parametrize("packed", [False, True])
-async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, packed: bool) -> None:
+async def test_pins_that_somebody_took_away_or_moved_are_put_back(
+    world: World, packed: bool, wording: Wording
+) -> None:
     await world.make()
     world.agent("echo two > app.py")
     made = await world.snapshot()
@@ -140,10 +143,7 @@ async def test_pins_that_somebody_took_away_or_moved_are_put_back(world: World, 
         assert gone.endswith("missing"), "what nothing names any more is brought back from our own git dir"
     # Whoever comes after a kill knows what was made before it.
     later = world.another()
-    assert await later.repin("plan_other", near=world.base_sha) == (
-        f"{pin} was deleted; it is at {made.sha} again",
-        f"{other} was {'deleted' if packed else 'moved'}; it is at {world.base_sha} again",
-    )
+    wording(await later.repin("plan_other", near=world.base_sha))
     assert world.sh("git", "rev-parse", pin, other).split() == [made.sha, world.base_sha]
     assert await world.repository.repin(PLAN, near=world.base_sha) == ()
 

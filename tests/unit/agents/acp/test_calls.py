@@ -5,6 +5,7 @@ from typing import Any, ClassVar
 
 from tests.cases import each_case
 from tests.unit.agents.acp.talk import OPTIONS, begun, told, wants
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.acp.agent import AcpAgent
 from loopwright.adapters.agents.acp.profiles import ACP, COPILOT, GEMINI, GOOSE, OPENCODE, QWEN, Profile
@@ -257,10 +258,10 @@ class TestAnswers:
     def test_what_may_be_done_in_a_sandbox_is_allowed_just_once_each_time(self) -> None:
         assert answer(ask(self.CALL, may=ALL)) == YES
 
-    def test_never_for_always(self) -> None:
+    def test_never_for_always(self, wording: Wording) -> None:
         step = ask(self.CALL, may=ALL, options=OPTIONS[:1])
         assert answer(step) == STOP
-        assert "cannot be allowed just once" in step.events[-1].text
+        wording(step.events[-1].text)
 
     def test_a_refusal_takes_what_there_is(self) -> None:
         always = [{"optionId": "never", "name": "Never", "kind": "reject_always"}]
@@ -279,8 +280,8 @@ class TestAnswers:
             assert json.loads(text)["result"] == STOP
         assert keys(allowed) == ["command:make dist", "command:make test"]
 
-    def test_the_question_is_in_the_same_words_as_every_agents(self) -> None:
+    def test_the_question_is_in_the_same_words_as_every_agents(self, wording: Wording) -> None:
         (asking,) = ask(self.CALL).state.asked
         assert asking.kind == "permission"
-        assert asking.text == "May it run the command: make dist"
+        wording(asking.text)
         assert asking.options == ("yes", "no")

@@ -20,6 +20,7 @@ from tests.unit.agents.acp.talk import (
     told,
     wants,
 )
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
@@ -121,12 +122,12 @@ class TestBeginning:
         assert result.session_ref is None
 
     @each_case("version", [0, 2, "1", None, []])
-    def test_another_version_of_the_protocol_is_not_spoken(self, version: Any) -> None:
+    def test_another_version_of_the_protocol_is_not_spoken(self, version: Any, wording: Wording) -> None:
         run = fold(AGENT, [answer(rpc.INITIALIZE, protocolVersion=version)], request())
         assert run.writes == ()
         assert run.closed == 1
         assert run.result().failure is Failure.CANNOT_START
-        assert "of the protocol, not 1" in run.result().detail
+        wording(run.result().detail)
 
     def test_an_error_before_the_conversation_means_that_it_cannot_start(self) -> None:
         run = fold(AGENT, [error(rpc.INITIALIZE, -32600, "no")], request())
@@ -161,12 +162,14 @@ class TestModes:
         assert run.said()[-1]["params"]["modeId"] == "default"
 
     @each_case("access", list(Access))
-    def test_an_agent_that_lacks_the_mode_is_not_given_the_prompt(self, access: Access) -> None:
+    def test_an_agent_that_lacks_the_mode_is_not_given_the_prompt(
+        self, access: Access, wording: Wording
+    ) -> None:
         said, run = self.begun(access, {"currentModeId": "plan", "availableModes": [{"id": "plan"}]})
         assert said == ["session/new"]
         assert run.closed == 1
         assert run.result().failure is Failure.CANNOT_START
-        assert run.result().detail.startswith("it has no mode 'default', only plan")
+        wording(run.result().detail)
 
     def test_a_mode_can_be_chosen_for_any_program(self) -> None:
         lines = [begin(), answer(rpc.SESSION, sessionId="s", modes={"availableModes": [{"id": "ask"}]})]
@@ -308,10 +311,10 @@ class TestEnds:
         ("code", "failure"),
         [(0, Failure.CRASH), (1, Failure.CRASH), (-9, Failure.CRASH), (143, Failure.CRASH)],
     )
-    def test_an_exit_in_the_middle_is_a_crash(self, code: int, failure: Failure) -> None:
+    def test_an_exit_in_the_middle_is_a_crash(self, code: int, failure: Failure, wording: Wording) -> None:
         result = fold(AGENT, [*start(AGENT), says("hi")], request()).result(ended(code))
         assert result.failure is failure
-        assert "without a result" in result.detail
+        wording(result.detail)
 
     @each_case(
         ("said", "failure"),
@@ -360,10 +363,10 @@ class TestEnds:
     def test_an_agent_of_another_kind_may_begin_with_such_words(self) -> None:
         assert fold(AGENT, [*start(AGENT), says("Error: is the title."), end()], request()).result().claimed
 
-    def test_a_version_that_nobody_tried_is_named_when_something_went_wrong(self) -> None:
+    def test_a_version_that_nobody_tried_is_named_when_something_went_wrong(self, wording: Wording) -> None:
         agent = AcpAgent(profile=GOOSE)
         lines = [*start(agent), end("something_new")]
-        assert "this is version 1.2.3; tried was 1.52.0" in fold(agent, lines, request()).result().detail
+        wording(fold(agent, lines, request()).result().detail)
         assert fold(agent, [*start(agent), says("hi"), end()], request()).result().detail == ""
         assert "tried was" not in fold(AGENT, lines, request()).result().detail
 

@@ -19,6 +19,7 @@ from tests.unit.agents.acp.recordings import (
     request,
     rows,
 )
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.core.rows.model import Usage
@@ -214,9 +215,9 @@ def test_another_tool_of_a_server_is_asked_for_by_the_name_that_all_agents_give_
 
 
 @each_case("name", [name for name in NAMES if name.endswith("_shell-rej")])
-def test_a_refusal_is_on_the_record(name: str) -> None:
+def test_a_refusal_is_on_the_record(name: str, wording: Wording) -> None:
     run = read(name, **given(name))
-    assert "permission was denied for make dist" in run.result().detail
+    wording(run.result().detail)
     assert run.told("Error")[0] == "not allowed: make dist"
 
 

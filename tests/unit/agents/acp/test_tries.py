@@ -10,6 +10,7 @@ import pytest
 from tests.cases import each_case
 from tests.unit.agents.acp.recordings import request
 from tests.unit.agents.acp.talk import answer, begun, end, error, line, says
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.acp import rpc
 from loopwright.adapters.agents.acp.agent import AcpAgent
@@ -167,10 +168,10 @@ def test_what_is_said_of_a_try_may_go_over_several_lines() -> None:
         ("Attempt 6 failed with status 503. Retrying with backoff...", Failure.OVERLOADED),
     ],
 )
-def test_a_status_without_words_tells_enough(text: str, failure: Failure) -> None:
+def test_a_status_without_words_tells_enough(text: str, failure: Failure, wording: Wording) -> None:
     result, _, _ = run(GEMINI, [line(text, "err"), end("cancelled")])
     assert result.failure is failure
-    assert "the service answered with status" in result.detail
+    wording(result.detail)
 
 
 @each_case(

@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.core.rows.model import Usage
@@ -186,15 +187,15 @@ def test_an_edit_of_gits_own_files_is_asked_about(tool: str, path: str) -> None:
     assert [one.wish.kind for one in talk.state.asked if one.wish] == ["edit"]
 
 
-def test_what_a_person_has_to_say_stops_the_turn() -> None:
+def test_what_a_person_has_to_say_stops_the_turn(wording: Wording) -> None:
     talk = Talk(OPENED, INIT, asks("Bash", "7", input={"command": "make dist"}))
     (answer,) = talk.answers()
     assert answer["request_id"] == "7"
     assert answer["response"]["behavior"] == "deny"
     assert answer["response"]["interrupt"] is True
-    assert "A person has been asked; stop here" in answer["response"]["message"]
+    wording(answer["response"]["message"])
     (event,) = [event for event in talk.events if event.kind == "Ask"]
-    assert event.text == "May it run the command: make dist"
+    wording(event.text)
     json.dumps(dict(event.data))
     talk.hear(STOPPED)
     assert talk.closed == 1

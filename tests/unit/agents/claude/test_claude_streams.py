@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.claude.claude_meters import windows
@@ -214,10 +215,10 @@ def test_a_key_is_paid_for_call_by_call_and_no_login_says_nothing() -> None:
     assert judged("c_noauth").windows == ()
 
 
-def test_refused_tools_are_noted_although_the_run_claims_success() -> None:
+def test_refused_tools_are_noted_although_the_run_claims_success(wording: Wording) -> None:
     result = judged("c_deny")
     assert result.claimed
-    assert result.detail == "permission was denied for Edit (1)"
+    wording(result.detail)
 
 
 def test_an_edit_is_told_step_by_step() -> None:
@@ -292,9 +293,9 @@ def test_a_longer_pause_than_its_own_is_what_the_service_asked_for(
     assert result.retry_at == again_at
 
 
-def test_a_conversation_that_never_began_cannot_be_gone_on_with() -> None:
+def test_a_conversation_that_never_began_cannot_be_gone_on_with(wording: Wording) -> None:
     assert judged("c_res5").session_ref is None
-    assert "No conversation found" in judged("c_res5").detail
+    wording(judged("c_res5").detail)
 
 
 @pytest.mark.capability("C029")
@@ -315,10 +316,12 @@ def test_a_run_that_was_ended_from_outside_is_no_success_whatever_it_said(
 
 
 @each_case("ended_by", ["deadline", "idle"])
-def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(ended_by: str) -> None:
+def test_who_is_ended_while_it_waits_for_its_service_did_not_work_too_long(
+    ended_by: str, wording: Wording
+) -> None:
     result = judged("claude_connfail_retry", ended(-15, ended_by))
     assert (result.failure, result.claimed, result.retry_at) == (Failure.ENVIRONMENT, False, None)
-    assert "it could not reach its service" in result.detail
+    wording(result.detail)
     assert judged("claude_connfail_retry", ended(-15, "asked")).failure is Failure.CANCELLED
     assert judged("c_retry2", ended(-15, ended_by)).failure in (Failure.TIMEOUT, Failure.HANG), (
         "it got over it"

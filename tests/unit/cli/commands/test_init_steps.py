@@ -3,16 +3,19 @@
 from pathlib import Path
 
 import pytest
+from tests.wording_plugin import Wording
 
 from loopwright.cli.commands.start.init import work_steps
 
 
-def test_work_that_is_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_work_that_is_there_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
+) -> None:
     monkeypatch.chdir(tmp_path)
-    assert work_steps(tmp_path)[0].startswith("write a plan.yaml")
+    wording(work_steps(tmp_path)[0])
     assert work_steps(tmp_path, sample=True)[0].startswith("edit plan.yaml, a sample")
     (tmp_path / "plan.md").write_text("- [ ] one\n")
     (tmp_path / "PROMPT.md").write_text("go\n")
     steps = work_steps(tmp_path)
     assert steps[0].endswith(": plan.md (plan_md, 1 of 1 open), PROMPT.md (prompt_md)")
-    assert steps[2] == "run it: loopwright run plan.md"
+    wording(steps[2])

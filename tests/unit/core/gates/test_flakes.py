@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.gates.flakes import (
     MOST,
@@ -141,7 +142,7 @@ def test_a_test_that_is_not_seen_to_pass_alone_is_red(again: Witnessed | None, r
     assert red_alone(Suspect(position=1, tests=ids(B), green_here=False), BOTH, again) == red
 
 
-def test_what_is_flaky_passes_and_is_named() -> None:
+def test_what_is_flaky_passes_and_is_named(wording: Wording) -> None:
     verdict = failing()
     one = Suspect(position=1, tests=ids(B), green_here=True)
     after = excused(verdict, [one], {1: 2})
@@ -149,7 +150,7 @@ def test_what_is_flaky_passes_and_is_named() -> None:
     assert after.reason == ""
     assert (after.commands[0].flaky, after.commands[0].known_failures) == ((B,), 2)
     assert after.commands[0].is_excused
-    assert after.checks[0].message.startswith("flaky: it failed, and passed when it was run again")
+    wording(after.checks[0].message)
     seen = Check(id="1:tests/witness", name="tests", status=CheckStatus.PASSED, message="as before")
     beside = excused(replace(verdict, checks=(*verdict.checks, seen)), [one], {})
     assert beside.checks[1] == seen, "what has passed needs no excuse"
@@ -157,14 +158,14 @@ def test_what_is_flaky_passes_and_is_named() -> None:
     assert whole.commands[0].flaky == ("tests",)
 
 
-def test_what_failed_again_is_told_as_such() -> None:
+def test_what_failed_again_is_told_as_such(wording: Wording) -> None:
     alone = failed_again(failing(), {1: ids(B)}, alone=True)
     assert alone.status is VerdictStatus.FAILED
-    assert alone.checks[-1].message == f"1 test failed again alone: {B}"
+    wording(alone.checks[-1].message)
     together = failed_again(failing(), {1: ids(B)}, alone=False)
-    assert together.checks[-1].message == f"passed alone, and failed again together with the other tests: {B}"
+    wording(together.checks[-1].message)
     whole = failed_again(failing(), {1: ids()}, alone=True)
-    assert whole.checks[-1].message == "it failed again in a fresh workspace"
+    wording(whole.checks[-1].message)
 
 
 def test_a_command_was_green_only_without_failures_of_any_kind() -> None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.gates.verdicts import killed_in, not_judged, red
 from loopwright.core.values.findings import CommandResult, Verdict, VerdictStatus
@@ -41,7 +42,7 @@ def test_a_time_limit_and_a_gate_that_passed_are_not_kills() -> None:
     assert killed_in(replace(failed(dead), status=VerdictStatus.PASSED)) is None
 
 
-def test_a_killed_command_is_inconclusive_once_and_red_when_it_happens_again() -> None:
+def test_a_killed_command_is_inconclusive_once_and_red_when_it_happens_again(wording: Wording) -> None:
     verdict = failed(RESULT, replace(RESULT, name="lint", command="ruff", exit_code=-9))
     killed = killed_in(verdict)
     assert killed is not None
@@ -50,4 +51,4 @@ def test_a_killed_command_is_inconclusive_once_and_red_when_it_happens_again() -
     assert (once.status, once.reason, once.lasting) == (VerdictStatus.INCONCLUSIVE, killed.reason, True)
     again = red(verdict, killed)
     assert again.status is VerdictStatus.FAILED
-    assert again.reason == f"{killed.reason}; again when it ran alone, and not on the base"
+    wording(again.reason)

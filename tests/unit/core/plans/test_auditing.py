@@ -1,6 +1,7 @@
 """How well a mark of completion stands: what contradicts it comes first."""
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.plans.audits import Checked, Named, Proof, proof_of
 
@@ -43,10 +44,10 @@ def test_a_claim_is_as_good_as_its_evidence(
     assert bool(reason) == (proof is not Proof.PROVEN)
 
 
-def test_what_is_wrong_with_a_commit_is_said() -> None:
+def test_what_is_wrong_with_a_commit_is_said(wording: Wording) -> None:
     assert THERE.problem == ""
-    assert GONE.problem == "commit abc1234 does not exist"
-    assert ELSEWHERE.problem == "the commit abc1234 is not part of what is checked out"
-    assert UNMERGED.problem == "the commit abc1234 is on work, which is not merged"
-    assert NO_ID.problem == "'see above' is not a commit id"
-    assert proof_of(THERE, 0, None)[1] == "it has no check of its own; its commit abc1234 is there"
+    wording(GONE.problem)
+    wording(ELSEWHERE.problem)
+    wording(UNMERGED.problem)
+    wording(NO_ID.problem)
+    wording(proof_of(THERE, 0, None)[1])

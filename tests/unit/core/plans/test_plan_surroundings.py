@@ -1,6 +1,7 @@
 """A plan is judged by where it would run."""
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.plans.evaluating import Finding, Weight
 from loopwright.core.plans.plan_context import Surroundings, likeness, look_around
@@ -67,9 +68,11 @@ def test_a_gate_that_may_well_run_is_left_alone(command: str) -> None:
 
 
 @each_case(("command", "file"), [("make test", "Makefile"), ("sh check.sh", "check.sh")])
-def test_what_lies_in_the_checkout_uncommitted_is_to_be_committed(command: str, file: str) -> None:
+def test_what_lies_in_the_checkout_uncommitted_is_to_be_committed(
+    command: str, file: str, wording: Wording
+) -> None:
     (found,) = cannot(command, around(lies_about={file}.__contains__))
-    assert f"{file} is in your checkout, but not committed; commit it first" in found.text
+    wording(found.text)
 
 
 def test_what_a_task_brings_is_only_told() -> None:
@@ -81,11 +84,11 @@ def test_what_a_task_brings_is_only_told() -> None:
     assert "no Makefile" in cannot("make x", around())[0].text
 
 
-def test_acceptance_needs_its_program_but_not_its_files() -> None:
+def test_acceptance_needs_its_program_but_not_its_files(wording: Wording) -> None:
     tasks = [task("a", "x", "nosuch a"), task("b", "x", "nosuch b"), task("c", "x", "pytest new_test.py")]
     (found,) = look_around(tasks, (), around())
     assert found.weight is Weight.POINTLESS
-    assert "the acceptance of a, b cannot run: nosuch is not on PATH" in found.text
+    wording(found.text)
 
 
 @each_case(
@@ -107,9 +110,9 @@ def test_a_file_that_is_to_be_changed_may_be_there(title: str) -> None:
     assert look_around([task("a", title)], (), around("src/limits.py", "limits")) == []
 
 
-def test_a_check_for_a_file_that_is_there_proves_nothing() -> None:
+def test_a_check_for_a_file_that_is_there_proves_nothing(wording: Wording) -> None:
     (found,) = look_around([task("a", "x", "test -f made.txt", "[ -s other ]")], (), around("made.txt"))
-    assert "these pass before the work, because the file is there: a: test -f made.txt" in found.text
+    wording(found.text)
 
 
 def test_what_was_done_before_and_what_failed_before_is_told() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 from tests.contracts.store import rows
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.decide import (
     AskByHand,
@@ -326,14 +327,14 @@ def test_a_pause_with_an_end_is_over_then_and_not_before(state: LoopState) -> No
 
 
 @pytest.mark.capability("C075")
-def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start() -> None:
+def test_a_loop_whose_budget_is_used_up_is_paused_before_the_next_start(wording: Wording) -> None:
     policy = Policy(max_cost=2 * MICROS)
     spent = front(ready=(task(),), policy=policy, spent_micros=2 * MICROS)
     (pause,) = decided(spent).decisions
     assert isinstance(pause, PauseLoop)
     assert pause.loop_id == spent.loop.id
     assert pause.over is not None
-    assert pause.over.why == "the budget is used up: $2.00 of $2.00"
+    wording(pause.over.why)
     assert pause.reason == pause.over.reason(spent.plan.id)
     parked_only = front(waiting=(parked(wake_at=NOW),), policy=policy, spent_micros=3 * MICROS)
     assert isinstance(decided(parked_only).decisions[0], PauseLoop)
@@ -344,11 +345,11 @@ def test_below_its_budget_a_plan_goes_on() -> None:
     assert isinstance(decided(scene).decisions[0], StartAttempt)
 
 
-def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so() -> None:
+def test_a_budget_that_cannot_be_counted_pauses_the_loop_and_says_so(wording: Wording) -> None:
     scene = front(ready=(task(),), policy=Policy(max_cost=MICROS), unknown_costs=1)
     made = decided(scene).decisions[0]
     assert isinstance(made, PauseLoop)
-    assert "the cost of a run is unknown" in made.reason
+    wording(made.reason)
 
 
 def test_a_used_up_budget_stops_neither_what_runs_nor_the_verification() -> None:
@@ -380,18 +381,20 @@ def test_attempts_stand_in_line_by_loop_plan_priority_and_position() -> None:
     assert (turns[0].plan_id, turns[0].parallel) == (plan.id, 2)
 
 
-def test_a_manual_step_is_asked_before_anything_starts_and_holds_the_plan_when_nothing_else_moves() -> None:
+def test_a_manual_step_is_asked_before_anything_starts_and_holds_the_plan_when_nothing_else_moves(
+    wording: Wording,
+) -> None:
     step = task(key="look", manual=True)
     asking = replace(front(ready=(task(),)), manual=(step,))
     assert decided(asking).decisions == (AskByHand(task_id=step.id),)
     waiting = replace(front(open_tasks=1), by_hand=(step,))
     [held] = decided(waiting).decisions
     assert isinstance(held, HoldPlan)
-    assert held.reason == "1 manual step waits for you (look): `loopwright answer`"
+    wording(held.reason)
     both = replace(front(open_tasks=2, failed_tasks=1), by_hand=(step, step))
     [held] = decided(both).decisions
     assert isinstance(held, HoldPlan)
-    assert held.reason == "2 manual steps wait for you (look, look): `loopwright answer`; 1 task failed"
+    wording(held.reason)
     failing = replace(
         front(open_tasks=1, failed_tasks=2, policy=Policy(on_task_error="fail")), by_hand=(step,)
     )

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 from tests.contracts.store import rows
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.budget import WAITS
 from loopwright.core.policy.decide import (
@@ -298,13 +299,13 @@ def test_a_plan_waits_as_long_as_it_was_told() -> None:
     assert unwilling(Policy(), envelope(until=None, closed_at=None), NOW) == ""
 
 
-def test_how_an_envelope_stands_is_said_in_plain_words() -> None:
+def test_how_an_envelope_stands_is_said_in_plain_words(wording: Wording) -> None:
     assert standing(envelope(state=EnvelopeState.OPEN)) == "open"
     window = "The account's limit is reached."
     assert standing(envelope()) == f"closed until {LATER:%Y-%m-%d %H:%M:%S} UTC: {window}"
     assert standing(envelope(until=None)) == f"closed: {window}"
     locked = envelope(failure=Failure.AUTH)
-    assert "log in. Then `loopwright stats quota open claude`; it is tried again at" in standing(locked)
+    wording(standing(locked))
     assert standing(envelope(failure=Failure.AUTH, until=None)).endswith("quota open claude`")
     assert because(envelope(failure=None, reason="somebody said so")) == "somebody said so"
 

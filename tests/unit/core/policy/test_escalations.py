@@ -1,6 +1,7 @@
 """What a person's answer about a task that was given up means."""
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.escalations import (
     CANCEL,
@@ -37,8 +38,8 @@ def test_anything_else_is_no_answer(answer: str) -> None:
     assert meaning(answer) is None
 
 
-def test_what_is_asked_is_one_line_of_bounded_length() -> None:
-    assert words("api", "A check\nfailed.") == "api failed and is not tried again: A check failed."
+def test_what_is_asked_is_one_line_of_bounded_length(wording: Wording) -> None:
+    wording(words("api", "A check\nfailed."))
     assert len(words("api", "x" * 5000)) == 500
 
 

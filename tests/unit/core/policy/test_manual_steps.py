@@ -1,14 +1,15 @@
 """What Loopwright asks about a manual step, and what an answer means."""
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.manual_steps import meaning, outcome_of, words
 
 
-def test_the_question_says_what_to_do_and_what_must_be_true() -> None:
+def test_the_question_says_what_to_do_and_what_must_be_true(wording: Wording) -> None:
     asked = words("Look at\nthe page", "Open index.html.\n", ("The header is blue",))
     assert asked == "Do this by hand: Look at the page\nOpen index.html.\n- The header is blue"
-    assert words("Look", "Look", ()) == "Do this by hand: Look"
+    wording(words("Look", "Look", ()))
 
 
 @each_case(
@@ -28,6 +29,6 @@ def test_only_an_option_is_an_answer(answer: str, meant: tuple[str, str] | None)
     assert meaning(answer) == meant
 
 
-def test_the_row_keeps_what_the_user_said() -> None:
-    assert outcome_of("done", "") == "done by hand"
-    assert outcome_of("skip", "no screen") == "skipped by hand: no screen"
+def test_the_row_keeps_what_the_user_said(wording: Wording) -> None:
+    wording(outcome_of("done", ""))
+    wording(outcome_of("skip", "no screen"))

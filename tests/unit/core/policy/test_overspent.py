@@ -3,6 +3,7 @@
 from datetime import UTC, datetime
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.budget import Cap, Over, meaning, nobody_knows
 
@@ -11,9 +12,9 @@ RUN: Over = Cap(setting="max_cost_per_run", limit=1_000_000, spent=1_200_000).ov
 UNKNOWN: Over = nobody_knows("max_cost")
 
 
-def test_each_has_its_ways_on() -> None:
+def test_each_has_its_ways_on(wording: Wording) -> None:
     assert PLAN.options == ("raise it to $2.20", "stop")
-    assert RUN.options == ("continue with another run", "raise it to $2.20", "stop")
+    wording(RUN.options)
     assert UNKNOWN.options == ("continue all the same", "stop")
 
 
@@ -42,10 +43,6 @@ def test_what_is_no_answer_is_none(answer: str) -> None:
     assert meaning(answer, PLAN.options, limit=7) is None
 
 
-def test_a_limit_that_nobody_can_keep_says_how_to_go_on() -> None:
+def test_a_limit_that_nobody_can_keep_says_how_to_go_on(wording: Wording) -> None:
     until = datetime(2026, 3, 2, tzinfo=UTC)
-    assert nobody_knows("max_cost_per_day", until).reason("plan_1") == (
-        "a cost limit is set, but the cost of a run is unknown; the setting `prices` can tell what its model "
-        "costs; it continues by itself at 2026-03-02 00:00 UTC; `loopwright resume plan_1 --max-cost-per-day AMOUNT` "
-        "names a limit all the same, or `off`"
-    )
+    wording(nobody_knows("max_cost_per_day", until).reason("plan_1"))

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.cases import each_case
 from tests.contracts.store import rows
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.decide import BeginVerify, Decision, Front, Frontier, NextRound, decide
 from loopwright.core.policy.rejections import REJECTED
@@ -170,16 +171,16 @@ def test_only_the_prompt_s_own_tasks_are_rounds() -> None:
     assert not loops(replace(whole, policy=Policy()), task())
 
 
-def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed() -> None:
+def test_what_stopped_it_is_said_with_the_setting_that_can_be_changed(wording: Wording) -> None:
     whole = plan(max=3, unchanged=1, stop_after=90.0)
-    assert words(Stop.GREEN, whole) == "The gate is green."
-    assert words(Stop.UNCHANGED, whole) == "Nothing changed in the last round (rounds.unchanged)."
-    assert words(Stop.ROUNDS, whole) == "All rounds are used up (rounds.max is 3)."
-    assert words(Stop.ROUNDS, whole, green=True).endswith("(rounds.max is 3), and the gate is green.")
-    assert words(Stop.SETTLED, whole) == "There was nothing more to change."
-    assert words(Stop.SETTLED, whole, green=True).startswith("The gate is green, and")
-    assert "the last 2 of them not green" in words(Stop.ROUNDS, whole, used=2)
-    assert words(Stop.TIME, whole) == "Its time has ended (rounds.stop_after is 90 s)."
+    wording(words(Stop.GREEN, whole))
+    wording(words(Stop.UNCHANGED, whole))
+    wording(words(Stop.ROUNDS, whole))
+    wording(words(Stop.ROUNDS, whole, green=True))
+    wording(words(Stop.SETTLED, whole))
+    wording(words(Stop.SETTLED, whole, green=True))
+    wording(words(Stop.ROUNDS, whole, used=2))
+    wording(words(Stop.TIME, whole))
 
 
 def test_an_agent_is_told_that_it_is_one_of_many_rounds_and_what_it_finds_in_its_workspace() -> None:

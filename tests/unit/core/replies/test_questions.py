@@ -2,6 +2,8 @@
 
 import json
 
+from tests.wording_plugin import Wording
+
 from loopwright.core.replies.questions import (
     MOST_QUESTIONS,
     Asking,
@@ -26,11 +28,9 @@ def test_a_fenced_block_with_plain_words_is_a_question() -> None:
     assert asked_in("```loopwright-ask\nMay I drop the table?\n```")[0].text == "May I drop the table?"
 
 
-def test_a_broken_object_is_told_as_one() -> None:
+def test_a_broken_object_is_told_as_one(wording: Wording) -> None:
     [asked] = asked_in('```loopwright-ask\n{"question": "x",\n```')
-    assert asked.text.endswith(
-        'The agent asked something that is not valid JSON. It wrote: {"question": "x",'
-    )
+    wording(asked.text)
 
 
 def test_other_blocks_and_empty_ones_ask_nothing() -> None:
@@ -93,9 +93,9 @@ def test_leave_is_asked_for_with_yes_and_no() -> None:
     )
 
 
-def test_a_wish_outside_of_the_workspace_is_told_as_such() -> None:
+def test_a_wish_outside_of_the_workspace_is_told_as_such(wording: Wording) -> None:
     text = asking_leave(Wish(kind="edit", what="/etc/hosts", inside=False)).text
-    assert text == "May it change (outside of its workspace): /etc/hosts"
+    wording(text)
 
 
 HIDING = "make dist\x1b[2K\r # \u202etxt.\u2066 \u200b\x9b\u2028 \n\tls"

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.replies.answers import Unreadable
@@ -51,9 +52,9 @@ def found(*findings: Any) -> tuple[Finding, ...]:
 # --- how much ------------------------------------------------------------------------------------------
 
 
-def test_off_reviews_nothing_and_always_reviews_everything() -> None:
+def test_off_reviews_nothing_and_always_reviews_everything(wording: Wording) -> None:
     assert reasons(ReviewPolicy(), PATCH, GateFiles(exempt=("t.py",))) == ()
-    assert reasons(ALWAYS, PATCH, GateFiles()) == ("every change is reviewed",)
+    wording(reasons(ALWAYS, PATCH, GateFiles()))
 
 
 def test_a_small_change_of_an_ordinary_file_is_not_risky() -> None:
@@ -181,10 +182,10 @@ def test_what_cannot_be_read_is_never_a_pass(value: dict[str, Any], problem: str
 
 
 @each_case("text", ["", "LGTM, ship it", "```json\n{half\n```", "[]", "```loopwright-review\n7\n```"])
-def test_words_without_an_answer_in_them_are_no_answer(text: str) -> None:
+def test_words_without_an_answer_in_them_are_no_answer(text: str, wording: Wording) -> None:
     answer = read_answer(None, text, PATCH)
     assert isinstance(answer, Unreadable)
-    assert "your last message has no block ```loopwright-review" in answer.problem
+    wording(answer.problem)
 
 
 @each_case(

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from scripts.render_docs import error_classes
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 import loopwright
 from loopwright.core.values import errors
@@ -61,15 +62,15 @@ def test_a_bad_setting_names_the_options_of_the_agent_that_are_at_fault() -> Non
     assert BadConfig("unknown", code="setting_unknown").options == ()
 
 
-def test_a_name_that_means_several_things_shows_some_of_them_and_how_to_say_which() -> None:
+def test_a_name_that_means_several_things_shows_some_of_them_and_how_to_say_which(wording: Wording) -> None:
     choices = tuple(
         Choice(handle=f"plan_{n}", state="RUNNING", title=f"Plan {n}", changed_s=n) for n in range(7)
     )
     error = Ambiguous("plan", choices)
-    assert str(error).startswith("'plan' could be any of 7: plan_0 (Plan 0), plan_1 (Plan 1), ")
+    wording(str(error))
     assert "plan_4" in str(error)
     assert "plan_5" not in str(error)
-    assert error.hint == "say which one, such as plan_0"
+    wording(error.hint)
     assert (error.text, error.choices) == ("plan", choices)
     assert isinstance(error, NotFound), "whoever handles an unknown name handles this one"
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 import jsonschema
 import pytest
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.values.shapes import (
     Count,
@@ -111,9 +112,9 @@ def test_each_wrong_value_is_named_by_its_place_and_refused_by_the_schema(
         assert not jsonschema.Draft202012Validator(json_schema(Thing)).is_valid(GOOD | change)
 
 
-def test_a_field_with_a_default_may_not_be_missing_either() -> None:
+def test_a_field_with_a_default_may_not_be_missing_either(wording: Wording) -> None:
     assert problems({}) == tuple(f"thing.{name}: missing" for name in GOOD)
-    assert problems([]) == ("thing: not an object",)
+    wording(problems([]))
 
 
 def test_the_schema_accepts_what_is_read() -> None:

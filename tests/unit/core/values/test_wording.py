@@ -1,6 +1,7 @@
 """Lists, counts, sums and durations as people write them."""
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.core.values.wording import clean, counted, dollars, duration, grouped, listed, money, one_line
 
@@ -35,6 +36,6 @@ def test_an_unknown_sum_is_not_nothing() -> None:
     assert money(None) not in ("", "$0.00")
 
 
-def test_notes_that_say_the_same_about_several_places_are_one() -> None:
+def test_notes_that_say_the_same_about_several_places_are_one(wording: Wording) -> None:
     notes = ["a.md:3: unknown label", "a.md:9: unknown label", "b.md: unknown label", "old form", "old form"]
-    assert grouped(notes) == ("a.md:3: unknown label (2 more like this)", "old form")
+    wording(grouped(notes))

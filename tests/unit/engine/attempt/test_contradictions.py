@@ -6,6 +6,7 @@ from typing import Any
 from tests.cases import each_case
 from tests.doubles import planned
 from tests.unit.engine.attempt.test_reviewing import PATCH, Home, Reviewed
+from tests.wording_plugin import Wording
 
 from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.landing import Land
@@ -206,7 +207,7 @@ async def test_an_answer_holds_for_exactly_this_change_and_these_checks() -> Non
     assert scene.attempt.state is AttemptState.WAITING
 
 
-async def test_work_that_a_person_refused_fails_and_the_next_attempt_hears_why() -> None:
+async def test_work_that_a_person_refused_fails_and_the_next_attempt_hears_why(wording: Wording) -> None:
     scene = await contradicting()
     await scene.after_turn()
     await scene.settle()
@@ -220,7 +221,7 @@ async def test_work_that_a_person_refused_fails_and_the_next_attempt_hears_why()
     assert await scene.settle() is None
     first, second = scene.home.all(Attempt, task_id=scene.home.task("a").id, order_by=("n",))
     assert (first.state, first.failure) == (AttemptState.REJECTED, Failure.CONTRADICTION)
-    assert first.detail == f"a person wants these checks kept: {A}"
+    wording(first.detail)
     assert f"- {A}\nThey said: Keep it, clients use 1." in second.evidence
     assert scene.home.task("a").attempts == 1
 
@@ -299,7 +300,7 @@ async def test_a_reviewer_without_a_result_or_without_the_whole_change_leaves_it
     assert scene.question.kind == "contradiction"
 
 
-async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_answer() -> None:
+async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_answer(wording: Wording) -> None:
     scene = await contradicting()
     await scene.after_turn()
     await scene.settle()
@@ -310,10 +311,8 @@ async def test_a_plan_of_which_only_undecided_work_is_left_is_held_until_the_ans
     await scene.home.ended(scene.other)
     await scene.home.turn()
     plan = scene.home.plan()
-    assert (plan.outcome, plan.reason) == (
-        Outcome.NEEDS_HUMAN,
-        "1 task contradicts existing checks and waits for your decision: `loopwright answer`",
-    )
+    assert plan.outcome is Outcome.NEEDS_HUMAN
+    wording(plan.reason)
     assert scene.home.loop().state is LoopState.FAILED
     await scene.home.command("answer", scene.question.id, answer="accept")
     [scene.leg] = await scene.home.turn()

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.doubles import BROKEN, FAILED, PASSED, Home, planned
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.sources.feature_list.feature_list import FeatureListSource
 from loopwright.core.replies.qa import AREAS, Checked, QaIssue, QaReport
@@ -158,11 +159,11 @@ async def test_a_declined_fix_that_stands_in_the_source_is_not_waited_for_after_
     assert scene.home.task("fix-qa-1-001").dependents == ()
 
 
-async def test_a_person_may_pass_a_look_that_waits_or_was_given_up() -> None:
+async def test_a_person_may_pass_a_look_that_waits_or_was_given_up(wording: Wording) -> None:
     scene = await looked()
     await scene.look("Typo")
     answer = await scene.home.command("reviewed", scene.task.id)
-    assert "nothing was checked" in answer.result
+    wording(answer.result)
     assert (scene.task.status, scene.task.outcome) == (TaskState.COMPLETE, Outcome.UNVERIFIED)
     assert scene.task.reviewed_by == "me"
     other = await looked(fix_cycles=0)

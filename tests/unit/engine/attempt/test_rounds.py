@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.sources.prompt_md.prompt_md import PromptSource
 from loopwright.core.rows.model import Attempt, Leg, Loop, Project, Run
@@ -130,7 +131,9 @@ async def test_the_prompt_is_read_anew_and_one_that_cannot_be_read_stays_as_it_w
     assert "odd" in unread.payload["reason"]
 
 
-async def test_checks_in_a_prompt_that_an_agent_could_have_written_are_not_taken_over(tmp_path: Path) -> None:
+async def test_checks_in_a_prompt_that_an_agent_could_have_written_are_not_taken_over(
+    tmp_path: Path, wording: Wording
+) -> None:
     home = await loop()
     file = tmp_path / "PROMPT.md"
     home.store.transact_sync("here", lambda tx: tx.update(Project, home.project().id, path=str(tmp_path)))
@@ -144,9 +147,7 @@ async def test_checks_in_a_prompt_that_an_agent_could_have_written_are_not_taken
         assert not await rounds.is_over(world, begun(home, "prompt"), fence=leg.fence)
     assert (home.task("prompt").title, home.task("prompt").acceptance) == ("Another", before)
     first, second = home.events("checks_kept")
-    assert "acceptance of prompt changed in PROMPT.md after an agent had run without a sandbox" in str(
-        first.payload
-    )
+    wording(str(first.payload))
     assert "cancel" in second.payload["hint"]
 
 

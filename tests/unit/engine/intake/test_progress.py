@@ -4,6 +4,7 @@ from functools import partial
 
 from tests.cases import each_case
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Outcome, Run
 from loopwright.core.values.failures import Failure
@@ -48,7 +49,7 @@ def test_the_first_line_of_an_agents_words_is_prose(said: str, line: str) -> Non
     assert first_line(said) == line
 
 
-async def test_what_was_done_is_told_in_its_agents_words_and_as_such() -> None:
+async def test_what_was_done_is_told_in_its_agents_words_and_as_such(wording: Wording) -> None:
     home = await Home().launch()
     home.submit(planned("a"), planned("b"))
     legs = await home.turn()
@@ -59,7 +60,7 @@ async def test_what_was_done_is_told_in_its_agents_words_and_as_such() -> None:
     home.store.transact_sync("said", lambda tx: tx.update(Run, run_id, summary="Added the form.\nMore."))
     home.store.transact_sync("silent", lambda tx: tx.update(Run, home.attempt("b").run_id or "", summary=""))
     items = told(home).items
-    assert items["a"].summary == "Added the form. (its agent's words)"
+    wording(items["a"].summary)
     assert items["b"].summary == "Do b"
     assert items["a"].subject == "feat(a): Do a", (
         "what a commit is called is decided before anybody has spoken"

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.engine.memory.worker_facts import Room
 
@@ -33,8 +34,8 @@ def test_another_agent_needs_what_has_to_stay_free(left: int, keep: int | None, 
     assert bool(room(left, keep=keep).lacking()) is lacks
 
 
-def test_what_is_lacking_names_the_setting() -> None:
-    assert room(300 << 20).lacking() == "300.0 MB are free on the disk, and disk.min_free asks for 1.0 GB"
+def test_what_is_lacking_names_the_setting(wording: Wording) -> None:
+    wording(room(300 << 20).lacking())
 
 
 @each_case(

@@ -6,6 +6,7 @@ from typing import Any
 
 from tests.doubles import Home, planned
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.agents.claude.claude import ClaudeAgent
 from loopwright.adapters.agents.command import CommandAgent
@@ -40,7 +41,7 @@ def state(home: Home, account: str) -> EnvelopeState:
     return home.get(Envelope, f"claude/{account}").state
 
 
-async def test_a_limit_on_one_account_lets_the_attempt_go_on_with_the_other_at_once() -> None:
+async def test_a_limit_on_one_account_lets_the_attempt_go_on_with_the_other_at_once(wording: Wording) -> None:
     home, [leg, *_] = await working("ab")
     home.hand.work(leg)
     home.hand.limit(leg, Failure.USAGE_LIMIT, retry_at=home.clock.now() + HOUR)
@@ -56,7 +57,7 @@ async def test_a_limit_on_one_account_lets_the_attempt_go_on_with_the_other_at_o
     assert (state(home, "work"), state(home, "private")) == (EnvelopeState.CLOSED, EnvelopeState.OPEN)
     told = home.events("account_changed")[-1].payload
     assert (told["was"], told["account"]) == ("work", "private")
-    assert told["because"] == "The account's limit is reached."
+    wording(told["because"])
     assert [event.payload["account"] for event in home.events("run_started")] == ["work", "private"]
 
 
@@ -114,7 +115,7 @@ async def test_the_account_with_most_left_is_drawn_from_and_each_has_its_windows
     assert home.get(Envelope, "claude/private").windows == ()
 
 
-async def test_a_person_names_the_account_where_several_are_closed() -> None:
+async def test_a_person_names_the_account_where_several_are_closed(wording: Wording) -> None:
     home, [leg, *_] = await working("a")
     for _ in range(2):
         home.hand.limit(leg, Failure.AUTH)
@@ -128,7 +129,7 @@ async def test_a_person_names_the_account_where_several_are_closed() -> None:
     )
     assert (await home.command("open", "claude/work")).result == "open; 1 task continues"
     assert (await home.command("open", "claude")).result == "open; 1 task continues"
-    assert "log in. Then `loopwright stats quota open claude/private`" in home.attempt("a").wait_reason
+    wording(home.attempt("a").wait_reason)
 
 
 def claude() -> Invocation:
@@ -167,14 +168,14 @@ def test_the_usual_account_changes_nothing() -> None:
         assert quotas.drawing(claude(), "claude", one) == claude()
 
 
-def test_an_agent_without_a_variable_for_its_home_says_what_to_do() -> None:
+def test_an_agent_without_a_variable_for_its_home_says_what_to_do(wording: Wording) -> None:
     request = AgentRequest(
         prompt="p", workspace=Path("/w"), run_directory=Path("/r"), options={"command": "true"}
     )
     plain = CommandAgent().invocation(request)
     with raises_code("account_home_conflict") as raised:
         quotas.drawing(plain, "command", Account(name="b", home="/b"))
-    assert "give the account `variables` instead" in str(raised.value.hint)
+    wording(str(raised.value.hint))
 
 
 def test_an_account_that_this_machine_does_not_have_is_refused_with_what_to_do() -> None:

@@ -9,6 +9,7 @@ from tests.cases import each_case
 from tests.contracts.store.rows import AT
 from tests.doubles import Home, planned
 from tests.unit.engine.attempt.plain_values import ended_with
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.quotas import PROVEN_AFTER, SPREAD
 from loopwright.core.policy.retry import Failed
@@ -186,7 +187,9 @@ async def test_a_probe_that_fails_closes_it_for_longer_without_another_alert() -
 
 
 @each_case("failure", [Failure.AUTH, Failure.BILLING])
-async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failure: Failure) -> None:
+async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(
+    failure: Failure, wording: Wording
+) -> None:
     home, legs = await working("abcd", slots=4)
     for leg in legs:
         home.hand.work(leg)
@@ -199,7 +202,7 @@ async def test_many_that_run_at_the_time_are_one_alert_and_no_failed_task(failur
     closed = envelope(home)
     assert (closed.failure, closed.closings, closed.runs) == (failure, 1, 4)
     assert {one.wake_at for one in home.all(Attempt)} == {closed.until}
-    assert home.attempt("d").wait_reason.endswith("Then `loopwright stats quota open claude`")
+    wording(home.attempt("d").wait_reason)
 
 
 async def test_one_that_names_a_later_time_is_believed() -> None:
@@ -226,10 +229,10 @@ async def test_a_person_opens_it_and_everything_goes_on() -> None:
     assert (told.code, told.hint) == ("account_not_found", "one of claude")
 
 
-async def test_nobody_opens_what_was_never_drawn_from() -> None:
+async def test_nobody_opens_what_was_never_drawn_from(wording: Wording) -> None:
     home = await Home().launch()
     refused = await home.command("open", "claude")
-    assert "no agent has drawn from any yet" in refused.result
+    wording(refused.result)
 
 
 async def test_parked_survives_a_restart_and_a_probe_that_nobody_drives_is_none() -> None:
@@ -322,12 +325,14 @@ async def test_one_that_was_cancelled_meanwhile_is_over() -> None:
     assert home.get(Attempt, other.subject).state is AttemptState.CANCELLED
 
 
-async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_after_the_reset() -> None:
+async def test_another_agent_takes_over_in_the_same_workspace_and_hands_back_after_the_reset(
+    wording: Wording,
+) -> None:
     home, _ = await limited("abc", slots=1, fallback=("other:small",))
     legs = await home.turn()
     first = home.attempt("a")
     assert (first.agent, first.model) == ("other", "small")
-    assert first.stands_in == "claude is closed: The account's limit is reached."
+    wording(first.stands_in)
     assert home.get(Run, first.run_id).agent == "other"
     told = home.events("attempt_working")[-1].payload
     assert (told["agent"], told["because"]) == ("other", first.stands_in)

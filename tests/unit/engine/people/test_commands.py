@@ -9,6 +9,7 @@ from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
 from tests.refusals import raises_code
 from tests.waiting import eventually_async
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Attempt, Command, CommandState, Leg, Outcome, Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Question
@@ -126,13 +127,13 @@ async def test_a_target_that_does_not_exist_is_refused_by_name(verb: str, words:
     assert home.told("command_refused") == ["command_refused"]
 
 
-async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
+async def test_a_refusal_carries_its_hint_and_changes_nothing_else(wording: Wording) -> None:
     home, [_] = await running()
     before = home.everything()
     refused = await home.command("retry", home.task("a").id)
     told = commands.refusal(refused)
-    assert str(told) == "the task is RUNNING; only a failed or cancelled one can be retried"
-    assert told.hint == "cancel it first if it is running"
+    wording(str(told))
+    wording(told.hint)
     assert told.code == "task_not_retryable"
     [event] = home.events("command_refused")
     assert event.payload["code"] == "task_not_retryable"
@@ -143,11 +144,11 @@ async def test_a_refusal_carries_its_hint_and_changes_nothing_else() -> None:
 # --- pause and resume --------------------------------------------------------------------------------
 
 
-async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more() -> None:
+async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more(wording: Wording) -> None:
     home, [leg, _ahead] = await running(planned("a"), planned("b"), planned("c", "a"), slots=1)
     home.hand.until(leg, AttemptState.WORKING)
     done = await home.command("pause", home.plan().id, reason="lunch")
-    assert done.result == "paused; 1 running attempt may finish"
+    wording(done.result)
     assert (home.loop().state, home.loop().reason) == (LoopState.PAUSED, "lunch")
     assert home.attempt("a").interrupt == ""
     assert home.hand.land(leg).status is TaskState.COMPLETE
@@ -156,10 +157,10 @@ async def test_a_pause_lets_what_runs_finish_and_starts_nothing_more() -> None:
     assert len(await home.turn()) == 1
 
 
-async def test_a_pause_says_who_did_it_even_without_a_reason() -> None:
+async def test_a_pause_says_who_did_it_even_without_a_reason(wording: Wording) -> None:
     home, _ = await running()
     await home.command("pause", home.plan().id)
-    assert home.loop().reason == "paused by a person"
+    wording(home.loop().reason)
 
 
 async def test_a_second_pause_changes_nothing() -> None:
@@ -169,13 +170,13 @@ async def test_a_second_pause_changes_nothing() -> None:
     assert home.told("loop_paused") == ["loop_paused"]
 
 
-async def test_a_pause_now_parks_the_agent_and_resume_wakes_it_in_the_same_place() -> None:
+async def test_a_pause_now_parks_the_agent_and_resume_wakes_it_in_the_same_place(wording: Wording) -> None:
     home, [leg] = await running()
     home.hand.until(leg, AttemptState.WORKING)
     home.hand.go_on(leg)
     await home.command("pause", home.plan().id)
     done = await home.command("pause", home.plan().id, now=True)
-    assert done.result == "paused; 1 running attempt is asked to stop, its work is kept"
+    wording(done.result)
     home.hand.go_on(leg)
     await home.ended(leg)
     assert home.attempt("a").state is AttemptState.WAITING
@@ -259,13 +260,14 @@ async def test_an_ended_plan_is_not_resumed_but_says_what_helps() -> None:
 # --- stop --------------------------------------------------------------------------------------------
 
 
-async def test_a_stop_parks_what_runs_and_a_resume_goes_on_from_there() -> None:
+async def test_a_stop_parks_what_runs_and_a_resume_goes_on_from_there(wording: Wording) -> None:
     home, [leg] = await running()
     home.hand.until(leg, AttemptState.WORKING)
     home.hand.go_on(leg)
     done = await home.command("stop", home.plan().id)
-    assert done.result == "stopped; 1 running attempt is asked to stop, its work is kept"
-    assert (home.loop().state, home.loop().reason) == (LoopState.STOPPED, "stopped by a person")
+    wording(done.result)
+    assert home.loop().state is LoopState.STOPPED
+    wording(home.loop().reason)
     home.hand.go_on(leg)
     await home.ended(leg)
     assert [*await home.turn(), *await home.reconcile()] == []
@@ -280,7 +282,9 @@ async def test_a_second_stop_asks_again_but_tells_nothing_new() -> None:
     assert home.told("loop_stopped") == ["loop_stopped"]
 
 
-async def test_a_stop_ends_a_verification_without_a_verdict_and_resume_runs_it_again() -> None:
+async def test_a_stop_ends_a_verification_without_a_verdict_and_resume_runs_it_again(
+    wording: Wording,
+) -> None:
     home, leg = await at_verify()
     await home.command("stop", home.plan().id)
     interrupts = Interrupts()
@@ -288,7 +292,8 @@ async def test_a_stop_ends_a_verification_without_a_verdict_and_resume_runs_it_a
     home.keepers.busy = True
     await home.verify(leg, interrupts=interrupts)
     plan = home.plan()
-    assert (plan.status, plan.reason, plan.verdict) == (PlanState.RUNNING, "stopped by a person", None)
+    assert (plan.status, plan.verdict) == (PlanState.RUNNING, None)
+    wording(plan.reason)
     assert await home.turn() == []
     await home.command("resume", home.plan().id)
     [again] = await home.turn()
@@ -309,20 +314,20 @@ async def test_a_loop_that_has_ended_cannot_be_paused() -> None:
     assert [event.n for event in home.events() if event.plan] == known, "its receipt is still the whole story"
 
 
-async def test_what_ended_while_it_was_paused_cannot_be_paused_or_stopped_again() -> None:
+async def test_what_ended_while_it_was_paused_cannot_be_paused_or_stopped_again(wording: Wording) -> None:
     home, verify = await at_verify()
     await home.command("pause", home.plan().id)
     await home.verify(verify)
     assert home.plan().status is PlanState.VERIFIED
     for verb in ("pause", "stop"):
-        assert (await home.command(verb, home.plan().id)).result.startswith("the plan is VERIFIED")
+        wording((await home.command(verb, home.plan().id)).result)
 
 
 # --- cancel ------------------------------------------------------------------------------------------
 
 
 @pytest.mark.capability("C113")
-async def test_cancelling_a_plan_ends_everything_in_it_and_keeps_what_landed() -> None:
+async def test_cancelling_a_plan_ends_everything_in_it_and_keeps_what_landed(wording: Wording) -> None:
     home, [leg, failing, parked] = await running(
         planned("done"), planned("bad"), planned("parked"), planned("late", "done"), policy=Policy(parallel=3)
     )
@@ -331,14 +336,15 @@ async def test_cancelling_a_plan_ends_everything_in_it_and_keeps_what_landed() -
     home.hand.park(parked, None)
     [working] = await home.turn()
     done = await home.command("cancel", home.plan().id)
-    assert "every attempt's work stays pinned" in done.result
+    wording(done.result)
     statuses = {task.key: task.status for task in home.all(Task)}
     assert statuses == dict.fromkeys(("bad", "parked", "late"), TaskState.CANCELLED) | {
         "done": TaskState.COMPLETE
     }
     plan = home.plan()
     assert (plan.status, plan.outcome) == (PlanState.CANCELLED, Outcome.CANCELLED)
-    assert (home.loop().state, home.loop().reason) == (LoopState.STOPPED, "its plan was cancelled")
+    assert home.loop().state is LoopState.STOPPED
+    wording(home.loop().reason)
     assert home.attempt("parked").state is AttemptState.CANCELLED
     assert home.attempt("late").interrupt == "cancel"
     home.hand.go_on(working)
@@ -443,14 +449,17 @@ async def test_a_task_that_is_landing_this_moment_is_not_cancelled_and_neither_i
     assert home.hand.land(leg).status is TaskState.COMPLETE
 
 
-async def test_a_cancelled_task_stops_at_once_while_the_others_go_on_and_the_plan_is_held() -> None:
+async def test_a_cancelled_task_stops_at_once_while_the_others_go_on_and_the_plan_is_held(
+    wording: Wording,
+) -> None:
     home, [first, second] = await running(planned("a"), planned("b"))
     assert (await home.command("cancel", home.task("a").id)).result == "cancelled"
     assert home.hand.go_on(first) is False
     assert home.attempt("a").state is AttemptState.CANCELLED
     home.hand.land(second)
     assert await home.turn() == []
-    assert (home.plan().status, home.plan().reason) == (PlanState.RUNNING, "1 task needs you")
+    assert home.plan().status is PlanState.RUNNING
+    wording(home.plan().reason)
     assert balanced(home)
 
 
@@ -505,13 +514,13 @@ async def given_up(**policy: Any) -> tuple[Home, Question]:
 
 
 @pytest.mark.capability("C090")
-async def test_a_task_that_was_given_up_is_a_question_for_which_nothing_waits() -> None:
+async def test_a_task_that_was_given_up_is_a_question_for_which_nothing_waits(wording: Wording) -> None:
     home, [first, second] = await running(planned("a"), planned("b"), policy=Policy(max_attempts=1))
     home.hand.fail(first, Failure.GATE, "pytest failed")
     await home.turn()
     [question] = home.all(Question)
     assert (question.kind, question.state, question.task_id) == ("escalation", "OPEN", home.task("a").id)
-    assert question.text.startswith("a failed and is not tried again: ")
+    wording(question.text)
     assert "pytest failed" in question.text
     assert (question.options, question.default) == (("retry", "leave it", "cancel"), "leave it")
     assert question.deadline is None, "the default holds already"
@@ -538,14 +547,14 @@ async def test_an_answer_tries_it_again_with_a_hint_once() -> None:
     assert balanced(home)
 
 
-async def test_it_may_be_left_or_cancelled_and_nothing_else_is_taken_for_an_answer() -> None:
+async def test_it_may_be_left_or_cancelled_and_nothing_else_is_taken_for_an_answer(wording: Wording) -> None:
     home, question = await given_up()
     for answer, scope in (("yes", "run"), ("", "run"), ("retry", "project")):
         refused = await home.command("answer", question.id, **{"answer": answer, "for": scope})
         assert refused.state is CommandState.REFUSED
     assert home.get(Question, question.id).state is QuestionState.OPEN
     left = await home.command("answer", question.id, answer="2")
-    assert left.result.startswith("left as it is")
+    wording(left.result)
     assert (home.task("a").status, home.loop().state) == (TaskState.ERROR, LoopState.FAILED)
     home, question = await given_up()
     assert (await home.command("answer", question.id, answer="cancel")).result == "cancelled"
@@ -718,11 +727,11 @@ async def test_a_plan_that_is_completed_again_after_a_retry_says_so_again() -> N
 
 
 @pytest.mark.capability("C082")
-async def test_a_failed_verification_runs_once_more_because_a_person_asked() -> None:
+async def test_a_failed_verification_runs_once_more_because_a_person_asked(wording: Wording) -> None:
     home, leg = await at_verify()
     await home.verify(leg, FAILED)
     done = await home.command("reverify", home.plan().id)
-    assert done.result == "gate:all will run once more"
+    wording(done.result)
     assert (home.plan().verdict, home.plan().outcome, home.plan().verified_at) == (None, None, None)
     [again] = await home.turn()
     assert (again.n, again.fence) == (leg.n + 1, leg.fence + 1)
@@ -734,7 +743,7 @@ async def test_a_failed_verification_runs_once_more_because_a_person_asked() -> 
 
 
 @pytest.mark.capability("C082")
-async def test_only_a_plan_that_failed_its_verification_is_verified_again() -> None:
+async def test_only_a_plan_that_failed_its_verification_is_verified_again(wording: Wording) -> None:
     home, leg = await at_verify()
     refused = await home.command("reverify", home.plan().id)
     assert refused.state is CommandState.REFUSED
@@ -761,13 +770,13 @@ async def one_cancelled(*more: Any) -> Home:
 
 
 @pytest.mark.capability("C082")
-async def test_a_person_may_have_a_plan_verified_without_what_was_cancelled() -> None:
+async def test_a_person_may_have_a_plan_verified_without_what_was_cancelled(wording: Wording) -> None:
     home = await one_cancelled()
     done = await home.command("reverify", home.plan().id)
-    assert done.result == "gate:all will run on what landed, without b"
+    wording(done.result)
     assert (home.plan().status, home.plan().reason) == (PlanState.VERIFYING, "")
     refused = await home.command("retry", home.task("b").id)
-    assert refused.result.startswith("its plan is being verified right now")
+    wording(refused.result)
     [leg] = await home.reconcile()
     await home.verify(leg)
     plan = home.plan()
@@ -776,9 +785,7 @@ async def test_a_person_may_have_a_plan_verified_without_what_was_cancelled() ->
     assert [command.name for command in home.gate.asked[-1]] == ["tests"], (
         "nothing asks for what is not there"
     )
-    assert (await home.command("retry", home.task("b").id)).result.startswith(
-        "its plan was verified without it"
-    )
+    wording((await home.command("retry", home.task("b").id)).result)
     assert balanced(home)
 
 
@@ -798,10 +805,10 @@ async def test_what_fails_without_the_cancelled_task_can_be_verified_again_or_re
 
 
 @pytest.mark.trap("verified too early")
-async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_failed() -> None:
+async def test_a_plan_is_not_verified_without_tasks_that_still_wait_or_that_failed(wording: Wording) -> None:
     waits = await one_cancelled(planned("c", "b"))
     told = commands.refusal(await waits.command("reverify", waits.plan().id))
-    assert told.hint == "cancel what can never start without a cancelled task, then reverify: c"
+    wording(told.hint)
     await waits.command("cancel", waits.task("c").id)
     assert (await waits.command("reverify", waits.plan().id)).state is CommandState.APPLIED
     everything, legs = await running(planned("a"))

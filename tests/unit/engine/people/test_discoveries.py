@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.doubles import PASSED, Home, planned, recount
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.core.replies.discoveries import Discovery, Noticed
 from loopwright.core.rows.model import CommandState, Plan, Run
@@ -53,11 +54,13 @@ async def test_what_a_task_comes_upon_is_written_down_once_and_told_to_the_sourc
 
 
 @pytest.mark.capability("C040")
-async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_without_it() -> None:
+async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_without_it(
+    wording: Wording,
+) -> None:
     home = await at_work(CLOCK)
     one = found(home, CLOCK.title)
     answer = await home.command("accept_discovered", one.id)
-    assert answer.result == "the task mend-the-clock was added to the plan"
+    wording(answer.result)
     task = home.task("mend-the-clock")
     assert (task.title, task.origin, task.status) == (CLOCK.title, "discovered", TaskState.QUEUED)
     assert task.description == "It is late.\n\nThe agent of task a found it and left it to others."
@@ -80,13 +83,13 @@ async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_withou
         assert counted == kept, name
 
 
-async def test_work_for_a_plan_of_its_own_leaves_the_plan_as_it_is() -> None:
+async def test_work_for_a_plan_of_its_own_leaves_the_plan_as_it_is(wording: Wording) -> None:
     home = await at_work(NOISE)
     one = found(home, NOISE.title)
     refused = await home.command("accept_discovered", one.id)
     assert (refused.state, home.plan().open_tasks) == (CommandState.REFUSED, 2), "nobody wrote a file yet"
     answer = await home.command("accept_discovered", one.id, file="plans/less-noise.yaml")
-    assert answer.result == "a plan for it is in plans/less-noise.yaml"
+    wording(answer.result)
     assert home.plan().open_tasks == 2
     assert [(told.task, told.mark) for told in discovered(home)] == [("", Mark.OPEN)]
 
@@ -144,7 +147,9 @@ async def test_it_is_found_by_the_beginning_of_its_id() -> None:
         home.store.read_sync(lambda tx: discoveries.find_discovered(tx, "nothing"))
 
 
-async def test_what_several_tasks_of_a_plan_found_is_listed_counted_and_decided_once() -> None:
+async def test_what_several_tasks_of_a_plan_found_is_listed_counted_and_decided_once(
+    wording: Wording,
+) -> None:
     home = await at_work(CLOCK)
     run = home.get(Run, home.attempt("b").run_id)
     again = replace(CLOCK, title="mend  the CLOCK")
@@ -156,7 +161,7 @@ async def test_what_several_tasks_of_a_plan_found_is_listed_counted_and_decided_
     ]
     assert home.store.read_sync(lambda tx: count_open(tx, home.plan().id)) == 2
     answer = await home.command("accept_discovered", found(home, again.title).id)
-    assert answer.result == "the task mend-the-clock was added to the plan"
+    wording(answer.result)
     assert {(one.state, one.became) for one in home.all(Discovery) if one.title != NOISE.title} == {
         (DiscoveryState.ACCEPTED, "mend-the-clock")
     }

@@ -2,6 +2,7 @@
 
 from tests.cases import each_case
 from tests.doubles import Home, planned, recount
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Attempt, CommandState, Leg, Run, Task
 from loopwright.core.values.failures import Failure
@@ -37,14 +38,14 @@ def balanced(home: Home) -> bool:
     return all(counted == kept for counted, kept in recount(home).values())
 
 
-async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_has() -> None:
+async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_has(wording: Wording) -> None:
     home, legs = await running()
     home.hand.work(legs["a"])
     await taken(home)
     old = home.get(Attempt, legs["a"].subject)
     assert (old.interrupt, home.task("a").status, home.task("a").taken_by) == ("cancel", "RUNNING", "me")
     early = await home.command("hand_back", home.task("a").id, **HANDED)
-    assert "is being taken from its agent right now" in early.result
+    wording(early.result)
     home.hand.go_on(legs["a"])
     await home.reconcile()
     assert home.task("a").status is TaskState.QUEUED
@@ -52,19 +53,19 @@ async def test_an_agent_is_stopped_and_nothing_starts_for_a_task_that_a_person_h
     assert await home.turn() == []
     home.hand.land(legs["free"])
     await home.turn()
-    assert home.plan().reason == "a is with a person: `loopwright take-over a --done` continues"
+    wording(home.plan().reason)
     assert home.loop().state is LoopState.FAILED
     assert balanced(home)
 
 
-async def test_what_is_handed_back_is_an_attempt_that_is_about_to_be_checked() -> None:
+async def test_what_is_handed_back_is_an_attempt_that_is_about_to_be_checked(wording: Wording) -> None:
     home, legs = await running()
     home.hand.work(legs["a"])
     await taken(home)
     home.hand.go_on(legs["a"])
     unknown = home.plan().unknown_costs
     done = await home.command("hand_back", home.task("a").id, **HANDED)
-    assert done.result == "attempt 2 of a, by your hand, is checked now"
+    wording(done.result)
     attempt = home.attempt("a")
     assert (attempt.n, attempt.agent, attempt.state) == (2, "human", AttemptState.CHECKING)
     assert (attempt.tip_sha, attempt.base_sha) == ("5" * 40, "2" * 40)
@@ -72,7 +73,7 @@ async def test_what_is_handed_back_is_an_attempt_that_is_about_to_be_checked() -
     assert (run.agent, run.state, run.cost_micros) == (None, "COMPLETE", 0)
     assert (home.task("a").status, home.plan().unknown_costs) == (TaskState.RUNNING, unknown)
     again = await home.command("hand_back", home.task("a").id, **HANDED)
-    assert "is being checked right now" in again.result
+    wording(again.result)
     await home.ended(legs["a"])
     [leg] = await home.reconcile()
     home.hand.land(leg)

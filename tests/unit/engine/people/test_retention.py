@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.home.receipts import read_evidence
 from loopwright.adapters.machine.disk import HomeDisk, forgotten_since
@@ -69,7 +70,9 @@ def _kept(*folders: Path) -> list[bool]:
     return [(folder / "output").exists() for folder in folders]
 
 
-async def test_the_oldest_recordings_of_ended_plans_go_until_the_rest_fits(tmp_path: Path) -> None:
+async def test_the_oldest_recordings_of_ended_plans_go_until_the_rest_fits(
+    tmp_path: Path, wording: Wording
+) -> None:
     shelf = await _shelf(tmp_path, 4 * PIECE)
     plan = shelf.home.plan()
     elsewhere = shelf.record(plan, host_id="another")
@@ -93,10 +96,10 @@ async def test_the_oldest_recordings_of_ended_plans_go_until_the_rest_fits(tmp_p
     wanted = Recorded(key=f"{first.name}/output", what="what the implementer said", sha256="0" * 64)
     day = forgotten_since(first)
     assert day == shelf.home.clock.now().date().isoformat()
-    assert read_evidence(tmp_path / "runs", wanted) == f"no longer kept since {day}"
+    wording(read_evidence(tmp_path / "runs", wanted))
     (third / "output" / f"{0:020}").unlink()
     (third / "output").rmdir()
-    assert read_evidence(tmp_path / "runs", replace(wanted, key=f"{third.name}/output")) == "its file is gone"
+    wording(read_evidence(tmp_path / "runs", replace(wanted, key=f"{third.name}/output")))
 
 
 async def test_nothing_goes_while_it_fits_or_when_it_is_switched_off(tmp_path: Path) -> None:

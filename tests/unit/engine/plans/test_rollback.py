@@ -3,6 +3,7 @@
 import pytest
 from tests.cases import each_case
 from tests.doubles import FAILED, Home, planned, recount
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.finishing import PULL_REQUEST, SQUASH
 from loopwright.core.rows.model import Attempt, Command, CommandState, Leg, Task
@@ -62,11 +63,12 @@ def balanced(home: Home) -> bool:
     return all(counted == kept for counted, kept in recount(home).values())
 
 
-async def test_a_task_goes_with_everything_that_builds_on_it_in_one_commit() -> None:
+async def test_a_task_goes_with_everything_that_builds_on_it_in_one_commit(wording: Wording) -> None:
     home, legs = await begun("a", "free", "b")
     shas = {key: home.task(key).landed_sha for key in ("a", "b")}
     done = await home.command("rollback", home.task("a").id)
-    assert (done.state, done.result) == (CommandState.APPLIED, "taken back: a, b; queued again with it: c")
+    assert done.state is CommandState.APPLIED
+    wording(done.result)
     home.hand.go_on(legs["c"])
     await home.reconcile()
     assert home.repository.line[0].takes_out == (shas["b"], shas["a"])
@@ -95,22 +97,22 @@ async def test_whoever_works_on_what_went_is_stopped_and_its_end_decides_nothing
     assert balanced(home)
 
 
-async def test_a_checkpoint_keeps_what_landed_until_then() -> None:
+async def test_a_checkpoint_keeps_what_landed_until_then(wording: Wording) -> None:
     home, legs = await begun("a", "free", "b")
     plan = home.plan()
     done = await home.command("rollback", plan.id, to="free")
     home.hand.go_on(legs["c"])
     await home.reconcile()
-    assert done.result == "taken back: b; queued again with it: c"
+    wording(done.result)
     assert statuses(home) == {"a": "COMPLETE", "b": "QUEUED", "c": "QUEUED", "free": "COMPLETE"}
-    assert "nothing landed after that" in (await home.command("rollback", plan.id, to="free")).result
+    wording((await home.command("rollback", plan.id, to="free")).result)
     assert "checkpoint_not_found" in (await home.command("rollback", plan.id, to="nothing")).result
-    assert "b has landed nothing" in (await home.command("rollback", plan.id, to="b")).result
+    wording((await home.command("rollback", plan.id, to="b")).result)
     base = await home.command("rollback", plan.id, to=plan.base_sha[:8])
     assert base.result == "taken back: a, free"
 
 
-async def test_what_stays_has_to_pass_or_nothing_happens() -> None:
+async def test_what_stays_has_to_pass_or_nothing_happens(wording: Wording) -> None:
     home = await landed("a", "free", "b")
     before = {
         key: row for key, row in home.everything().items() if key.startswith(("Task", "Plan", "Attempt"))
@@ -118,16 +120,16 @@ async def test_what_stays_has_to_pass_or_nothing_happens() -> None:
     home.gate.answer = FAILED
     refused = await home.command("rollback", home.task("free").id)
     assert refused.state is CommandState.REFUSED
-    assert "what stays does not pass without it" in refused.result
+    wording(refused.result)
     assert {key: home.everything()[key] for key in before} == before
     assert home.repository.line[0].command == ""
 
 
-async def test_later_work_in_the_same_places_is_named_and_nothing_happens() -> None:
+async def test_later_work_in_the_same_places_is_named_and_nothing_happens(wording: Wording) -> None:
     home = await landed("a", "free")
     home.repository.conflict = MergeConflict(("app.py",))
     told = refusal(await home.command("rollback", home.task("a").id))
-    assert str(told) == "later work changed the same places: app.py"
+    wording(str(told))
     assert "--to" in (told.hint or "")
     assert home.task("a").status is TaskState.COMPLETE
 
@@ -169,7 +171,7 @@ async def test_a_rollback_names_where_accepted_work_stays(
     assert told in (await home.command("rollback", home.task("free").id)).result
 
 
-async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong() -> None:
+async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong(wording: Wording) -> None:
     home = await verified()
     comments = [{"file": "app.py", "line": 2, "text": "no, three"}]
     done = await home.command("reject", home.task("free").id, note="wrong", comments=comments)
@@ -183,20 +185,20 @@ async def test_rejected_work_is_tried_again_with_the_lines_that_are_wrong() -> N
     missing = await home.command(
         "reject", home.task("free").id, comments=[{"file": "x", "line": 1, "text": "?"}]
     )
-    assert "the rejected work has no file x" in missing.result
+    wording(missing.result)
 
 
 @each_case(
     ("key", "words"),
     [("b", "is being worked on right now"), ("c", "c has no work yet")],
 )
-async def test_what_has_nothing_to_reject_is_refused(key: str, words: str) -> None:
+async def test_what_has_nothing_to_reject_is_refused(key: str, words: str, wording: Wording) -> None:
     home = await landed("a")
     assert words in (await home.command("reject", home.task(key).id, note="no")).result
-    assert "has not landed" in (await home.command("rollback", home.task(key).id)).result
+    wording((await home.command("rollback", home.task(key).id)).result)
 
 
-async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None:
+async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way(wording: Wording) -> None:
     home = await landed("a", "free", "b")
     home.repository.broken = GitFailed("no space")
     with pytest.raises(GitFailed):
@@ -204,7 +206,7 @@ async def test_nothing_starts_in_a_plan_while_a_decision_is_on_its_way() -> None
     [command] = home.all(Command)
     assert command.state is CommandState.PENDING
     assert await home.turn() == []
-    assert "taken back right now" in (await home.command("cancel", home.plan().id)).result
+    wording((await home.command("cancel", home.plan().id)).result)
     home.repository.broken = None
     done = await carry_out(home.world, LandingLines(), command)
     assert done.state is CommandState.APPLIED

@@ -4,6 +4,7 @@ from typing import Any
 
 from tests.cases import each_case
 from tests.doubles import Home, planned, recount
+from tests.wording_plugin import Wording
 
 from loopwright.core.policy.manual_steps import KIND
 from loopwright.core.rows.model import Attempt, CommandState, Task
@@ -41,10 +42,10 @@ def balanced(home: Home) -> bool:
     return all(counted == kept for counted, kept in recount(home).values())
 
 
-async def test_a_plan_waits_for_you_when_only_a_manual_step_is_left() -> None:
+async def test_a_plan_waits_for_you_when_only_a_manual_step_is_left(wording: Wording) -> None:
     home = await asked()
     assert home.loop().state is LoopState.FAILED
-    assert home.plan().reason == "1 manual step waits for you (look): `loopwright answer`"
+    wording(home.plan().reason)
     assert home.all(Attempt, task_id=home.task("look").id) == []
     await home.turn()
     assert len(home.all(Question)) == 1, "it is asked once"
@@ -67,12 +68,14 @@ async def test_what_depends_on_a_step_continues_when_it_is_done_or_skipped(
     assert balanced(home)
 
 
-async def test_a_step_that_failed_keeps_what_depends_on_it_and_is_asked_again_on_retry() -> None:
+async def test_a_step_that_failed_keeps_what_depends_on_it_and_is_asked_again_on_retry(
+    wording: Wording,
+) -> None:
     home = await asked()
     await answer(home, "failed: the header is red")
     assert home.task("look").status is TaskState.ERROR
     assert await home.turn() == []
-    assert "1 task needs you" in home.plan().reason
+    wording(home.plan().reason)
     again = await home.command("retry", home.task("look").id)
     assert again.state is CommandState.APPLIED, again.result
     assert await home.turn() == []
@@ -86,18 +89,18 @@ async def test_a_step_that_failed_keeps_what_depends_on_it_and_is_asked_again_on
     [("cancel", {}), ("take_over", {"directory": "/mine"})],
     ids=["cancelled", "taken over"],
 )
-async def test_other_commands_know_a_manual_step(verb: str, more: dict[str, Any]) -> None:
+async def test_other_commands_know_a_manual_step(verb: str, more: dict[str, Any], wording: Wording) -> None:
     home = await asked()
     done = await home.command(verb, home.task("look").id, **more)
     if verb == "take_over":
         assert done.state is CommandState.REFUSED
-        assert "is a manual step" in done.result
+        wording(done.result)
         return
     assert home.task("look").status is TaskState.CANCELLED
     assert home.all(Question, state=QuestionState.OPEN) == [], "nobody is asked any more"
     assert len(await home.turn()) == 1, "it is skipped, so what depends on it continues"
     retried = await home.command("retry", home.task("look").id)
-    assert "started without it" in retried.result
+    wording(retried.result)
     assert balanced(home)
 
 

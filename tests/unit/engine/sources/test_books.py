@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.core.rows.model import Leg, Project
@@ -49,7 +50,9 @@ class Commits:
         return f"{len(self.subjects) - 1}"
 
 
-async def test_a_phase_is_finished_with_its_last_task_and_not_while_another_of_it_is_at_work() -> None:
+async def test_a_phase_is_finished_with_its_last_task_and_not_while_another_of_it_is_at_work(
+    wording: Wording,
+) -> None:
     """The second lands on top of the first while the row of the first does not say so yet."""
     home, commits = await Home().launch(), Commits()
     world = replace(home.world, source=lambda _: PlanMdSource())
@@ -74,15 +77,10 @@ async def test_a_phase_is_finished_with_its_last_task_and_not_while_another_of_i
         home.hand.until(leg_of(key), AttemptState.LANDING)
     await book("1.2", "b")
     await book("2.1", "c")
-    assert commits.subjects == [
-        "docs(plan): 1.1 is done in aaaaaaa",
-        "docs(plan): 1.2 is done in bbbbbbb",
-        "chore(plan): One is finished",
-        "docs(plan): 2.1 is done in ccccccc",
-    ]
+    wording(commits.subjects)
     home.hand.until(leg_of("2.2"), AttemptState.LANDING)
     await book("2.2", "d")
-    assert commits.subjects[4:] == ["docs(plan): 2.2 is done in ddddddd", "chore(plan): Two is finished"]
+    wording(commits.subjects[4:])
     last = list(commits.files.values())[-1].decode()
     first = (home.task("1.1").landed_sha or "")[:12]
     assert [line for line in last.splitlines() if "finished" in line] == [

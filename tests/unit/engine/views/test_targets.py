@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 from tests.doubles import Home, Numbered, planned
 from tests.refusals import raises_code
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import Ambiguous
@@ -124,12 +125,12 @@ async def test_what_could_be_several_is_listed_with_its_plan_its_state_and_its_a
     assert view.prefix == f"{short_id(first.id)}/"
 
 
-async def test_a_task_that_its_plan_does_not_have_is_told_with_those_it_has() -> None:
+async def test_a_task_that_its_plan_does_not_have_is_told_with_those_it_has(wording: Wording) -> None:
     home = await _home()
     _submit(home, "one", "mul", "div")
     with raises_code("task_not_found") as missing:
         _meant(home, "one/sub")
-    assert missing.value.hint == "its tasks are: mul, div"
+    wording(missing.value.hint)
     with raises_code("target_not_found"):
         _meant(home, "none/mul")
 
@@ -139,32 +140,32 @@ def _obvious(home: Home, *, with_output: bool = False) -> tuple[str, str]:
     return (found.row.key if isinstance(found.row, Task) else found.row.title), found.why
 
 
-async def test_nothing_named_is_the_task_that_needs_a_person_then_a_running_one_then_the_newest_plan() -> (
-    None
-):
+async def test_nothing_named_is_the_task_that_needs_a_person_then_a_running_one_then_the_newest_plan(
+    wording: Wording,
+) -> None:
     home = await _home()
     with raises_code("no_plan"):
         _obvious(home)
     _submit(home, "one", "mul", "div")
-    assert _obvious(home) == ("one", "it is the newest plan")
+    wording(_obvious(home))
     mul, div = await home.turn()
-    assert _obvious(home) == ("mul", "it is running")
+    wording(_obvious(home))
     home.hand.fail(div, Failure.AUTH)
-    assert _obvious(home) == ("div", "it needs you")
+    wording(_obvious(home))
     await home.command("cancel", home.task("div").id)
-    assert _obvious(home) == ("mul", "it is running")
+    wording(_obvious(home))
     home.hand.land(mul)
     await home.turn()
-    assert _obvious(home) == ("div", "it was cancelled, and its plan waits for you")
+    wording(_obvious(home))
 
 
-async def test_of_a_finished_plan_the_output_that_was_printed_last_is_meant() -> None:
+async def test_of_a_finished_plan_the_output_that_was_printed_last_is_meant(wording: Wording) -> None:
     home = await _home()
     _submit(home, "one", "mul")
     [leg] = await home.turn()
     home.hand.land(leg)
-    assert _obvious(home, with_output=True) == ("mul", "it ran last")
+    wording(_obvious(home, with_output=True))
     home.clock.advance(1)
     await _finish(home)
     assert home.all(Run, role="verify")
-    assert _obvious(home, with_output=True) == ("one", "it is the newest plan")
+    wording(_obvious(home, with_output=True))

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+from tests.wording_plugin import Wording
+
 from loopwright.engine.attempt.checkout_watch import undoing
 from loopwright.ports import Tripwire
 
@@ -20,15 +22,12 @@ def test_each_ref_is_put_back_from_the_very_value_that_it_was_given() -> None:
     )
 
 
-def test_no_command_takes_away_what_a_person_had_changed_before() -> None:
+def test_no_command_takes_away_what_a_person_had_changed_before(wording: Wording) -> None:
     before = Tripwire(head="trunk", refs={}, status={"mine.py": "a", "same.py": "b"}, config={})
     after = Tripwire(
         head="trunk", refs={}, status={"mine.py": "c", "same.py": "b", "new.txt": "d"}, config={}
     )
-    assert undoing(before, after, checkout="/it", patch=Path("/kept/run.patch")) == (
-        "git -C /it apply --reverse --exclude=mine.py /kept/run.patch",
-        "# by hand, because it had your changes before: mine.py (see /kept/run.patch)",
-    )
+    wording(undoing(before, after, checkout="/it", patch=Path("/kept/run.patch")))
     alone = Tripwire(head="trunk", refs={}, status={"mine.py": "c", "same.py": "b"}, config={})
     (only,) = undoing(before, alone, checkout="/it", patch=Path("/kept/run.patch"))
     assert only.startswith("# by hand")

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Attempt, Plan, Role, Run
 from loopwright.core.values.failures import Failure
@@ -39,7 +40,7 @@ async def test_only_the_time_in_which_something_ran_counts() -> None:
     assert _view(home).elapsed_s == 15, "a night in between is not work"
 
 
-async def test_a_task_of_a_stopped_plan_says_that_it_was_stopped() -> None:
+async def test_a_task_of_a_stopped_plan_says_that_it_was_stopped(wording: Wording) -> None:
     home = await Home().launch()
     home.submit(planned("a"))
     [leg] = await home.turn()
@@ -47,24 +48,24 @@ async def test_a_task_of_a_stopped_plan_says_that_it_was_stopped() -> None:
     home.hand.go_on(leg)
     await home.command("stop", home.plan().id)
     home.hand.go_on(leg)
-    assert _view(home).tasks[0].doing == "parked: stopped by a person"
+    wording(_view(home).tasks[0].doing)
 
 
-async def test_a_paused_plan_does_not_say_that_it_goes_on() -> None:
+async def test_a_paused_plan_does_not_say_that_it_goes_on(wording: Wording) -> None:
     home = await Home().launch()
     home.submit(planned("a"))
     [leg] = await home.turn()
     home.hand.go_on(leg)
     home.hand.go_on(leg)
     await home.command("pause", home.plan().id)
-    assert _view(home).tasks[0].doing == "may finish, then nothing more starts: working"
+    wording(_view(home).tasks[0].doing)
     assert home.store.read_sync(is_busy), "its agent is at work"
     await home.command("pause", home.plan().id, now=True)
-    assert _view(home).tasks[0].doing == "is asked to stop; its work is kept"
+    wording(_view(home).tasks[0].doing)
     home.hand.go_on(leg)
     assert not home.store.read_sync(is_busy), "whoever stands by has nothing to do"
     home.store.transact_sync("resume", lambda tx: go_on(tx, home.plan(), home.loop(), "me"))
-    assert _view(home).tasks[0].doing == "continues with the next free slot"
+    wording(_view(home).tasks[0].doing)
 
 
 async def test_how_long_ago_means_since_the_last_change() -> None:
@@ -80,14 +81,14 @@ async def test_how_long_ago_means_since_the_last_change() -> None:
     assert _changed(home) == 0
 
 
-async def test_what_holds_an_agent_up_before_it_starts_is_named() -> None:
+async def test_what_holds_an_agent_up_before_it_starts_is_named(wording: Wording) -> None:
     home = await Home().launch()
     home.submit(planned("a"))
     await home.turn()
-    assert _view(home).tasks[0].doing == "making the workspace, or waiting for a free slot"
+    wording(_view(home).tasks[0].doing)
     policy = replace(home.plan().policy, setup="npm ci")
     home.store.transact_sync("t", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
-    assert _view(home).tasks[0].doing == "making the workspace"
+    wording(_view(home).tasks[0].doing)
     [attempt] = home.all(Attempt)
     run = Run(
         id="run_setup",
@@ -104,7 +105,7 @@ async def test_what_holds_an_agent_up_before_it_starts_is_named() -> None:
     home.clock.advance(12)
     assert _view(home).tasks[0].doing == "running setup for 12 s: npm ci"
     home.store.transact_sync("t", lambda tx: move_run(tx, home.get(Run, run.id), RunState.COMPLETE))
-    assert _view(home).tasks[0].doing == "waits for a free slot"
+    wording(_view(home).tasks[0].doing)
     policy = replace(home.plan().policy, dependencies="uv sync")
     home.store.transact_sync("t", lambda tx: tx.update(Plan, home.plan().id, policy=policy))
     home.clock.advance(1)

@@ -4,6 +4,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+from tests.wording_plugin import Wording
 
 from loopwright.config.resolve import Settings, load
 from loopwright.services.doctor.checkup_machine import Status
@@ -28,7 +29,7 @@ def test_it_says_nothing_where_no_plan_ends_in_a_pull_request(repository: Path) 
 
 
 def test_it_says_what_is_missing_and_then_where_they_go(
-    repository: Path, monkeypatch: pytest.MonkeyPatch
+    repository: Path, monkeypatch: pytest.MonkeyPatch, wording: Wording
 ) -> None:
     (missing,) = forge(settings("pull-request"))
     assert (missing.status, "no git remote 'origin'" in missing.text) == (Status.FAIL, True)
@@ -38,5 +39,5 @@ def test_it_says_what_is_missing_and_then_where_they_go(
     monkeypatch.setenv("GH_TOKEN", "tok_secret")
     (found,) = forge(settings("pull-request"))
     assert found.status is Status.OK
-    assert "acme/app on GitHub (https://api.github.com), with the token in GH_TOKEN" in found.text
+    wording(found.text)
     assert "tok_secret" not in found.text

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from tests.wording_plugin import Wording
 
 from loopwright.services.plans.evaluation_check import main as evaluation_check
 from loopwright.services.plans.spec_check import GATES, main
@@ -60,7 +61,7 @@ def test_what_is_wrong_with_a_plan_is_said_in_words(
 
 
 def test_all_that_is_wrong_is_named_and_no_plan_is_told_in_its_own_words(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], wording: Wording
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("p.yaml").write_text("title: t\n" + TASK.replace("make a", "':'") + "settings: {parallel: 9}\n")
@@ -71,15 +72,15 @@ def test_all_that_is_wrong_is_named_and_no_plan_is_told_in_its_own_words(
     Path("p.yaml").write_text("I would\nrather not.\n")
     assert main(["p.yaml"]) == 1
     [only] = capsys.readouterr().out.splitlines()
-    assert only.startswith("there is no block ```loopwright-plan")
+    wording(only)
     assert only.endswith("instead of a plan the answer has: I would rather not.")
 
 
 def test_an_answer_that_says_nothing_of_a_plan_is_none(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wording: Wording
 ) -> None:
     path = tmp_path / "e.json"
     assert evaluation_check([str(path)]) == 1
-    assert "it is not a JSON object" in capsys.readouterr().out
+    wording(capsys.readouterr().out)
     path.write_text('{"findings": []}')
     assert evaluation_check([str(path)]) == 0

@@ -8,6 +8,7 @@ import pytest
 from tests.cases import each_case
 from tests.unit.core.receipts.as_json import render
 from tests.unit.core.receipts.test_receipts import build
+from tests.wording_plugin import Wording
 
 from loopwright.core.values.errors import UserError
 from loopwright.services.receipts.files import load_receipt
@@ -26,11 +27,11 @@ def test_a_file_of_another_shape_is_refused(value: Any, tmp_path: Path) -> None:
     assert refused(path).code == "not_a_receipt"
 
 
-def test_a_receipt_of_another_version_is_refused_by_its_name(tmp_path: Path) -> None:
+def test_a_receipt_of_another_version_is_refused_by_its_name(tmp_path: Path, wording: Wording) -> None:
     path = tmp_path / "receipt.json"
     path.write_text(json.dumps(build() | {"schema": "loopwright.receipt/0"}), encoding="utf-8")
     assert refused(path).code == "not_a_receipt"
-    assert "'loopwright.receipt/0' is another version" in str(refused(path))
+    wording(str(refused(path)))
 
 
 def test_text_and_a_missing_file_are_refused_with_their_own_codes(tmp_path: Path) -> None:

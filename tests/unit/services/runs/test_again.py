@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 from tests.doubles import Home, planned
+from tests.wording_plugin import Wording
 
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.errors import Refused
@@ -33,19 +34,16 @@ def test_a_flag_that_was_not_given_is_never_at_fault() -> None:
     assert _idle(_plan(agent="command"), Policy(agent="claude", max_attempts=9)) == []
 
 
-def test_a_flag_that_would_mislead_about_spending_is_refused_with_the_ways_out() -> None:
+def test_a_flag_that_would_mislead_about_spending_is_refused_with_the_ways_out(wording: Wording) -> None:
     plan = _plan()
     wanted = Policy(agent="command", max_cost=2_000_000)
     flags = {**NONE, "agent": "command", "max_cost": "2"}
     with pytest.raises(Refused) as refused:
         refuse_idle(idle_flags(flags, wanted, plan, base_sha=None), plan)
     told = str(refused.value)
-    assert (
-        "2 flags would change nothing: --agent (it began with claude), --max-cost (it began with no limit)"
-        in told
-    )
+    wording(told)
     hint = refused.value.hint or ""
-    assert "leave them out" in hint
+    wording(hint)
     assert "resume plan_" in hint
     assert "--max-cost" in hint
     assert "--new" in hint
@@ -58,16 +56,13 @@ def test_another_base_is_refused() -> None:
         refuse_idle(idle_flags({}, Policy(), plan, base_sha="9" * 40), plan)
 
 
-def test_a_harmless_flag_is_only_told() -> None:
+def test_a_harmless_flag_is_only_told(wording: Wording) -> None:
     plan = _plan()
     [told] = refuse_idle(idle_flags({"parallel": 9}, Policy(parallel=9), plan, base_sha=None), plan)
-    assert told == "--parallel changes nothing now: the plan began with 2"
+    wording(told)
 
 
-def test_a_finished_plan_names_the_flags_that_did_nothing() -> None:
-    assert for_finished(NONE, base=None) == "This plan was already run; --new starts it over."
+def test_a_finished_plan_names_the_flags_that_did_nothing(wording: Wording) -> None:
+    wording(for_finished(NONE, base=None))
     told = for_finished({**NONE, "max_cost": "2"}, base="main")
-    assert (
-        told
-        == "This plan was already run, so --max-cost, --base change nothing; --new starts it over with that."
-    )
+    wording(told)

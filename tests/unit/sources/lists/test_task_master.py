@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.sources import laws
 from tests.unit.sources.laws import after, marks, refused, told
+from tests.wording_plugin import Wording
 
 from loopwright.adapters import registry
 from loopwright.adapters.sources.task_master.task_master import TaskMasterSource
@@ -45,7 +46,7 @@ def test_a_task_is_read_with_everything_in_it() -> None:
     assert [gate.command for gate in two.acceptance] == ["make test"]
 
 
-def test_the_current_tag_is_read_and_the_others_are_named() -> None:
+def test_the_current_tag_is_read_and_the_others_are_named(wording: Wording) -> None:
     document = {
         "master": {"tasks": [task(1)], "metadata": {"description": "Tasks for master context"}},
         "feature": {"tasks": [task(1, "done"), task(2)]},
@@ -54,7 +55,7 @@ def test_the_current_tag_is_read_and_the_others_are_named() -> None:
     work = SOURCE.parse(files(document), "tasks.json")
     assert (work.title, marks(work)) == ("Tasks of master", {"1": Mark.OPEN})
     (note,) = work.notes
-    assert "Loopwright reads this tag only, not feature (1 open)" in note
+    wording(note)
     assert "old" not in note
     held = files(document, {"currentTag": "feature"})
     switched = SOURCE.parse(held, "tasks.json")
@@ -156,12 +157,12 @@ def test_what_was_written_is_read_again_and_edits_survive(
         assert unowned(made) == unowned(before)
 
 
-def test_a_deferred_task_is_skipped_with_a_note_and_stays_as_it_is() -> None:
+def test_a_deferred_task_is_skipped_with_a_note_and_stays_as_it_is(wording: Wording) -> None:
     held = files({"master": {"tasks": [task(1), task(2, "deferred")]}})
     work = SOURCE.parse(held, "tasks.json")
     assert marks(work) == {"1": Mark.OPEN, "2": Mark.SKIPPED}
     (note,) = work.notes
-    assert "deferred tasks are skipped: 2; set the status of one to pending" in note
+    wording(note)
     progress = {"1": ItemProgress(mark=Mark.DONE), "2": ItemProgress(mark=Mark.SKIPPED)}
     made = after(SOURCE, held, told(progress))
     assert [one["status"] for one in json.loads(made["tasks.json"])["master"]["tasks"]] == [

@@ -4,6 +4,7 @@ import json
 
 import pytest
 from tests.cases import each_case
+from tests.wording_plugin import Wording
 
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.core.replies.doc_sync import DocSync
@@ -136,21 +137,19 @@ def test_a_flag_that_cannot_be_followed_is_an_error(section: str, problem: str) 
     assert problems(section)[0].startswith(f"plan.md:{problem}")
 
 
-def test_a_section_without_a_flag_is_noted() -> None:
-    assert read("Nothing is sold here.").notes == (
-        "plan.md:3: nothing follows from this section: it has no line `Required: Yes`",
-    )
+def test_a_section_without_a_flag_is_noted(wording: Wording) -> None:
+    wording(read("Nothing is sold here.").notes)
 
 
-def test_a_flag_in_the_metadata_without_documents_is_an_error_unless_the_plan_names_them() -> None:
+def test_a_flag_in_the_metadata_without_documents_is_an_error_unless_the_plan_names_them(
+    wording: Wording,
+) -> None:
     def track(**sync: object) -> dict[str, object]:
         steps = {"EVALUATE_EXECUTION": {"business_sync_required": True}, "BUSINESS_SYNC": sync}
         return {"version": 3, "loop_state": {"checkpoints": steps}}
 
     no = "Required: No"
-    assert problems(no, track())[0].startswith(
-        "metadata.json:1: business_sync_required: none is named in BUSINESS_SYNC.affected_docs: name files"
-    )
+    wording(problems(no, track())[0])
     (found,) = problems(no, track(affected_docs=["docs/a.md", "/etc/b.md"]))
     assert found.startswith('metadata.json:1: affected_docs: "/etc/b.md" is not inside of the project')
     named = read("Required: Yes\nAffected Docs: docs/a.md", track())
