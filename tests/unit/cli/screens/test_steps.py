@@ -20,7 +20,7 @@ from loopwright.core.values.findings import Check, CheckStatus, CommandResult
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
 from loopwright.core.values.states import AttemptState
-from loopwright.engine.people.commands import held_up
+from loopwright.engine.people.verifying import held_up
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.moves import MACHINE, change_attempt
 from loopwright.engine.rows.questions import wait_for_answers
