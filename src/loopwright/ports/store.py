@@ -64,8 +64,11 @@ class Tx(Protocol):
         run: str | None = None,
         types: Sequence[str] = (),
         as_stored: bool = False,
+        newest: bool = False,
     ) -> list[RecordedEvent]:
         """Return committed events with a number above `after`, and with `upto` at most that, in order.
+
+        They are the first `limit` ones, or the `newest`.
 
         Old versions are brought up to date, unless `as_stored`: a hash fits only what was written.
         """

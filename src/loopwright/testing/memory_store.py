@@ -294,6 +294,7 @@ class MemoryTx:
         run: str | None = None,
         types: Sequence[str] = (),
         as_stored: bool = False,
+        newest: bool = False,
     ) -> list[RecordedEvent]:
         """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
         found = [
@@ -305,7 +306,8 @@ class MemoryTx:
             and (task is None or event.task == task)
             and (run is None or event.run == run)
             and (not types or event.type in types)
-        ][:limit]
+        ]
+        found = found[-limit:] if newest else found[:limit]
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 
     def put_back(self, events: Sequence[RecordedEvent]) -> None:

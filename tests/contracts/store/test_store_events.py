@@ -123,6 +123,9 @@ FILTERS: list[tuple[dict[str, Any], list[int]]] = [
     ({"run": "R1"}, [4]),
     ({"types": ["B"]}, [3, 4]),
     ({"types": ("A", "B"), "plan": "P1"}, [1, 4]),
+    ({"newest": True, "limit": 2}, [4, 5]),
+    ({"newest": True, "limit": 2, "plan": "P1"}, [2, 4]),
+    ({"newest": True, "after": 4}, [5]),
 ]
 
 

@@ -89,9 +89,9 @@ def change(kind: Any, expect: Mapping[str, Any], names: Sequence[str]) -> str:
     return _change(kind, _shape(expect), tuple(names))
 
 
-def events(where: Mapping[str, Any]) -> str:
-    """Select the events that match, after a number, in order, up to a limit."""
-    return _events(_shape(where))
+def events(where: Mapping[str, Any], *, newest: bool = False) -> str:
+    """Select the events that match, after a number, in order or from the newest back, up to a limit."""
+    return _events(_shape(where), newest)
 
 
 @lru_cache(_SHAPES)
@@ -116,9 +116,10 @@ def _change(kind: Any, shape: Shape, names: tuple[str, ...]) -> str:
 
 
 @lru_cache(_SHAPES)
-def _events(shape: Shape) -> str:
+def _events(shape: Shape, newest: bool) -> str:
     terms = " AND ".join(["n > ?", "n <= ?", *(_match(RecordedEvent, *one) for one in shape)])
-    return f"SELECT {_columns(RecordedEvent)} FROM {EVENTS} WHERE {terms} ORDER BY n LIMIT ?"  # noqa: S608
+    order = "n DESC" if newest else "n"
+    return f"SELECT {_columns(RecordedEvent)} FROM {EVENTS} WHERE {terms} ORDER BY {order} LIMIT ?"  # noqa: S608
 
 
 def _where(kind: Any, shape: Shape) -> str:

@@ -165,6 +165,7 @@ class SqlTx:
         run: str | None = None,
         types: Sequence[str] = (),
         as_stored: bool = False,
+        newest: bool = False,
     ) -> list[RecordedEvent]:
         """Return committed events in order, lifted to their newest version unless asked for `as_stored`."""
         wanted = {
@@ -178,7 +179,10 @@ class SqlTx:
         where = {name: value for name, value in wanted.items() if value is not None}
         last = statements.LARGEST if upto is None else upto
         values = [after, last, *statements.values_of(RecordedEvent, where), limit]
-        found = [decode_row(RecordedEvent, row) for row in self._link.rows(statements.events(where), values)]
+        select = statements.events(where, newest=newest)
+        found = [decode_row(RecordedEvent, row) for row in self._link.rows(select, values)]
+        if newest:
+            found.reverse()
         return found if as_stored else [upcast(event, self._upcasters) for event in found]
 
     def last_event(self) -> int:
