@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-agents test-runners test-containers simulate simulate-bugs bench coverage check format docs site picture phrases agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture phrases agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -50,6 +50,9 @@ test-runners: $(DEV) $(RUNNERS) ## Run the tests with jest, vitest and go, which
 test-containers: $(DEV) ## Run the tests with podman, which it installs where it may
 	@sh scripts/setup.sh containers
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m containers --timeout 600 $(ARGS)
+
+test-browser: $(DEV) system-packages ## Run all tests of the pages in chromium, which it installs where it may
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m browser tests/browser $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))

@@ -75,6 +75,7 @@ install_docs() {
 missing_packages() {
     command -v git-lfs >/dev/null 2>&1 || printf ' git-lfs'
     command -v cc >/dev/null 2>&1 || printf ' gcc libc6-dev'
+    command -v chromium >/dev/null 2>&1 || printf ' chromium'
 }
 
 apt_install() { DEBIAN_FRONTEND=noninteractive apt-get install -y "$@" >>"$log" 2>&1; }
