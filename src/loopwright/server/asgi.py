@@ -31,6 +31,12 @@ from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
+from loopwright.server.pages import files, session
+from loopwright.server.pages import home as pages_home
+from loopwright.server.pages import plans as pages_plans
+from loopwright.server.pages import projects as pages_projects
+from loopwright.server.pages import runs as pages_runs
+from loopwright.server.pages.errors import shown
 from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
 from loopwright.services.access.tokens import caller_of
@@ -51,6 +57,7 @@ _PARTS = (
     figures,
     tokens,
 )
+_PAGES = (files, session, pages_home, pages_projects, pages_plans, pages_runs)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 
@@ -104,7 +111,7 @@ def describe() -> FastAPI:
             "5XX": {"model": Problem, "description": "The server failed."},
         },
     )
-    for part in _PARTS:
+    for part in (*_PARTS, *_PAGES):
         app.include_router(part.router)
     app.add_exception_handler(LoopwrightError, _of_error)
     app.add_exception_handler(problems.HttpProblem, _of_http)
@@ -114,28 +121,29 @@ def describe() -> FastAPI:
     return app
 
 
-async def _of_error(_: Request, error: Exception) -> Response:
+async def _of_error(request: Request, error: Exception) -> Response:
     assert isinstance(error, LoopwrightError)
-    return problems.of_error(error)
+    return shown(request, problems.of_error(error))
 
 
-async def _of_http(_: Request, error: Exception) -> Response:
+async def _of_http(request: Request, error: Exception) -> Response:
     assert isinstance(error, problems.HttpProblem)
-    return problems.of_http(error)
+    return shown(request, problems.of_http(error))
 
 
-async def _of_invalid(_: Request, error: Exception) -> Response:
+async def _of_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError)
     found: list[dict[str, Any]] = list(error.errors())
-    return problems.of_invalid(found)
+    return shown(request, problems.of_invalid(found))
 
 
-async def _of_starlette(_: Request, error: Exception) -> Response:
+async def _of_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     status = HTTPStatus(error.status_code)
-    return problems.problem(
+    reply = problems.problem(
         status, status.phrase.lower().replace(" ", "_"), str(error.detail), headers=error.headers
     )
+    return shown(request, reply)
 
 
 async def _of_unmodified(_: Request, error: Exception) -> Response:

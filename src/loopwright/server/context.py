@@ -1,7 +1,7 @@
 """What endpoints get: the open home, the feed of events, and the caller with the scope that the endpoint needs."""
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
 from fastapi import Depends, Header, Request
@@ -10,6 +10,7 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotAllowed
 from loopwright.server.feed import Feed
 from loopwright.server.journal import Figures
+from loopwright.server.links import LoginLinks
 from loopwright.services.homes.caller import expect_version
 from loopwright.services.homes.session import Session
 
@@ -32,6 +33,7 @@ class Served:
     feed: Feed
     figures: Figures
     limits: Limits
+    links: LoginLinks = field(default_factory=LoginLinks)
 
 
 def _served(request: Request) -> Served:

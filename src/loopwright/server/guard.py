@@ -6,7 +6,9 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import quote
 
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopwright.core.values.access import Caller
@@ -14,8 +16,12 @@ from loopwright.core.values.errors import LoopwrightError
 from loopwright.server.problems import HttpProblem, of_defect, of_error, of_http
 
 LARGEST_BODY: Final = 1 << 20
-OPEN_PATHS: Final = frozenset({"/healthz", "/readyz"})
+OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/login"})
 """Paths that need no token: they say nothing about projects."""
+OPEN_FOLDER: Final = "/static/"
+"""The files of the pages need no token either."""
+COOKIE: Final = "loopwright_token"
+"""The cookie that a browser signs in with."""
 _FAILURES: Final = 10
 _WINDOW_S: Final = 60.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -77,10 +83,10 @@ class Guard:
             self._check_host(headers)
             self._check_origin(headers, scope["method"])
             _check_length(headers)
-            if scope["path"] not in OPEN_PATHS:
+            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_FOLDER):
                 scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
         except HttpProblem as refused:
-            await of_http(refused)(scope, receive, send)
+            await _reply_to(refused, scope, headers)(scope, receive, send)
             return
         except LoopwrightError as failed:  # the database may be away
             await of_error(failed)(scope, receive, send)
@@ -132,9 +138,9 @@ class Guard:
 
     async def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
         kind, _, token = headers.get("authorization", "").partition(" ")
-        caller = None
-        if kind.lower() == "bearer" and token.strip():
-            caller = await self._find_caller(token.strip())
+        if kind.lower() != "bearer":
+            token = _cookie(headers) if _is_from_here(headers, scope["method"]) else ""
+        caller = await self._find_caller(token.strip()) if token.strip() else None
         if caller is not None:
             return caller
         wait = self._failed.note((scope.get("client") or ("unknown", 0))[0])
@@ -187,6 +193,30 @@ class _Limited:
 
 def _headers(scope: Scope) -> dict[str, str]:
     return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _cookie(headers: Mapping[str, str]) -> str:
+    pairs = (pair.strip().partition("=") for pair in headers.get("cookie", "").split(";"))
+    return next((value for name, _, value in pairs if name == COOKIE), "")
+
+
+def _is_from_here(headers: Mapping[str, str], method: str) -> bool:
+    """Return whether a cookie may be believed: a change must come from a page of this server."""
+    if method in _SAFE:
+        return True
+    # The origin was compared with the host before; a browser sends one with every change.
+    return "origin" in headers or headers.get("sec-fetch-site") == "same-origin"
+
+
+def _reply_to(refused: HttpProblem, scope: Scope, headers: Mapping[str, str]) -> ASGIApp:
+    """Return the reply to a refused request: a browser that has to sign in gets the form."""
+    is_page = "text/html" in headers.get("accept", "") and not scope["path"].startswith("/api/")
+    if refused.status is HTTPStatus.UNAUTHORIZED and is_page and scope["method"] == "GET":
+        wanted = quote(
+            scope["path"] + ("?" + scope["query_string"].decode() if scope["query_string"] else "")
+        )
+        return RedirectResponse(f"/login?next={wanted}", status_code=303)
+    return of_http(refused)
 
 
 def _without_port(host: str) -> str:

@@ -193,6 +193,11 @@ def _left_in(directory: Path) -> str:
     return f"these processes still run in its folder and may be left of it: {', '.join(sorted(found))}"
 
 
+def output_size(directory: Path) -> int:
+    """Return the position after everything that a run printed so far."""
+    return max((start + size for start, size in _segments(directory)), default=0)
+
+
 class OutputReader:
     """Reads a run's output from a position on, across segments and gaps."""
 

@@ -3,12 +3,13 @@
 from datetime import datetime
 from http import HTTPStatus
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
 from loopwright.core.rows.access_rows import Token
 from loopwright.core.values.access import Scope
-from loopwright.server.context import Admin, Home
+from loopwright.core.values.errors import Refused
+from loopwright.server.context import Admin, Home, Reader
 from loopwright.services.access import tokens
 
 router = APIRouter(prefix="/api/tokens", tags=["tokens"])
@@ -59,6 +60,26 @@ async def create_token(wanted: NewToken, response: Response, home: Home, caller:
 async def revoke_token(token_id: str, home: Home, caller: Admin) -> TokenDocument:
     """Revoke a token."""
     return _document(await tokens.revoke_token(home.at, token_id, within=caller.projects))
+
+
+class LoginLink(BaseModel):
+    """A code that signs one browser in."""
+
+    code: str = Field(description="For `/login?code=...`; it works once, within two minutes.")
+
+
+@router.post("/login-links", status_code=HTTPStatus.CREATED)
+async def create_login_link(request: Request, response: Response, home: Home, caller: Reader) -> LoginLink:
+    """Make a code that signs a browser in as the holder of this token."""
+    response.headers["Cache-Control"] = "no-store"
+    token = request.headers.get("authorization", "").partition(" ")[2].strip()
+    if not token:
+        raise Refused(
+            f"{caller.name} is signed in by a cookie, which makes no links",
+            code="token_header_missing",
+            hint="send the token in the header `Authorization: Bearer TOKEN`",
+        )
+    return LoginLink(code=home.links.make(token))
 
 
 def _document(token: Token) -> TokenDocument:

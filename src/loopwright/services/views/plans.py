@@ -1,7 +1,6 @@
 """Plans as they are now, with the processes behind them, what their source says beyond them, and what to do next."""
 
 import asyncio
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -10,7 +9,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.processes import keeper_files
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Envelope
-from loopwright.core.values.states import ENDED_PLAN, EnvelopeState
+from loopwright.core.values.states import EnvelopeState
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.plan_states_text import NO_WORKER
 from loopwright.engine.rows.world import HomePaths
@@ -25,8 +24,13 @@ from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import Look, WorkerSeen, newest_plan, project_here
 from loopwright.services.homes.repository import has_branch
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # `status` shows the news of an ended plan without opening a home for work
     from loopwright.services.homes.session import Session
+
+from contextlib import suppress
+
+from loopwright.core.values.states import ENDED_PLAN
+from loopwright.services.homes.session import Session
 
 # A plan together with what its source says beyond it.
 
@@ -197,7 +201,7 @@ _RECEIPT_S: Final = 5.0
 """How long to wait for a receipt that another worker writes."""
 
 
-async def ended_view(at: "Session", plan_id: str) -> PlanView:
+async def ended_view(at: Session, plan_id: str) -> PlanView:
     """Return a plan that rests, with the news of its source; wait a moment for the receipt of one that ended."""
     view = await view_with_news(at, plan_id)
     if view.status in ENDED_PLAN:

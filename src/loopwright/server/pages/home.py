@@ -1,0 +1,99 @@
+"""The first page, the board, the questions, and the stream that keeps pages up to date."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.pages.render import page
+from loopwright.server.streams import Stream
+from loopwright.services.dashboard import home as dashboard
+from loopwright.services.remote import questions
+from loopwright.services.remote.events import Wanted
+
+router = APIRouter(include_in_schema=False)
+
+_PAUSE_S: Final = 0.4
+"""How long to gather changes before a page is told of them."""
+_BEAT_S: Final = 15.0
+
+
+@router.get("/")
+async def home_page(request: Request, home: Home, caller: Reader) -> Response:
+    """Show what needs you, what runs, what waits and what has finished."""
+    shown = await dashboard.home_page(home.at, caller)
+    return page(
+        request, "home.html", home=shown, now=_now(), asks=len(shown.questions), Place=dashboard.Place
+    )
+
+
+@router.get("/board")
+async def board(request: Request, home: Home, caller: Reader) -> Response:
+    """Show the tasks of all plans by what happens to them."""
+    shown = await dashboard.board(home.at, caller)
+    asks = await dashboard.attention(home.at, caller)
+    return page(request, "board.html", board=shown, now=_now(), asks=asks)
+
+
+@router.get("/questions")
+async def list_questions(request: Request, home: Home, caller: Reader) -> Response:
+    """Show what waits for an answer."""
+    found = await questions.open_questions(home.at, caller)
+    return page(request, "questions.html", questions=found, now=_now(), asks=len(found), refused="")
+
+
+@router.post("/questions/{question_id}")
+async def answer(
+    request: Request,
+    question_id: str,
+    home: Home,
+    caller: Operator,
+    answer: Annotated[str, Form()] = "",
+    other: Annotated[str, Form()] = "",
+    back: Annotated[str, Form()] = "/questions",
+) -> Response:
+    """Answer a question, with one of its options or in your own words."""
+    own = other.strip()
+    try:
+        await questions.answer_question(home.at, caller, question_id, own or answer, other=bool(own))
+    except LoopwrightError as refused:
+        found = await questions.open_questions(home.at, caller)
+        return page(
+            request,
+            "questions.html",
+            questions=found,
+            now=_now(),
+            asks=len(found),
+            refused=str(refused),
+        )
+    return RedirectResponse(
+        back if back.startswith("/") and not back.startswith("//") else "/", status_code=303
+    )
+
+
+@router.get("/live")
+async def live(home: Home, caller: Reader, project: str | None = None) -> Response:
+    """Stream one `changed` for every group of events, so that a page loads itself again."""
+    wanted = Wanted(caller=caller, project=project)
+
+    async def changes() -> AsyncIterator[str]:
+        # Sent at once: after a lost connection, a page cannot know what it missed.
+        yield _changed(home.feed.last)
+        async for batch in home.feed.follow(home.feed.last, wanted, beat_s=_BEAT_S):
+            yield _changed(batch.last) if batch.events else ": still here\n\n"
+            await asyncio.sleep(_PAUSE_S)
+
+    return Stream(changes(), unread_s=home.limits.unread_s)
+
+
+def _changed(number: int) -> str:
+    return f"event: changed\nid: {number}\ndata: {number}\n\n"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

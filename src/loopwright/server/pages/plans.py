@@ -1,0 +1,159 @@
+"""The pages of plans and tasks, and the forms on them."""
+
+import asyncio
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Annotated, Any, Final, get_args
+
+from fastapi import APIRouter, Form, Request
+from starlette.responses import RedirectResponse, Response
+
+from loopwright.core.values.errors import LoopwrightError, NotFound
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.pages import graph, timeline
+from loopwright.server.pages.diffs import Changed, changed_files
+from loopwright.server.pages.render import page, words_of
+from loopwright.services.dashboard import home as dashboard
+from loopwright.services.dashboard import plan as plan_views
+from loopwright.services.dashboard import run as run_views
+from loopwright.services.remote import planning, plans, results
+
+router = APIRouter(prefix="/plans", include_in_schema=False)
+
+TABS: Final = ("graph", "time", "tasks", "changes", "cost", "events", "receipt")
+_PLAN_ACTIONS: Final = frozenset(get_args(plans.PlanAction))
+_TASK_ACTIONS: Final = frozenset(get_args(plans.TaskAction))
+
+
+@router.get("/{plan_id}")
+async def show_plan(
+    request: Request, plan_id: str, home: Home, caller: Reader, tab: str = "graph", refused: str = ""
+) -> Response:
+    """Show a plan."""
+    shown = await plan_views.plan_page(home.at, caller, plan_id)
+    tab = tab if tab in TABS else TABS[0]
+    values: dict[str, Any] = {}
+    if tab == "graph":
+        by_key = {one.key: one.id for one in shown.view.tasks}
+        needs = {one.id: [by_key[key] for key in one.depends_on if key in by_key] for one in shown.view.tasks}
+        values["graph"] = graph.lay_out(needs)
+        values["size"] = (graph.NODE_WIDTH, graph.NODE_HEIGHT)
+    elif tab == "time":
+        values["timeline"] = timeline.draw(shown.spans, shown.now)
+    elif tab == "changes":
+        values["changes"] = await _changes(home, caller, plan_id)
+    elif tab == "receipt":
+        values["receipt"] = await _receipt(home, caller, plan_id)
+    return page(
+        request,
+        "plan.html",
+        plan=shown,
+        view=shown.view,
+        tab=tab,
+        tabs=TABS,
+        tasks={one.id: one for one in shown.view.tasks},
+        now=datetime.now(UTC),
+        asks=await dashboard.attention(home.at, caller),
+        refused=refused,
+        **values,
+    )
+
+
+@router.post("/{plan_id}/{action}")
+async def act_on_plan(
+    request: Request,
+    plan_id: str,
+    action: str,
+    home: Home,
+    caller: Operator,
+    now: Annotated[bool, Form()] = False,
+) -> Response:
+    """Do something to a plan, then show it."""
+    try:
+        if action == "dispatch":
+            await planning.dispatch_plan(home.at, caller, plan_id)
+        elif action == "verify":
+            await planning.verify_plan(home.at, caller, plan_id)
+        elif action == "accept":
+            await results.accept(home.at, caller, plan_id)
+        elif action in _PLAN_ACTIONS:
+            await plans.decide_plan(home.at, caller, plan_id, action, now=now)  # type: ignore[arg-type]
+        else:
+            raise NotFound(f"there is no action {action!r}", code="action_unknown")
+    except NotFound:
+        raise
+    except LoopwrightError as refused:
+        return await show_plan(request, plan_id, home, caller, refused=words_of(refused))
+    return RedirectResponse(f"/plans/{plan_id}", status_code=303)
+
+
+@router.get("/{plan_id}/tasks/{task}")
+async def show_task(
+    request: Request, plan_id: str, task: str, home: Home, caller: Reader, refused: str = ""
+) -> Response:
+    """Show a task with its attempts side by side."""
+    shown = await run_views.task_page(home.at, caller, plan_id, task)
+    runs: dict[int | None, list[Any]] = {}
+    for run in shown.runs:
+        runs.setdefault(run.attempt, []).append(run)
+    return page(
+        request,
+        "task.html",
+        task=shown,
+        detail=shown.detail,
+        runs=runs,
+        changes=await _changes(home, caller, plan_id, shown.detail.task.id),
+        now=datetime.now(UTC),
+        asks=await dashboard.attention(home.at, caller),
+        refused=refused,
+    )
+
+
+@router.post("/{plan_id}/tasks/{task}/{action}")
+async def act_on_task(
+    request: Request,
+    plan_id: str,
+    task: str,
+    action: str,
+    home: Home,
+    caller: Operator,
+    note: Annotated[str, Form()] = "",
+) -> Response:
+    """Do something to a task, then show it."""
+    said = note.strip() or None
+    try:
+        if action in _TASK_ACTIONS:
+            await plans.decide_task(home.at, caller, plan_id, task, action, note=said)  # type: ignore[arg-type]
+        elif action == "reject":
+            await results.reject(home.at, caller, plan_id, task, note=said)
+        elif action == "rollback":
+            await results.rollback(home.at, caller, plan_id, task)
+        elif action == "take-over":
+            await results.take_over(home.at, caller, plan_id, task)
+        elif action == "hand-back":
+            await results.hand_back(home.at, caller, plan_id, task)
+        else:
+            raise NotFound(f"there is no action {action!r}", code="action_unknown")
+    except NotFound:
+        raise
+    except LoopwrightError as refused:
+        return await show_task(request, plan_id, task, home, caller, refused=words_of(refused))
+    return RedirectResponse(f"/plans/{plan_id}/tasks/{task}", status_code=303)
+
+
+async def _changes(home: Home, caller: Reader, plan_id: str, task: str | None = None) -> Changed | None:
+    """Return what a plan or a task changed; None while there is nothing to show."""
+    try:
+        text, cut = await results.diff(home.at, caller, plan_id, task)
+    except LoopwrightError:
+        # Nothing has landed, and nothing was tried: there is no change to show yet.
+        return None
+    return await asyncio.to_thread(changed_files, text, cut=cut)
+
+
+async def _receipt(home: Home, caller: Reader, plan_id: str) -> Mapping[str, Any] | None:
+    try:
+        return await results.receipt(home.at, caller, plan_id)
+    except LoopwrightError:
+        # A plan has a receipt once it was dispatched.
+        return None

@@ -1,0 +1,181 @@
+"""Turn values into HTML: the template environment, the words and icons of states, and safe text."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from http import HTTPStatus
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse
+
+from loopwright import __version__
+from loopwright.core.values.errors import LoopwrightError
+from loopwright.core.values.ids import short_id
+from loopwright.server.pages.timeline import duration
+
+POLICY: Final = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self' data:",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
+)
+"""The Content-Security-Policy of every page: nothing inline, nothing from elsewhere."""
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """How a state is shown: a word, a tone for its colour, and an icon, because colour alone says nothing."""
+
+    word: str
+    tone: str
+    icon: str
+
+
+_LOOKS: Final[Mapping[str, Look]] = {
+    "DRAFT": Look("Draft", "idle", "draft"),
+    "CREATED": Look("Not started", "idle", "queued"),
+    "IDLE": Look("Not started", "idle", "queued"),
+    "QUEUED": Look("Queued", "idle", "queued"),
+    "DISPATCHING": Look("Starting", "run", "running"),
+    "PREPARING": Look("Preparing", "run", "running"),
+    "RUNNING": Look("Running", "run", "running"),
+    "WORKING": Look("Working", "run", "running"),
+    "CHECKING": Look("Checking", "check", "checking"),
+    "LANDING": Look("Landing", "check", "checking"),
+    "VERIFYING": Look("Verifying", "check", "checking"),
+    "WAITING": Look("Waiting", "wait", "waiting"),
+    "WAITING_CHILDREN": Look("Waiting", "wait", "waiting"),
+    "PAUSED": Look("Paused", "wait", "paused"),
+    "STOPPED": Look("Stopped", "wait", "paused"),
+    "NO_WORKER": Look("No worker", "wait", "paused"),
+    "AWAITING_RESPONSE": Look("Needs you", "ask", "asks"),
+    "NEEDS_YOU": Look("Needs you", "ask", "asks"),
+    "OPEN": Look("Open", "ask", "asks"),
+    "COMPLETE": Look("Done", "good", "done"),
+    "COMPLETED": Look("Done", "good", "done"),
+    "LANDED": Look("Landed", "good", "done"),
+    "VERIFIED": Look("Verified", "good", "done"),
+    "verified": Look("Verified", "good", "done"),
+    "no_change_proven": Look("No change needed", "good", "done"),
+    "passed": Look("Passed", "good", "done"),
+    "VERIFIED_WITH_GAPS": Look("Verified with gaps", "warn", "gaps"),
+    "verified_with_gaps": Look("Verified with gaps", "warn", "gaps"),
+    "UNVERIFIED": Look("Unverified", "warn", "gaps"),
+    "unverified": Look("Unverified", "warn", "gaps"),
+    "inconclusive": Look("Inconclusive", "warn", "gaps"),
+    "skipped": Look("Skipped", "idle", "cancelled"),
+    "ERROR": Look("Failed", "bad", "failed"),
+    "FAILED": Look("Failed", "bad", "failed"),
+    "failed": Look("Failed", "bad", "failed"),
+    "error": Look("Error", "bad", "failed"),
+    "REJECTED": Look("Rejected", "bad", "failed"),
+    "not_verified": Look("Not verified", "bad", "failed"),
+    "BROKEN": Look("Broken", "bad", "failed"),
+    "CANCELLED": Look("Cancelled", "idle", "cancelled"),
+}
+
+
+def look(state: Any) -> Look:
+    """Return how a state is shown."""
+    name = str(getattr(state, "value", state))
+    return _LOOKS.get(name) or Look(name.replace("_", " ").capitalize(), "idle", "queued")
+
+
+_ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_UNSEEN: Final = re.compile(
+    "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
+)
+
+
+def plain(text: Any) -> str:
+    """Return text that shows what it holds: terminal colours removed, invisible characters as their numbers."""
+    without = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", without)
+
+
+def money(micros: int | None, *, estimated: bool = False) -> str:
+    """Return an amount in dollars."""
+    if micros is None:
+        return "unknown"
+    dollars = micros / 1_000_000
+    shown = f"${dollars:,.2f}" if dollars >= 0.01 or not micros else "<$0.01"
+    return f"~{shown}" if estimated else shown
+
+
+def exact(at: datetime) -> str:
+    """Return a time for the attribute of a `<time>` element."""
+    return at.isoformat(timespec="seconds")
+
+
+def clock(at: datetime) -> str:
+    """Return a time in words; the browser replaces it by the local one."""
+    return f"{at:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def ago(at: datetime, now: datetime) -> str:
+    """Return how long ago something was, or how long until it comes."""
+    seconds = (now - at).total_seconds()
+    if abs(seconds) < 5:
+        return "just now"
+    whole = round(abs(seconds))
+    unit = next((unit for unit in (86400, 3600, 60) if whole >= 2 * unit), 1)
+    words = duration(whole - whole % unit)
+    return f"{words} ago" if seconds > 0 else f"in {words}"
+
+
+def words_of(refused: LoopwrightError) -> str:
+    """Return an error with what to do about it."""
+    hint = getattr(refused, "hint", None)
+    return f"{refused}. {hint}" if hint else str(refused)
+
+
+@lru_cache(1)
+def environment() -> Environment:
+    """Return the templates, with everything escaped."""
+    made = Environment(
+        loader=PackageLoader("loopwright.server.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    made.filters |= {
+        "look": look,
+        "plain": plain,
+        "money": money,
+        "exact": exact,
+        "clock": clock,
+        "duration": duration,
+        "short": short_id,
+    }
+    made.globals |= {"ago": ago, "version": __version__}
+    return made
+
+
+def page(
+    request: Request, name: str, *, status: HTTPStatus = HTTPStatus.OK, shown_at: str = "", **values: Any
+) -> HTMLResponse:
+    """Return a page; `shown_at` is where it can be loaded again, if that is not the address of the request."""
+    path = shown_at or request.url.path
+    if request.method == "POST" and not shown_at:
+        # A form that was refused: the page is the one that the form is on.
+        path = path.rpartition("/")[0]
+    query = request.url.query if request.method == "GET" else ""
+    text = environment().get_template(name).render(path=path, query=query, **values)
+    return HTMLResponse(text, status_code=int(status), headers=HEADERS)

@@ -1,0 +1,266 @@
+"""The page of a plan: its tasks as a graph and in time, its cost, its record and what you can do."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from loopwright.core.rows.events import CATALOGUE, Importance, RecordedEvent
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Role, Run, Task
+from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.findings import Verdict
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
+from loopwright.engine.rows.drafts import is_written
+from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.views.views import PlanView, plan_view
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.remote.seen import seen_plan
+
+TRAIL: Final = 60
+"""How many events the page shows."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """One run on the time line."""
+
+    run_id: str
+    role: Role
+    state: RunState
+    began_at: datetime
+    ended_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptSpan:
+    """One attempt on the time line, with its runs."""
+
+    attempt_id: str
+    n: int
+    state: AttemptState
+    began_at: datetime
+    ended_at: datetime | None
+    runs: tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TaskSpans:
+    """A task's row on the time line."""
+
+    task_id: str
+    key: str
+    title: str
+    attempts: tuple[AttemptSpan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RoleCost:
+    """What agents in one role cost."""
+
+    role: Role
+    runs: int
+    cost_micros: int
+    unknown: int
+    """How many of these runs have an unknown cost."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailEvent:
+    """One event in words."""
+
+    n: int
+    at: datetime
+    type: str
+    meaning: str
+    actor: str
+    task: str
+    importance: Importance
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actions:
+    """What the caller can do to a plan now."""
+
+    dispatch: bool
+    pause: bool
+    resume: bool
+    stop: bool
+    verify: bool
+    reverify: bool
+    cancel: bool
+    accept: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanPage:
+    """Everything on the page of a plan."""
+
+    view: PlanView
+    project_id: str
+    spans: tuple[TaskSpans, ...]
+    now: datetime
+    roles: tuple[RoleCost, ...]
+    trail: tuple[TrailEvent, ...]
+    verdict: Verdict | None
+    verify_run_id: str | None
+    actions: Actions
+    critical: frozenset[str]
+    """The ids of the tasks on the longest chain of dependencies."""
+
+
+async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
+    """Return the page of a plan."""
+    paths = HomePaths(root=at.home.root)
+
+    def load(tx: Tx) -> PlanPage:
+        plan = seen_plan(tx, caller, plan_id)
+        view = plan_view(tx, plan.id, paths)
+        tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+        runs = tx.find(Run, plan_id=plan.id, order_by=("created_at",))
+        attempts = tx.find(Attempt, plan_id=plan.id, order_by=("created_at",))
+        return PlanPage(
+            view=view,
+            project_id=plan.project_id,
+            spans=_spans(tasks, attempts, runs),
+            now=tx.now(),
+            roles=_roles(runs),
+            trail=_trail(tx, plan, {one.id: one.key for one in tasks}),
+            verdict=plan.verdict,
+            verify_run_id=plan.verify_run_id,
+            actions=_actions(plan, tx.get(Loop, plan.loop_id), view, caller),
+            critical=critical_path(tasks),
+        )
+
+    return await at.home.store.read(load)
+
+
+def critical_path(tasks: Sequence[Task]) -> frozenset[str]:
+    """Return the tasks on the longest chain of dependencies; empty if no task depends on another."""
+    length: dict[str, int] = {}
+    before: dict[str, str] = {}
+    # A plan is acyclic, so as many rounds as its longest chain has tasks settle every length.
+    by_id = {one.id: one for one in tasks}
+    pending = list(tasks)
+    while pending:
+        later = []
+        for task in pending:
+            known = [one for one in task.depends_on if one in by_id]
+            if any(one not in length for one in known):
+                later.append(task)
+                continue
+            longest = max(known, key=lambda one: length[one], default=None)
+            length[task.id] = 1 + (length[longest] if longest else 0)
+            if longest:
+                before[task.id] = longest
+        if len(later) == len(pending):
+            return frozenset()
+        pending = later
+    last = max(length, key=lambda one: length[one], default=None)
+    if last is None or length[last] < 2:
+        return frozenset()
+    chain = {last}
+    while last in before:
+        last = before[last]
+        chain.add(last)
+    return frozenset(chain)
+
+
+def _spans(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> tuple[TaskSpans, ...]:
+    by_attempt: dict[str | None, list[Run]] = {}
+    for run in runs:
+        if run.started_at is not None:
+            by_attempt.setdefault(run.attempt_id, []).append(run)
+    by_task: dict[str, list[Attempt]] = {}
+    for attempt in attempts:
+        by_task.setdefault(attempt.task_id, []).append(attempt)
+    return tuple(
+        TaskSpans(
+            task_id=task.id,
+            key=task.key,
+            title=task.title,
+            attempts=tuple(
+                AttemptSpan(
+                    attempt_id=one.id,
+                    n=one.n,
+                    state=one.state,
+                    began_at=_began(one, by_attempt.get(one.id, [])),
+                    ended_at=one.ended_at,
+                    runs=tuple(
+                        Span(
+                            run_id=run.id,
+                            role=run.role,
+                            state=run.state,
+                            began_at=run.started_at or run.created_at,
+                            ended_at=run.ended_at,
+                        )
+                        for run in by_attempt.get(one.id, [])
+                    ),
+                )
+                for one in by_task.get(task.id, [])
+                if one.state is not AttemptState.QUEUED
+            ),
+        )
+        for task in tasks
+    )
+
+
+def _began(attempt: Attempt, runs: Sequence[Run]) -> datetime:
+    """Return when work on an attempt began: its row is made when the plan is dispatched."""
+    return min((run.started_at for run in runs if run.started_at), default=attempt.updated_at)
+
+
+def _roles(runs: Sequence[Run]) -> tuple[RoleCost, ...]:
+    found = []
+    for role in sorted(AGENT_ROLES):
+        mine = [one for one in runs if one.role is role and one.started_at]
+        if mine:
+            known = [one.cost_micros for one in mine if one.cost_micros is not None]
+            found.append(
+                RoleCost(role=role, runs=len(mine), cost_micros=sum(known), unknown=len(mine) - len(known))
+            )
+    return tuple(found)
+
+
+def _trail(tx: Tx, plan: Plan, keys: dict[str, str]) -> tuple[TrailEvent, ...]:
+    found = tx.events(plan=plan.id, limit=TRAIL, newest=True)
+    return tuple(_event(one, keys) for one in reversed(found))
+
+
+def _event(event: RecordedEvent, keys: dict[str, str]) -> TrailEvent:
+    kind = CATALOGUE.get(event.type)
+    return TrailEvent(
+        n=event.n,
+        at=event.at,
+        type=event.type,
+        meaning=kind.meaning if kind else event.type.replace("_", " "),
+        actor=event.actor,
+        task=keys.get(event.task or "", ""),
+        importance=event.importance,
+    )
+
+
+def _actions(plan: Plan, loop: Loop | None, view: PlanView, caller: Caller) -> Actions:
+    driven = loop is not None and loop.plan_id == plan.id
+    state = loop.state if loop is not None and driven else None
+    may = caller.may(Scope.OPERATE)
+    ended = plan.status in ENDED_PLAN
+    settled = all(task.status is TaskState.COMPLETE for task in view.tasks)
+    waits_for_verify = plan.status is PlanState.RUNNING and settled and bool(view.tasks)
+    return Actions(
+        dispatch=may and plan.status is PlanState.DRAFT and is_written(plan),
+        pause=may and not ended and state is LoopState.RUNNING,
+        resume=may and not ended and state in (LoopState.PAUSED, LoopState.STOPPED) and not waits_for_verify,
+        stop=may and not ended and state in (LoopState.RUNNING, LoopState.PAUSED),
+        verify=may and waits_for_verify,
+        reverify=may and plan.status is PlanState.FAILED and driven,
+        cancel=may and not ended,
+        accept=may and plan.status is PlanState.VERIFIED and not view.taken,
+    )

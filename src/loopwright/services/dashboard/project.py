@@ -1,0 +1,103 @@
+"""The page of a project: the four steps, its loops, its plans and its settings."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
+from loopwright.core.values.access import Caller
+from loopwright.core.values.states import ENDED_PLAN, PlanState, TaskState
+from loopwright.engine.rows.world import HomePaths
+from loopwright.ports import Tx
+from loopwright.services.dashboard.home import PlanCard, plan_card
+from loopwright.services.homes.session import Session
+from loopwright.services.remote.loops import LoopView, loop_view
+from loopwright.services.remote.packets import list_packets
+from loopwright.services.remote.seen import seen_project
+
+LISTED: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Buttons:
+    """Which of the four steps can be taken now, and on what."""
+
+    inspect: bool
+    """For the newest run; a goal can always be inspected."""
+    plan: bool
+    dispatch: bool
+    verify: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectPage:
+    """Everything on the page of a project."""
+
+    project: Project
+    buttons: Buttons
+    current: PlanCard | None
+    """The newest plan that has not ended."""
+    newest_run: str | None
+    packets: tuple[Mapping[str, Any], ...]
+    loops: tuple[LoopView, ...]
+    plans: tuple[PlanCard, ...]
+
+
+async def list_projects(at: Session, caller: Caller) -> tuple[Project, ...]:
+    """Return the projects that the caller may see, by name."""
+
+    def load(tx: Tx) -> tuple[Project, ...]:
+        return tuple(one for one in tx.find(Project, order_by=("name",)) if caller.sees(one.id))
+
+    return await at.home.store.read(load)
+
+
+async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectPage:
+    """Return the page of a project."""
+    packets = await list_packets(at, caller, project_id)
+    paths = HomePaths(root=at.home.root)
+
+    def load(tx: Tx) -> ProjectPage:
+        project = seen_project(tx, caller, project_id)
+        plans = tx.find(Plan, project_id=project.id, order_by=("-created_at", "-id"), limit=LISTED)
+        current = next((one for one in plans if one.status not in ENDED_PLAN), None)
+        tasks = tx.find(Task, plan_id=current.id) if current else []
+        newest = (
+            tx.find(Run, plan_id=[one.id for one in plans], order_by=("-created_at",), limit=1)
+            if plans
+            else []
+        )
+        cards = {one.id: plan_card(tx, one, tx.get(Loop, one.loop_id), paths) for one in plans}
+        return ProjectPage(
+            project=project,
+            buttons=visible(
+                has_run=bool(newest),
+                has_packet=bool(packets),
+                status=current.status if current else None,
+                tasks=[one.status for one in tasks],
+            ),
+            current=cards[current.id] if current else None,
+            newest_run=newest[0].id if newest else None,
+            packets=packets,
+            loops=tuple(
+                loop_view(tx, at, one)
+                for one in tx.find(Loop, project_id=project.id, order_by=("priority", "name"), limit=LISTED)
+            ),
+            plans=tuple(cards.values()),
+        )
+
+    return await at.home.store.read(load)
+
+
+def visible(
+    *, has_run: bool, has_packet: bool, status: PlanState | None, tasks: Sequence[TaskState]
+) -> Buttons:
+    """Return which of the four steps are shown: each follows from what the step before left."""
+    return Buttons(
+        inspect=has_run,
+        plan=has_packet,
+        dispatch=status is PlanState.DRAFT,
+        verify=status is PlanState.RUNNING
+        and bool(tasks)
+        and all(one is TaskState.COMPLETE for one in tasks),
+    )

@@ -1,0 +1,105 @@
+"""Text of agents on pages: escaped, readable and bounded."""
+
+from datetime import UTC, datetime, timedelta
+
+from tests.cases import each_case
+
+from loopwright.core.rows.model import Outcome
+from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.server.pages.diffs import changed_files
+from loopwright.server.pages.render import ago, environment, look, money, plain
+
+NOW = datetime(2026, 1, 2, tzinfo=UTC)
+
+
+@each_case(
+    "text, shown",
+    [
+        ("\x1b[31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("a\x00b\x08c", "a\\u0000b\\u0008c"),
+        ("user\u202etxt.exe", "user\\u202etxt.exe"),
+        ("pass\u200bword", "pass\\u200bword"),
+        ("a\r\nb\rc", "a\nb\nc"),
+    ],
+)
+def test_invisible_characters_are_shown_and_colours_are_removed(text: str, shown: str) -> None:
+    assert plain(text) == shown
+
+
+def test_everything_is_escaped() -> None:
+    made = environment().from_string("{{ text | plain }}").render(text="<script>alert(1)</script>")
+    assert made == "&lt;script&gt;alert(1)&lt;/script&gt;"
+
+
+def test_every_state_has_a_word_an_icon_and_a_tone() -> None:
+    states = [*PlanState, *TaskState, *AttemptState, *RunState, *LoopState, *Outcome]
+    assert [one for one in states if not (look(one).word and look(one).icon and look(one).tone)] == []
+    tones = {
+        one: look(one).tone for one in (PlanState.VERIFIED, PlanState.FAILED, TaskState.AWAITING_RESPONSE)
+    }
+    assert list(tones.values()) == ["good", "bad", "ask"]
+
+
+@each_case(
+    "micros, shown",
+    [
+        (None, "unknown"),
+        (0, "$0.00"),
+        (900, "<$0.01"),
+        (1_234_560_000, "$1,234.56"),
+    ],
+)
+def test_amounts(micros: int | None, shown: str) -> None:
+    assert money(micros) == shown
+
+
+@each_case(
+    "seconds, shown",
+    [(2, "just now"), (65, "1 m 5 s ago"), (2250, "37 m ago"), (9000, "2 h ago"), (-65, "in 1 m 5 s")],
+)
+def test_relative_times(seconds: int, shown: str) -> None:
+    assert ago(NOW - timedelta(seconds=seconds), NOW) == shown
+
+
+DIFF = """diff --git a/shop.py b/shop.py
+new file mode 100644
+--- /dev/null
++++ b/shop.py
+@@ -0,0 +1,2 @@
++def f(x):
++    return "<b>"
+diff --git a/old.txt b/old.txt
+deleted file mode 100644
+--- a/old.txt
++++ /dev/null
+@@ -1 +0,0 @@
+-gone
+diff --git a/logo.png b/logo.png
+Binary files a/logo.png and b/logo.png differ
+"""
+
+
+def test_a_diff_becomes_files_with_numbered_and_coloured_lines() -> None:
+    changed = changed_files(DIFF, cut=False)
+    assert [(one.path, one.added, one.removed, one.note) for one in changed.files] == [
+        ("shop.py", 2, 0, "new file"),
+        ("old.txt", 0, 1, "deleted file"),
+        ("logo.png", 0, 0, "binary file"),
+    ]
+    lines = changed.files[0].lines
+    assert [(one.kind, one.old, one.new) for one in lines] == [
+        ("hunk", None, None),
+        ("add", None, 1),
+        ("add", None, 2),
+    ]
+    assert '<span class="t-k">def</span>' in lines[1].html
+    assert "&lt;b&gt;" in lines[2].html
+    assert "<b>" not in lines[2].html
+
+
+def test_a_long_diff_is_cut() -> None:
+    text = "diff --git a/x b/x\n--- a/x\n+++ b/x\n@@ -0,0 +1,9000 @@\n" + "+x\n" * 9000
+    changed = changed_files(text, cut=False)
+    assert changed.cut
+    assert changed.added < 5000
