@@ -1,0 +1,114 @@
+"""The journey of a user who only has a browser."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from tests.acceptance.control.greeting import PLAN, block
+from tests.acceptance.control.workshop import kill
+from tests.acceptance.sandbox import task
+from tests.browser.conftest import Screen
+from tests.waiting import eventually
+
+from loopwright.core.rows.model import Project
+
+pytestmark = pytest.mark.browser
+
+
+def _start(screen: Screen, name: str, tasks: list[dict[str, object]]) -> str:
+    """Start a plan over HTTP and return its id."""
+    served = screen.served
+    path = served.plan(name, tasks)
+    path.rename(served.repository / path.name)
+    wanted = {"project_id": served.row(Project).id, "source": path.name}
+    loop = served.post("/api/loops", wanted).json()["id"]
+    assert served.post(f"/api/loops/{loop}/start").status_code == 202
+    return str(eventually(lambda: served.get(f"/api/loops/{loop}")["plan_id"], timeout=60))
+
+
+@pytest.mark.capability("C109", "C110")
+def test_a_question_is_seen_answered_and_verified_without_a_reload(screen: Screen) -> None:
+    screen.served.play(
+        {
+            "good": [[{"say": "<script>alert(1)</script>\x1b[31mred"}, {"write": "good", "text": "1\n"}]],
+            "hard": [[{"claim": "done"}], [{"write": "hard", "text": "1\n"}]],
+        }
+    )
+    screen.sign_in()
+    page = screen.page
+    expect(page.get_by_text("Nothing runs yet")).to_be_visible()
+    plan = _start(
+        screen, "two", [task("good", "test -s good"), {**task("hard", "test -s hard"), "max_attempts": 1}]
+    )
+    # The page follows by itself: the question appears with the badge.
+    badge = page.locator("#asks .badge.badge-awaiting")
+    expect(badge).to_have_text("NEEDS RESPONSE", timeout=60_000)
+    assert badge.evaluate("one => getComputedStyle(one).animationName") == "pulse"
+    page.get_by_role("link", name="two").first.click()
+    expect(page.get_by_role("heading", name="two", exact=True)).to_be_visible()
+    expect(page.locator("#graph a")).to_have_count(2)
+    page.get_by_role("button", name="retry").first.click()
+    expect(page.locator(".page-head .status")).to_have_text(re.compile("Verified"), timeout=60_000)
+    expect(page.locator("#asks .badge")).to_have_count(0)
+    page.get_by_role("link", name="Receipt").click()
+    expect(page.get_by_text("These checks passed on exactly this tree")).to_be_visible()
+    page.get_by_role("link", name="Tasks", exact=True).click()
+    page.get_by_role("link", name=re.compile("^good")).click()
+    page.get_by_role("link", name="implementer").first.click()
+    expect(page.locator("#transcript")).to_contain_text("<script>alert(1)</script>red")
+    assert page.locator("#transcript script").count() == 0
+    assert plan in page.get_by_role("navigation", name="Where you are").get_by_role("link").nth(
+        1
+    ).get_attribute("href")
+    assert screen.complaints == []
+
+
+@pytest.mark.capability("C024", "C111", "C112")
+def test_a_goal_is_inspected_planned_dispatched_and_verified_in_the_browser(screen: Screen) -> None:
+    screen.served.play(
+        {"plan": [[{"claim": block(PLAN)}]], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]}
+    )
+    screen.sign_in()
+    page = screen.page
+    page.get_by_role("link", name="Projects").click()
+    page.get_by_role("link", name="greeter").click()
+    expect(page.locator("#plan")).to_have_count(0)
+    page.get_by_label("Goal to inspect").fill("Say hello in French")
+    page.get_by_role("button", name="Inspect a goal").click()
+    page.locator("#plan").click()
+    expect(page.get_by_label("Packet")).to_contain_text("Say hello in French")
+    page.get_by_role("button", name="Write the plan").click()
+    page.on("dialog", lambda asked: asked.accept())
+    page.get_by_role("button", name="Dispatch").click(timeout=90_000)
+    page.get_by_role("button", name="Verify", exact=True).click(timeout=90_000)
+    expect(page.locator(".page-head .status")).to_have_text(re.compile("Verified"), timeout=90_000)
+    assert screen.complaints == []
+
+
+def test_a_page_reconnects_after_the_daemon_restarts_and_misses_nothing(screen: Screen) -> None:
+    served = screen.served
+    gate = served.gate("go")
+    served.play({"slow": [[gate.step, {"write": "slow", "text": "1\n"}]]})
+    screen.sign_in()
+    plan = _start(screen, "slow", [task("slow", "test -s slow")])
+    page = screen.open(f"/plans/{plan}")
+    expect(page.locator(".page-head .status")).to_have_text(re.compile("Running"), timeout=60_000)
+    port = screen.url.rpartition(":")[2]
+    kill(served.going[-1])
+    gate.let_go()
+    served.start("serve", "--port", port, "--json")
+    expect(page.locator(".page-head .status")).to_have_text(re.compile("Verified"), timeout=90_000)
+    expect(page.locator("#connection")).to_be_hidden(timeout=30_000)
+
+
+def test_the_keyboard_is_enough(screen: Screen) -> None:
+    screen.sign_in()
+    page = screen.page
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to content")).to_be_focused()
+    for _ in range(3):
+        page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Board")).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name=re.compile("Queued"))).to_be_visible()
+    assert screen.complaints == []
