@@ -1,30 +1,30 @@
 """A home without disk, processes or git: the engine's own functions over a store in memory.
 
+`tests.simulation.Universe` builds its workers from the same `tests.fakes.world`. It stays a second world, because
+there legs run by themselves in virtual time, while tests here stop between two moves of one leg.
+
 Only what lies outside is doubled: time, the repository, the keepers and the gate. What a leg would write while an
 agent works is written by `Hand`, through the same moves that a leg uses.
 """
 
 import asyncio
-from collections import Counter
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, TypeVar
-from uuid import UUID
 
 from tests.fakes.clock import FakeClock
 from tests.fakes.seeded_engine import SeededEngine
+from tests.fakes.world import Numbered, UnwatchedGate, WatchfulStore, fake_world
 
 from loopwright.adapters.home.membership import LeasedMembership, LockedMembership
 from loopwright.core.policy.retry import Failed
-from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import (
     Attempt,
     Command,
-    Finish,
     Leg,
     Loop,
     Outcome,
@@ -39,9 +39,9 @@ from loopwright.core.values.accounts import Accounts, usual
 from loopwright.core.values.errors import MergeConflict, UserError
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
-from loopwright.core.values.ids import Kind, make
+from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand, Policy
-from loopwright.core.values.states import MACHINES, AttemptState, RunState, TaskState
+from loopwright.core.values.states import AttemptState, RunState, TaskState
 from loopwright.engine.attempt.attempt import PAUSED
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.intake.submit import Submission, submit
@@ -60,7 +60,7 @@ from loopwright.engine.rows.moves import (
     move_run,
 )
 from loopwright.engine.rows.questions import wait_for_answers
-from loopwright.engine.rows.world import HomePaths, Me, World
+from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.worker.advance import advance
 from loopwright.engine.worker.leases import Lease
 from loopwright.engine.worker.reconcile import reconcile
@@ -82,7 +82,7 @@ from loopwright.ports import (
     Tx,
     no_failpoint,
 )
-from loopwright.testing.memory_store import MemoryStore, MemoryTx
+from loopwright.testing.memory_store import MemoryStore
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -97,108 +97,6 @@ FAILED = Verdict(
     reason="1 of 1 checks failed",
 )
 BROKEN = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="no space left")
-
-
-class Numbered:
-    """Draws well-formed ids in a fixed order."""
-
-    def __init__(self) -> None:
-        self._n = 0
-
-    def __call__(self, prefix: str) -> str:
-        self._n += 1
-        return make(Kind(prefix), UUID(int=self._n))
-
-
-# --- a store that watches every move -----------------------------------------------------------------
-
-_STATE = {Loop: ("loop", "state"), Plan: ("plan", "status"), Task: ("task", "status")}
-_STATE |= {Attempt: ("attempt", "state"), Run: ("run", "state"), Finish: ("finish", "state")}  # type: ignore[dict-item]
-_STATE |= {Discovery: ("discovery", "state")}  # type: ignore[dict-item]
-_TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
-    ("loop", "RUNNING"): ("loop_started",),
-    ("loop", "PAUSED"): ("loop_paused",),
-    ("loop", "STOPPED"): ("loop_stopped",),
-    ("loop", "COMPLETED"): ("loop_completed",),
-    ("loop", "FAILED"): ("loop_failed",),
-    ("plan", "DISPATCHING"): ("plan_dispatching",),
-    ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened", "plan_evaluated", "docs_due"),
-    ("plan", "VERIFYING"): ("plan_verifying",),
-    ("plan", "VERIFIED"): ("plan_verified",),
-    ("plan", "FAILED"): ("plan_failed",),
-    ("plan", "CANCELLED"): ("plan_cancelled",),
-    ("task", "QUEUED"): ("task_queued", "task_retried", "task_reopened", "task_not_accepted"),
-    ("task", "RUNNING"): ("task_started", "task_resumed"),
-    ("task", "AWAITING_RESPONSE"): ("task_awaiting",),
-    ("task", "COMPLETE"): ("task_completed",),
-    ("task", "ERROR"): ("task_failed",),
-    ("task", "CANCELLED"): ("task_cancelled",),
-    ("finish", "CHECKING"): ("finish_checked_again",),
-    ("finish", "LANDING"): ("finish_landing",),
-    ("finish", "FINISHED"): ("finish_done",),
-    ("finish", "REFUSED"): ("finish_refused",),
-    ("discovery", "ACCEPTED"): ("discovery_accepted",),
-    ("discovery", "DISMISSED"): ("discovery_dismissed",),
-    ("run", "RUNNING"): ("run_started",),
-    ("run", "AWAITING_RESPONSE"): ("run_awaiting",),
-    ("run", "COMPLETE"): ("run_ended",),
-    ("run", "ERROR"): ("run_ended",),
-    ("run", "CANCELLED"): ("run_ended",),
-    **{("attempt", one.value): (f"attempt_{one.value.lower()}",) for one in AttemptState},
-}
-"""Which events tell of a move. Each move is told exactly once, in the transaction that makes it."""
-_EVERY_MOVE = frozenset(one for types in _TOLD.values() for one in types)
-
-
-class WatchfulTx(MemoryTx):
-    """Notes each change of a state, and fails on one that its table does not have."""
-
-    def __init__(self, *args: Any, **named: Any) -> None:
-        super().__init__(*args, **named)
-        self.moved: Counter[tuple[str, ...]] = Counter()
-
-    def update(
-        self, kind: type[R], id: str, /, *, expect: Mapping[str, Any] | None = None, **changes: Any
-    ) -> R:
-        before = self.get(kind, id)
-        after = super().update(kind, id, expect=expect, **changes)
-        if kind in _STATE and before is not None:
-            machine, name = _STATE[kind]  # type: ignore[index]
-            source, target = getattr(before, name), getattr(after, name)
-            if source is not target:
-                assert target in MACHINES[machine][source], f"{machine} {id}: {source} -> {target}"
-                self.moved[_TOLD[machine, target.value]] += 1
-        return after
-
-    def check_told(self) -> None:
-        if not self.moved and not self.appended:
-            return
-        told = Counter(event.type for event in self.appended)
-        for types, count in self.moved.items():
-            assert sum(told[one] for one in types) == count, f"{count} moves should have told {types}"
-        moves = {one for types in self.moved for one in types}
-        silent = _EVERY_MOVE - moves
-        assert not silent & set(told), f"told without a move: {silent & set(told)}"
-
-
-class WatchfulStore(MemoryStore):
-    """The store in memory, whose transactions are watched."""
-
-    def _tx(self, *, writable: bool) -> MemoryTx:
-        if not writable:
-            return super()._tx(writable=False)
-        return WatchfulTx(
-            self._rows, self._events, now=self._clock.now(), writable=writable, upcasters=self._upcasters
-        )
-
-    def transact_sync(self, name: str, work: Callable[[Tx], T]) -> T:
-        def watched(tx: Tx) -> T:
-            result = work(tx)
-            assert isinstance(tx, WatchfulTx)
-            tx.check_told()
-            return result
-
-        return super().transact_sync(name, watched)
 
 
 # --- what lies outside -------------------------------------------------------------------------------
@@ -330,31 +228,16 @@ class InstantKeepers:
         """Nothing is kept for the next start."""
 
 
-class Oracle:
+class Oracle(UnwatchedGate):
     """A gate that says what it was told to say."""
 
     def __init__(self) -> None:
         self.answer = PASSED
         self.asked: list[tuple[GateCommand, ...]] = []
 
-    def spec(self, request: GateRequest) -> RunSpec:
-        return RunSpec(
-            run_id=request.run_id,
-            directory=request.directory,
-            argv=("true",),
-            cwd=request.tree,
-            env=request.env,
-        )
-
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         self.asked.append(request.commands)
         return self.answer
-
-    def witnessed(self, directory: Path, count: int) -> None:
-        return None
-
-    def reuse(self, *_: object) -> bool:
-        return False
 
 
 class Untouched:
@@ -417,10 +300,9 @@ class Home:
         )
         self.keepers = InstantKeepers(self.clock)
         self.hand = Hand(self)
-        self.world = World(
-            me=Me(
-                host_id=self.host, boot_id="boot", hostname=self.host, pid=1, slots=self.slots, version="0"
-            ),
+        self.world = fake_world(
+            self.host,
+            slots=self.slots,
             paths=HomePaths(root=Path("/nowhere")),
             store=self.store,
             clock=self.clock,
@@ -432,10 +314,6 @@ class Home:
             gate=self.gate,
             engine=self.engine,
             membership=self.membership,
-            environment=lambda _plan, _invocation, values: dict(values),
-            secrets=lambda _env, _given: (),
-            workspace_values=lambda _path: {},
-            may_act=lambda: True,
             accounts=self.accounts,
         )
 

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from tests.fakes.virtual_loop import VirtualClock
+from tests.fakes.world import UnwatchedGate
 from tests.simulation.agents import MODEL, Act, draw_act
 from tests.simulation.answers import draw_answer
 from tests.simulation.services import Services
@@ -430,26 +431,11 @@ class SimKeepers:
         )
 
 
-class SimGate:
+class SimGate(UnwatchedGate):
     """The Gate port of one worker: the verdict is what its commands found, if they ran to their end."""
 
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
-
-    def spec(self, request: GateRequest) -> RunSpec:
-        return RunSpec(
-            run_id=request.run_id,
-            directory=request.directory,
-            argv=("gate", *(one.command for one in request.commands)),
-            cwd=request.tree,
-            env=request.env,
-        )
-
-    def witnessed(self, directory: Path, count: int) -> None:
-        return None
-
-    def reuse(self, *_: object) -> bool:
-        return False  # nothing is kept that a second run could be made of
 
     def verdict(self, request: GateRequest, exit: Exit) -> Verdict:
         found = self._machine.kept[request.directory].found

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, TypeVar
 
-from tests.doubles import WatchfulStore
+from tests.fakes.world import WatchfulStore
 from tests.simulation.trouble import Trouble, effect
 
 from loopwright.core.values.errors import StoreUnavailable

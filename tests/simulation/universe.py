@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import UUID
 
 from tests.fakes.seeded_engine import Faults, SeededEngine
 from tests.fakes.virtual_loop import Process, VirtualClock, VirtualLoop
+from tests.fakes.world import Numbered, fake_world
 from tests.simulation.agents import COMMANDS, PRICES, SimAgent
 from tests.simulation.answers import draw_policy
 from tests.simulation.machines import GATE_ALL, Machine, SimGate, SimKeepers, acceptance
@@ -39,12 +39,11 @@ from loopwright.adapters.home.membership import LeasedMembership
 from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.errors import StoreUnavailable
-from loopwright.core.values.ids import Kind, make
 from loopwright.core.values.policy import Limits, Policy
 from loopwright.core.values.states import ENDED_PLAN, OPEN_FINISH, AttemptState, LoopState, TaskState
 from loopwright.engine.intake.submit import Submission, submit
 from loopwright.engine.people.handover import HUMAN
-from loopwright.engine.rows.world import HomePaths, Me, World
+from loopwright.engine.rows.world import HomePaths, World
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Base, PlannedTask, PlannedWork
 
@@ -110,17 +109,6 @@ class NoFiles:
         raise AssertionError("the project's folder does not exist")
 
 
-class Ids:
-    """Draws ids in a fixed order."""
-
-    def __init__(self) -> None:
-        self._n = 0
-
-    def __call__(self, prefix: str) -> str:
-        self._n += 1
-        return make(Kind(prefix), UUID(int=self._n))
-
-
 class Worker:
     """One worker process on a machine, which may die and be started again."""
 
@@ -171,7 +159,7 @@ class Universe:
         self.loop = loop
         self.history = History()
         self.trouble = Trouble(scenario, self.history, loop)
-        self.ids = Ids()
+        self.ids = Numbered()
         self.paths = HomePaths(root=Path("/simulated"))
         self.target = Target()
         self.services = Services(self.trouble)
@@ -235,15 +223,9 @@ class Universe:
         # An embedded engine forgets with its process; a cluster's does not.
         engine = self._engine(machine.name) if scenario.exclusive else self.engine.peer(machine.name)
         chance = self.trouble.chance("backoff")
-        return World(
-            me=Me(
-                host_id=machine.name,
-                boot_id="boot",
-                hostname=machine.name,
-                pid=1,
-                slots=scenario.slots,
-                version="0",
-            ),
+        return fake_world(
+            machine.name,
+            slots=scenario.slots,
             paths=self.paths,
             store=Connection(self.database, machine.clock, self.trouble, self._read),
             clock=machine.clock,
@@ -259,10 +241,6 @@ class Universe:
             gate=SimGate(machine),
             engine=engine,
             membership=LockHeld() if scenario.exclusive else LeasedMembership(),
-            environment=lambda _plan, _invocation, values: dict(values),
-            secrets=lambda _env, _given: (),
-            workspace_values=lambda _path: {},
-            may_act=lambda: True,
             caches=False,
         )
 

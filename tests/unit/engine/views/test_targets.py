@@ -4,7 +4,8 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from tests.doubles import Home, Numbered, planned
+from tests.doubles import Home, planned
+from tests.fakes.world import Numbered
 from tests.refusals import raises_code
 from tests.wording_plugin import Wording
 

@@ -6,9 +6,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tests.doubles import Home, WatchfulStore, planned
+from tests.doubles import Home, planned
 from tests.fakes.clock import START
 from tests.fakes.virtual_loop import VirtualClock, VirtualLoop
+from tests.fakes.world import WatchfulStore
 
 from loopwright.core.rows.model import Task, Worker
 from loopwright.engine.worker.worker import WorkerLoop
