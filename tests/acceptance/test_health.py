@@ -27,7 +27,7 @@ def test_the_health_file_beats_while_an_agent_runs_and_stops_with_its_worker(tmp
     eventually(lambda: arena.journal.exists() and health(), timeout=30)
     first = health()
     assert (first["status"], first["pid"]) == ("RUNNING", process.pid)
-    assert first["progress"] == {"settled": 0, "failed": 0, "total": TASKS}
+    assert first["progress"] == {"passed": 0, "settled": 0, "failed": 0, "total": TASKS}
     second = eventually(
         lambda: (now := health())["last_heartbeat"] != first["last_heartbeat"] and now, timeout=20
     )

@@ -68,6 +68,12 @@ class StateFiles(Protocol):
     def put_text(self, project: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
         """Write one file of text atomically; an unsafe name is refused."""
 
+    def put_top(self, project: Path, name: str, text: str) -> None:
+        """Write a file beside the folders, unless it is like that already; what is of the moment is not durable."""
+
+    def put_private(self, path: Path, text: str) -> None:
+        """Write a file that only the user can read, unless it is like that already."""
+
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the day's file; those that are there already are not written again."""
 

@@ -25,6 +25,7 @@ from loopwright.server.api import (
     questions,
     results,
     runs,
+    templates,
     tokens,
 )
 from loopwright.server.context import Limits, Served
@@ -47,6 +48,7 @@ from loopwright.services.remote.starting import Starter
 _PARTS = (
     health,
     projects,
+    templates,
     loops,
     plans,
     results,

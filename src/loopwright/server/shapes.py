@@ -211,7 +211,7 @@ class Resources(BaseModel):
 
     agent: str | None
     model: str | None
-    max_concurrent: int
+    max_concurrent: int | None
 
 
 class Budget(BaseModel):

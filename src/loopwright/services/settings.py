@@ -11,6 +11,7 @@ from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.config.publish import configuration_schema
 from loopwright.config.resolve import ShownSetting
 from loopwright.core.receipts.schemas import document_schemas
+from loopwright.core.rows.loop_files import LOOP_FILES
 from loopwright.core.values.policy import GateCommand
 from loopwright.services.homes.context import changed_settings, look_settings, settings_here
 from loopwright.services.homes.loop_sources import unused_here
@@ -22,7 +23,7 @@ def published_schema(name: str) -> Any:
     """Return a schema by the name that `loopwright config schema` has for it."""
     if name in ("config", "user"):
         return configuration_schema(machine=name == "user")
-    return {**source_schemas(), **document_schemas()}[name]
+    return {**source_schemas(), **document_schemas(), **LOOP_FILES}[name]
 
 
 __all__ = [

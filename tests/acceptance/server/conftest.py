@@ -24,6 +24,12 @@ class Served(Workshop):
         return daemon
 
     @property
+    def pid(self) -> int:
+        """The process of the daemon."""
+        pid: int = self.listening["pid"]
+        return pid
+
+    @property
     def token(self) -> str:
         """The owner's token."""
         return Path(self.listening["token_file"]).read_text().strip()

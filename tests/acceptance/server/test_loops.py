@@ -8,7 +8,8 @@ from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
 
-from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.model import Loop, Plan, Project, Run
+from loopwright.core.values.states import RunState
 
 
 def _project(served: Served) -> str:
@@ -47,8 +48,6 @@ def test_a_loop_is_created_and_started_with_the_recorded_environment(served: Ser
     assert plan.environment.recorded
     assert plan.environment.values.get("LANG") != "C.daemon"
     assert served.get(f"/api/loops/{loop}")["progress"] == {"passed": 1, "total": 1}
-    kept = served.ask("DELETE", f"/api/loops/{loop}")
-    assert (kept.status_code, kept.json()["code"]) == (409, "loop_has_plans")
 
 
 def test_a_source_outside_the_project_or_that_cannot_be_read_makes_no_loop(served: Served) -> None:
@@ -135,3 +134,128 @@ def test_tasks_are_reset_skipped_injected_and_put_in_another_order(served: Serve
     eventually(lambda: served.task("more").status == "COMPLETE", timeout=90)
     actors = {event.actor for event in served.events("task_reset", "task_injected", "priority_set")}
     assert actors == {"token:owner"}
+
+
+TEMPLATE = """\
+description: Write one file
+parameters:
+  file: {pattern: "[a-z]+"}
+  words: {default: something}
+plan:
+  title: Write {{file}}
+  tasks:
+    - {id: "{{file}}", title: "Write {{words}}", acceptance: "test -s {{file}}"}
+"""
+
+
+@pytest.mark.capability("C096")
+def test_loops_are_made_from_registered_templates_and_specs(served: Served) -> None:
+    project = _project(served)
+    served.serve()
+    path = f"/api/projects/{project}/templates"
+    made = served.ask("PUT", f"{path}/write-file", json={"text": TEMPLATE})
+    assert (made.status_code, made.json()["place"]) == (200, "registered"), made.text
+    broken = served.ask("PUT", f"{path}/broken", json={"text": TEMPLATE.replace("{{words}}", "{{wrds}}")})
+    assert (broken.status_code, broken.json()["code"]) == (422, "bad_plan")
+    assert broken.json()["problems"][0].startswith("broken.yaml:8: plan.tasks[0].title: unknown placeholder")
+    assert served.ask("PUT", f"{path}/Up", json={"text": TEMPLATE}).json()["code"] == "template_name_wrong"
+    assert [one["name"] for one in served.get(path)] == ["write-file"]
+
+    token = served.post("/api/tokens", {"name": "agent", "scope": "operate", "projects": [project]}).json()[
+        "token"
+    ]
+    spec = {"title": "T", "tasks": [{"id": "first", "title": "First", "acceptance": "rm -rf /"}]}
+    with served.client(token) as operator:
+        assert operator.put(f"{path}/own", json={"text": TEMPLATE}).status_code == 403
+        for body, status, code in (
+            ({"spec": spec}, 409, "spec_needs_admin"),
+            ({"template": "write-file", "values": {"file": "x; rm -rf /"}}, 422, "bad_plan"),
+            ({"template": "../../etc/passwd"}, 404, "template_not_found"),
+            ({"template": "write-file", "source": "first.yaml"}, 422, "loop_source_wrong"),
+            (
+                {"template": "write-file", "values": {"file": "second"}, "max_cost": 5},
+                409,
+                "budget_needs_admin",
+            ),
+        ):
+            refused = operator.post("/api/loops", json={"project_id": project, **body})
+            assert (refused.status_code, refused.json()["code"]) == (status, code), refused.text
+        body = {
+            "project_id": project,
+            "template": "write-file",
+            "values": {"file": "second"},
+            "name": "write second",
+            "priority": 2,
+            "max_concurrent": 3,
+        }
+        answer = operator.post("/api/loops", json=body)
+        assert answer.status_code == 201, answer.text
+        loop = answer.json()
+        assert (loop["name"], loop["priority"]) == ("write second", 2)
+        assert loop["resources"] == {"agent": None, "model": None, "max_concurrent": 3}
+        assert operator.post(f"/api/loops/{loop['id']}/start").status_code == 202
+    eventually(lambda: served.get(f"/api/loops/{loop['id']}")["status"] == "completed", timeout=90)
+    assert served.git("status", "--porcelain") == "", "what a template makes is not in the way"
+    seen = served.get(f"/api/loops/{loop['id']}")
+    assert (seen["priority"], seen["resources"]["max_concurrent"]) == (2, 3)
+    (event,) = [one for one in served.events("loop_created") if one.loop == loop["id"]]
+    assert (event.actor, event.payload["template"]) == ("token:agent", "write-file")
+    # An admin may define commands.
+    wrong = served.post("/api/loops", {"project_id": project, "spec": {"title": "T", "tasks": [{}]}})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "bad_plan")
+    assert served.post("/api/loops", {"project_id": project, "spec": spec}).status_code == 201
+    assert served.ask("DELETE", f"{path}/write-file").status_code == 204
+    assert served.get(path) == []
+
+
+@pytest.mark.capability("C095", "C097", "C098")
+def test_a_loop_is_paused_resumed_stopped_and_deleted_once_or_twice(served: Served) -> None:
+    gate = served.gate("agent")
+    served.play(
+        {
+            "first": [[{"write": "first", "text": "1\n"}]],
+            "slow": [[gate.step, {"write": "slow", "text": "1\n"}], [{"write": "slow", "text": "1\n"}]],
+            "next": [[{"write": "next", "text": "1\n"}]],
+        }
+    )
+    assert served.run(served.plan("first", [task("first", "test -s first")])).code == 0
+    project = served.row(Project).id
+    _in_repository(
+        served, "two", [task("slow", "test -s slow"), task("next", "test -s next", depends_on=["slow"])]
+    )
+    served.serve()
+    loop = served.post("/api/loops", {"project_id": project, "source": "two.yaml"}).json()["id"]
+
+    def do(action: str, body: dict[str, object] | None = None) -> tuple[int, str]:
+        answer = served.post(f"/api/loops/{loop}/{action}", body)
+        found = answer.json()
+        return answer.status_code, found.get("status") if answer.is_success else found["code"]
+
+    assert [do("pause"), do("resume")] == [(409, "loop_without_plan")] * 2
+    assert do("start")[0] == 202
+    served.until_started("slow")
+    file = served.home / "loop_registry.json"
+    registry = eventually(lambda: json.loads(file.read_text())["loops"].get(loop), timeout=30)
+    seen = served.get(f"/api/loops/{loop}")
+    assert (seen["current_test"], seen["status"], seen["pid"]) == ("slow", "running", served.pid)
+    assert (registry["status"], registry["project_id"]) == ("running", project)
+    assert served.get(f"/api/loops/{loop}/health")["live"]
+    assert served.ask("DELETE", f"/api/loops/{loop}").json()["code"] == "loop_at_work"
+    for _ in range(2):
+        assert do("pause") == (200, "paused")
+    assert served.rows(Plan)[-1].id == seen["plan_id"]
+    assert served.rows(Run, state=RunState.RUNNING), "an agent that works may finish"
+    assert do("pause", {"now": True}) == (200, "paused")
+    eventually(lambda: not served.rows(Run, state=RunState.RUNNING), timeout=30)
+    gate.let_go()
+    for _ in range(2):
+        assert do("resume") == (200, "running")
+    eventually(lambda: served.get(f"/api/loops/{loop}")["status"] == "completed", timeout=90)
+    assert do("pause") == (409, "plan_ended")
+    assert do("resume") == (409, "plan_ended")
+    for _ in range(2):
+        assert served.ask("DELETE", f"/api/loops/{loop}").status_code == 204
+    assert served.ask("GET", f"/api/loops/{loop}").status_code == 404
+    assert loop not in [one["id"] for one in served.get("/api/loops")["loops"]]
+    again = served.post("/api/loops", {"project_id": project, "source": "two.yaml"})
+    assert (again.status_code, again.json()["id"]) == (201, loop)

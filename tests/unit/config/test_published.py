@@ -20,6 +20,7 @@ from loopwright.config.publish import commented_toml, configuration_schema, toml
 from loopwright.config.resolve import resolve
 from loopwright.config.settings import settings
 from loopwright.core.receipts.schemas import document_schemas
+from loopwright.core.rows.loop_files import LOOP_FILES
 
 
 @pytest.mark.capability("C006")
@@ -43,7 +44,7 @@ def test_checking_the_published_files_notices_a_stale_one(
 
 
 @pytest.mark.capability("C006")
-@each_case("name", ["project", "user", *source_schemas(), *document_schemas()])
+@each_case("name", ["project", "user", *source_schemas(), *document_schemas(), *LOOP_FILES])
 def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
     schema = json.loads((files("loopwright") / "schemas" / f"{name}.schema.json").read_text(encoding="utf-8"))
     jsonschema.Draft202012Validator.check_schema(schema)
@@ -51,7 +52,9 @@ def test_a_schema_is_valid_and_ships_with_the_package(name: str) -> None:
 
 def test_every_published_schema_can_be_printed() -> None:
     (choices, *_) = get_args(get_type_hints(schema, include_extras=True)["what"])
-    assert sorted(get_args(choices)) == sorted(["config", "user", *source_schemas(), *document_schemas()])
+    assert sorted(get_args(choices)) == sorted(
+        ["config", "user", *source_schemas(), *document_schemas(), *LOOP_FILES]
+    )
 
 
 @each_case("key", SAMPLES)

@@ -69,6 +69,14 @@ class ProjectStateFiles:
         _replace(path, text, durably=durably)
         return path
 
+    def put_top(self, project: Path, name: str, text: str) -> None:
+        """Write a file beside the folders, unless it is like that already."""
+        _replace_changed(_folder(project) / name, text)
+
+    def put_private(self, path: Path, text: str) -> None:
+        """Write a file that only the user can read, unless it is like that already."""
+        _replace_changed(path, text, mode=0o600)
+
     def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the file of their day; those that are there already are not written again."""
         folder = _folder(project) / "events"
@@ -186,9 +194,17 @@ def _folder(project: Path) -> Path:
     return folder
 
 
-def _replace(path: Path, text: str, *, durably: bool = True) -> None:
+def _replace_changed(path: Path, text: str, mode: int = 0o666) -> None:
+    with suppress(FileNotFoundError, UnicodeDecodeError):
+        if path.read_text(encoding="utf-8") == text:
+            return
+    _replace(path, text, durably=False, mode=mode)
+
+
+def _replace(path: Path, text: str, *, durably: bool = True, mode: int = 0o666) -> None:
     draft = path.with_name(f".{path.name}.{os.getpid()}")
-    with draft.open("w", encoding="utf-8") as file:
+    descriptor = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, mode)
+    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
         file.write(text)
         if durably:
             file.flush()

@@ -182,6 +182,8 @@ CREATE TABLE loops (
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
     start TEXT,
+    settings TEXT,
+    deleted_at VARCHAR(27),
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );

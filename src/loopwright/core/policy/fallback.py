@@ -22,9 +22,10 @@ def entry(agent: str, model: str | None) -> str:
 
 def chain(task: Task, policy: Policy) -> tuple[str, ...]:
     """Return who may work on a task, in order: the agent that was meant, then those of `fallback`."""
-    return tuple(
-        dict.fromkeys((entry(task.agent or policy.agent, task.model or policy.model), *policy.fallback))
-    )
+    agent = task.agent or policy.agent
+    # The plan's model is one of the plan's agent.
+    model = task.model or (policy.model if agent == policy.agent else None)
+    return tuple(dict.fromkeys((entry(agent, model), *policy.fallback)))
 
 
 def meant(task: Task, policy: Policy) -> tuple[str, str | None]:

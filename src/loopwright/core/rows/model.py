@@ -127,6 +127,10 @@ class Loop:
     updated_at: datetime
     start: Mapping[str, Any] | None = None
     """A start that was asked for without a terminal, until a plan is made of the source: `actor` and `flags`."""
+    settings: Mapping[str, Any] | None = None
+    """Settings that its plans start with besides those of the project, such as `agent` or `model`."""
+    deleted_at: datetime | None = None
+    """When it was deleted: its plans are kept, and a new plan of its source brings it back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

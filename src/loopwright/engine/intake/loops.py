@@ -1,51 +1,76 @@
-"""Loops without a terminal: register one for a source, ask for its start, and delete one that never had a plan."""
+"""Loops without a terminal: register one for a source, ask for its start, and delete it."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import LoopState
+from loopwright.engine.rows.moves import move_loop
 from loopwright.ports import Ids, Tx
 
 
 def register_loop(
-    tx: Tx, ids: Ids, project: Project, actor: str, *, name: str, kind: str, source: str, priority: int
+    tx: Tx,
+    ids: Ids,
+    project: Project,
+    actor: str,
+    *,
+    name: str,
+    kind: str,
+    source: str,
+    priority: int,
+    settings: Mapping[str, Any] | None = None,
+    template: str | None = None,
 ) -> Loop:
-    """Register a loop over a source; a source has one loop."""
-    if known := tx.find(Loop, project_id=project.id, source_path=source, limit=1):
-        raise Refused(
-            f"{source} has the loop {known[0].id} already", code="loop_exists", hint="start that one"
-        )
+    """Register a loop over a source; a source has one loop, and a deleted one comes back."""
+    known = next(iter(tx.find(Loop, project_id=project.id, source_path=source, limit=1)), None)
+    if known is not None and known.deleted_at is None:
+        raise Refused(f"{source} has the loop {known.id} already", code="loop_exists", hint="start that one")
     now = tx.now()
-    loop = Loop(
-        id=ids(Kind.LOOP),
-        project_id=project.id,
-        name=name,
-        source_kind=kind,
-        source_path=source,
-        state=LoopState.IDLE,
-        priority=priority,
-        created_at=now,
-        updated_at=now,
-    )
-    tx.insert(loop)
-    tx.append(happened("loop_created", actor, loop=loop, source=source))
+    wanted: dict[str, Any] = {
+        "name": name,
+        "source_kind": kind,
+        "priority": priority,
+        "settings": settings or None,
+        "updated_at": now,
+    }
+    if known is not None:
+        loop = tx.update(Loop, known.id, deleted_at=None, **wanted)
+    else:
+        loop = Loop(
+            id=ids(Kind.LOOP),
+            project_id=project.id,
+            source_path=source,
+            state=LoopState.IDLE,
+            created_at=now,
+            **wanted,
+        )
+        tx.insert(loop)
+    made: dict[str, Any] = {"template": template} if template else {}
+    tx.append(happened("loop_created", actor, loop=loop, source=source, **made))
     return loop
 
 
 def delete_loop(tx: Tx, loop: Loop, actor: str) -> None:
-    """Delete a loop that never had a plan; one that had keeps its record."""
-    if loop.plan_id is not None or tx.count(Plan, loop_id=loop.id):
-        raise Refused(
-            f"the loop {loop.name} has plans, and their record is kept",
-            code="loop_has_plans",
-            hint="stop it instead; a stopped loop does nothing",
-        )
-    tx.delete(Loop, loop.id)
-    tx.append(happened("loop_deleted", actor, project_id=loop.project_id, name=loop.name))
+    """Delete a loop that is at rest; its plans and their record are kept. Twice is the same as once."""
+    if loop.deleted_at is not None:
+        return
+    if loop.state in (LoopState.RUNNING, LoopState.PAUSED) or loop.start is not None:
+        state = "starting" if loop.start is not None else loop.state.value.lower()
+        raise Refused(f"the loop {loop.name} is {state}", code="loop_at_work", hint="stop it first")
+    gone = tx.update(Loop, loop.id, deleted_at=tx.now(), updated_at=tx.now())
+    tx.append(happened("loop_deleted", actor, loop=gone, name=loop.name))
+
+
+def stop_unstarted(tx: Tx, loop: Loop, actor: str) -> Loop:
+    """Stop a loop that has no plan yet: a start that was asked for is taken back."""
+    loop = tx.update(Loop, loop.id, start=None)
+    if loop.state is LoopState.IDLE:
+        return move_loop(tx, loop, LoopState.STOPPED, "loop_stopped", actor, "stopped by a person")
+    return loop
 
 
 def ask_to_start(tx: Tx, loop: Loop, actor: str, flags: Mapping[str, Any]) -> Loop:

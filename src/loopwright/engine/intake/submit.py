@@ -179,7 +179,11 @@ def _loop(tx: Tx, ids: Ids, project: Project, asked: Submission) -> Loop:
     known = tx.find(Loop, project_id=project.id, source_path=asked.source_path, limit=1)
     priority = asked.work.priority
     if known:
-        return known[0] if known[0].priority == priority else tx.update(Loop, known[0].id, priority=priority)
+        loop = known[0]
+        # A priority that a person gave to the loop beats that of its source.
+        priority = (loop.settings or {}).get("priority", priority)
+        is_same = loop.priority == priority and loop.deleted_at is None
+        return loop if is_same else tx.update(Loop, loop.id, priority=priority, deleted_at=None)
     now = tx.now()
     loop = Loop(
         id=ids(Kind.LOOP),

@@ -4,11 +4,20 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from loopwright.core.policy import fallback
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Command, Loop, Plan, Task
+from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Run, Task
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import ENDED_PLAN, SETTLED_TASK, LoopState, PlanState, TaskState
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    SETTLED_TASK,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
 from loopwright.core.values.wording import to_type
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.drafts import refuse_unwritten
@@ -26,7 +35,8 @@ def set_priority(tx: Tx, _ids: Ids, command: Command) -> str:
     priority = int(command.arguments.get("priority", 0))
     if loop is not None:
         before = loop.priority
-        loop = tx.update(Loop, loop.id, priority=priority, updated_at=tx.now())
+        kept = {**(loop.settings or {}), "priority": priority}
+        loop = tx.update(Loop, loop.id, priority=priority, settings=kept, updated_at=tx.now())
         tx.append(happened("priority_set", command.actor, loop=loop, before=before, now=priority))
     elif task is not None:
         plan = _open_plan(tx, task)
@@ -39,15 +49,51 @@ def set_priority(tx: Tx, _ids: Ids, command: Command) -> str:
 
 
 def set_agent(tx: Tx, _ids: Ids, command: Command) -> str:
-    """Give a task to another agent or model from its next attempt on."""
+    """Give a task, or everything that a loop has not begun yet, to another agent or model."""
+    loop = tx.get(Loop, command.target)
+    changes = {
+        name: command.arguments[name]
+        for name in ("agent", "model", "parallel")
+        if command.arguments.get(name) is not None
+    }
+    if "agent" in changes:
+        changes.setdefault("model", None)  # the model of another agent means nothing to this one
+    shown = ", ".join(f"{name} {value}" for name, value in changes.items() if value is not None)
+    if loop is not None:
+        _set_loop(tx, loop, changes, command.actor)
+        return f"what starts next in the loop uses {shown}"
     task = tx.get(Task, command.target)
     if task is None:
-        raise NotFound(f"there is no task {command.target}", code="task_not_found")
+        raise NotFound(f"there is no loop or task {command.target}", code="target_not_found")
     plan = _open_plan(tx, task)
-    changes = {name: command.arguments[name] for name in ("agent", "model") if command.arguments.get(name)}
     task = tx.update(Task, task.id, updated_at=tx.now(), **changes)
     tx.append(happened("agent_set", command.actor, plan=plan, task=task, **changes))
-    return "its next attempt uses " + ", ".join(f"{name} {value}" for name, value in changes.items())
+    give_queued(tx, plan, task)
+    return f"its next attempt uses {shown}"
+
+
+def _set_loop(tx: Tx, loop: Loop, changes: dict[str, Any], actor: str) -> None:
+    kept = {key: value for key, value in {**(loop.settings or {}), **changes}.items() if value is not None}
+    loop = tx.update(Loop, loop.id, settings=kept, updated_at=tx.now())
+    tx.append(happened("agent_set", actor, loop=loop, **changes))
+    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    if plan is None or plan.status in ENDED_PLAN:
+        return
+    plan = tx.update(Plan, plan.id, policy=replace(plan.policy, **changes))
+    for task in tx.find(Task, plan_id=plan.id, status=TaskState.QUEUED):
+        give_queued(tx, plan, task)
+
+
+def give_queued(tx: Tx, plan: Plan, task: Task) -> None:
+    """Give an attempt that has not begun to the agent and the model that are meant now."""
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    if attempt is None or attempt.state is not AttemptState.QUEUED:
+        return
+    agent, model = fallback.meant(task, plan.policy)
+    tx.update(Attempt, attempt.id, agent=agent, model=model, updated_at=tx.now())
+    run = tx.get(Run, attempt.run_id) if attempt.run_id else None
+    if run is not None and run.state is RunState.QUEUED:
+        tx.update(Run, run.id, agent=agent, model=model)
 
 
 def inject(tx: Tx, ids: Ids, command: Command) -> str:

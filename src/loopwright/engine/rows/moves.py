@@ -93,6 +93,8 @@ def move_loop(
         reason=reason,
         resume_at=resume_at,
         updated_at=tx.now(),
+        # Work that starts in a deleted loop brings it back.
+        deleted_at=None if target is LoopState.RUNNING else loop.deleted_at,
     )
     told: dict[str, Any] = {"until": resume_at.isoformat()} if resume_at else {}
     tx.append(happened(event, actor, loop=moved, reason=reason, **told))

@@ -16,6 +16,7 @@ from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.rows.world import World
+from loopwright.engine.views.loop_views import at_work, progress
 from loopwright.ports import Files, Progress, StateFiles, Tx
 
 log = logging.getLogger(__name__)
@@ -98,7 +99,7 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
             "pid": world.me.pid,
             "hostname": world.me.hostname,
         }
-        found.append((Path(project.path), loop.id, {**_health(loop, plan), **signs}))
+        found.append((Path(project.path), loop.id, {**_health(tx, loop, plan), **signs}))
     return found
 
 
@@ -109,10 +110,10 @@ def last_words(tx: Tx, loop_id: str) -> dict[str, Any] | None:
     if loop is None or plan is None or loop.state in _DRIVEN:
         return None
     unset = dict.fromkeys(("next_heartbeat_before", "pid", "hostname"))
-    return {**_health(loop, plan), "last_heartbeat": loop.updated_at.isoformat(), **unset}
+    return {**_health(tx, loop, plan), "last_heartbeat": loop.updated_at.isoformat(), **unset}
 
 
-def _health(loop: Loop, plan: Plan) -> dict[str, Any]:
+def _health(tx: Tx, loop: Loop, plan: Plan) -> dict[str, Any]:
     total = int(plan.evaluation.get("tasks", 0))
     return {
         "loop": loop.name,
@@ -120,5 +121,11 @@ def _health(loop: Loop, plan: Plan) -> dict[str, Any]:
         "status": loop.state.value,
         "plan_id": plan.id,
         "plan_status": plan.status.value,
-        "progress": {"settled": total - plan.open_tasks, "failed": plan.failed_tasks, "total": total},
+        "current_test": next(iter(at_work(tx, plan)), None),
+        "progress": {
+            "passed": progress(tx, plan).passed,
+            "settled": total - plan.open_tasks,
+            "failed": plan.failed_tasks,
+            "total": total,
+        },
     }

@@ -35,6 +35,7 @@ from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.rows import finishes, writeback_debts
 from loopwright.engine.rows.moves import fail_attempt, need
 from loopwright.engine.rows.world import World
+from loopwright.engine.sources.loop_registry import LoopRegistry
 from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.source_heartbeats import BEAT, beat
 from loopwright.engine.worker.advance import advance
@@ -124,6 +125,7 @@ class WorkerLoop:
         self._legs: set[str] = set()
         self._files = files
         self._outbox = Outbox(self._world, files)
+        self._registry = LoopRegistry(self._world, files)
         self._edits = Edits(self._world)
         self._patience_s = patience_s
         self._turn = asyncio.Lock()
@@ -178,6 +180,8 @@ class WorkerLoop:
             with suppress(StoreUnavailable, StaleVersion):
                 await self._outbox.catch_up()
             with suppress(StoreUnavailable):
+                if world.membership.exclusive:
+                    await self._registry.write(ends=True)
                 await self.lease.leave()
 
     async def _launch(self) -> None:
@@ -263,6 +267,7 @@ class WorkerLoop:
                 self._pay()
             if self._clock.monotonic() >= self._beat_at:
                 await beat(world, self._files)
+                await self._registry.write()
                 self._beat_at = self._clock.monotonic() + BEAT.total_seconds()
             await self._export()
         else:

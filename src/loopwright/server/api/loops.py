@@ -1,7 +1,7 @@
 """Loops: list, look at, start, stop, pause and resume them."""
 
 from http import HTTPStatus
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Body, Query
 from pydantic import BaseModel, Field
@@ -24,22 +24,54 @@ from loopwright.services.remote import loops, plans, starting
 router = APIRouter(prefix="/api/loops", tags=["loops"])
 
 
-class CreateLoop(BaseModel):
-    """A loop to create."""
+class LoopSettings(BaseModel):
+    """What the plans of a loop start with, above the settings of the project."""
+
+    agent: str | None = Field(default=None, max_length=64)
+    model: str | None = Field(default=None, min_length=1, max_length=200)
+    max_concurrent: int | None = Field(
+        default=None, ge=1, le=256, description="How many agents it may have at once."
+    )
+
+    def flags(self) -> dict[str, Any]:
+        """Return them by the keys of settings."""
+        named = {"agent": self.agent, "model": self.model, "parallel": self.max_concurrent}
+        return {key: value for key, value in named.items() if value is not None}
+
+
+class CreateLoop(LoopSettings):
+    """A loop to create, from exactly one of `source`, `spec` and `template`."""
 
     project_id: str
-    source: str = Field(
-        max_length=1000, description="The file or folder with the work, relative to the project."
+    source: str | None = Field(
+        default=None,
+        max_length=1000,
+        description="The file or folder with the work, relative to the project.",
     )
+    spec: dict[str, Any] | None = Field(
+        default=None, description="A plan, as a plan file has it. It defines commands, so it needs `admin`."
+    )
+    template: str | None = Field(default=None, max_length=64, description="A registered template.")
+    values: dict[str, str] = Field(default={}, description="The values of the template's parameters.")
     kind: str | None = Field(default=None, max_length=64, description="Its format; recognised if not given.")
     name: str | None = Field(default=None, min_length=1, max_length=200)
     priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
+    max_attempts: int | None = Field(default=None, ge=1, le=100)
+    max_cost: int | None = Field(
+        default=None, gt=0, description="Millionths of a dollar for each plan; needs `admin`."
+    )
+
+    def flags(self) -> dict[str, Any]:
+        """Return the settings by their keys."""
+        more = {} if self.max_attempts is None else {"max_attempts": self.max_attempts}
+        cost = {} if self.max_cost is None else {"max_cost": f"{self.max_cost / 1_000_000:.6f}"}
+        return {**super().flags(), **more, **cost}
 
 
-class ChangeLoop(BaseModel):
-    """What to change in a loop."""
+class ChangeLoop(LoopSettings):
+    """What to change in a loop. Another agent or model counts for tasks that have not begun."""
 
-    priority: int = Field(ge=1, le=10, description="1 is the most urgent.")
+    priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
 
 
 @router.get("")
@@ -72,20 +104,24 @@ async def get_health(loop_id: str, home: Home, caller: Reader) -> HealthDocument
 
 @router.post("", status_code=HTTPStatus.CREATED)
 async def create_loop(wanted: CreateLoop, home: Home, caller: Operator) -> LoopDocument:
-    """Create a loop over a source of a registered project."""
+    """Create a loop in a registered project: over a source, from a spec, or from a template."""
     new = starting.NewLoop(
         project_id=wanted.project_id,
         source=wanted.source,
+        spec=wanted.spec,
+        template=wanted.template,
+        values=wanted.values,
         kind=wanted.kind,
         name=wanted.name,
         priority=wanted.priority,
+        settings=wanted.flags(),
     )
     return loop_document(await starting.create_loop(home.at, caller, new))
 
 
 @router.delete("/{loop_id}", status_code=HTTPStatus.NO_CONTENT)
 async def delete_loop(loop_id: str, home: Home, caller: Operator) -> None:
-    """Delete a loop that never had a plan."""
+    """Delete a loop that is at rest; its plans are kept."""
     await starting.delete_loop(home.at, caller, loop_id)
 
 
@@ -117,8 +153,17 @@ async def resume_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocumen
 
 @router.patch("/{loop_id}")
 async def change_loop(loop_id: str, wanted: ChangeLoop, home: Home, caller: Operator) -> LoopDocument:
-    """Change the priority of a loop."""
-    return loop_document(await loops.prioritise(home.at, caller, loop_id, wanted.priority))
+    """Change the priority of a loop, or what works on the tasks that it has not begun."""
+    view = await loops.change_loop(
+        home.at,
+        caller,
+        loop_id,
+        priority=wanted.priority,
+        agent=wanted.agent,
+        model=wanted.model,
+        max_concurrent=wanted.max_concurrent,
+    )
+    return loop_document(view)
 
 
 @router.post("/{loop_id}/tests", status_code=HTTPStatus.CREATED)

@@ -14,7 +14,7 @@ from loopwright.core.values.ids import Kind
 from loopwright.engine.people.taking_back import Asked, check, chosen, load, undoes
 from loopwright.ports import Tx
 from loopwright.services.control.sending import end_stopped_agents, find_target, is_worked_on, plan_of, send
-from loopwright.services.homes.context import actor, settings_for
+from loopwright.services.homes.context import actor, look_settings, settings_for
 from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_another_try, check_new_limits
 
@@ -92,11 +92,7 @@ async def retry(
     told: Told = UNHEARD,
 ) -> Decision:
     """Give a failed or cancelled task another attempt; `allow` names judging files that it may change."""
-    if agent is not None:
-        # It loads every agent adapter, and most decisions need none.
-        from loopwright.services.preflight.checks import check_agent
-
-        check_agent(agent, model, at.settings)
+    _check_agent(agent, model)
     arguments = {"note": note, "agent": agent, "model": model, "allow": list(allow)}
     return await _decide(at, "retry", task, arguments, told=told, continues=True)
 
@@ -121,15 +117,24 @@ async def set_loop_priority(at: Session, loop_id: str, priority: int) -> Command
     return await send(at, "set_priority", loop_id, {"priority": priority})
 
 
+async def set_loop_agent(
+    at: Session,
+    loop_id: str,
+    *,
+    agent: str | None = None,
+    model: str | None = None,
+    parallel: int | None = None,
+) -> Command:
+    """Give what a loop has not begun yet to another agent or model, or let it have more or fewer agents at once."""
+    _check_agent(agent, model)
+    return await send(at, "set_agent", loop_id, {"agent": agent, "model": model, "parallel": parallel})
+
+
 async def set_agent(
     at: Session, task: str, *, agent: str | None = None, model: str | None = None, told: Told = UNHEARD
 ) -> Decision:
     """Give a task to another agent or model from its next attempt on."""
-    if agent is not None:
-        # The checks of agents take long to load, and most decisions name none.
-        from loopwright.services.preflight.checks import check_agent
-
-        check_agent(agent, model, at.settings)
+    _check_agent(agent, model)
     return await _decide(at, "set_agent", task, {"agent": agent, "model": model}, told=told)
 
 
@@ -242,6 +247,14 @@ async def refuse_changed_checks(at: Session, task: Task) -> None:
     from loopwright.services.preflight.run_inputs import refuse_older_checks
 
     await refuse_older_checks(at.home.store, task)
+
+
+def _check_agent(agent: str | None, model: str | None) -> None:
+    if agent is not None:
+        # It loads every agent adapter, and most decisions name none.
+        from loopwright.services.preflight.checks import check_agent
+
+        check_agent(agent, model, look_settings())
 
 
 def _until(to: str | None) -> dict[str, Any]:

@@ -1,22 +1,36 @@
 """Loops: list, look at and steer them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from loopwright.adapters.home.membership import LockedMembership
-from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
-from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, TaskState
+from loopwright.core.values.states import LoopState
+from loopwright.engine.intake import loops
+from loopwright.engine.views.loop_views import LoopProgress, LoopView, loop_view
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, current_plan, seen_loop, seen_project
+
+__all__ = [
+    "LoopHealth",
+    "LoopProgress",
+    "LoopView",
+    "change_loop",
+    "driven_plan",
+    "get_loop",
+    "list_loops",
+    "loop_health",
+    "steer_loop",
+]
 
 Action = Literal["stop", "pause", "resume"]
 _ALREADY: Final[Mapping[str, frozenset[LoopState]]] = {
@@ -25,63 +39,6 @@ _ALREADY: Final[Mapping[str, frozenset[LoopState]]] = {
     "resume": frozenset({LoopState.RUNNING}),
 }
 """The states in which an action has nothing left to do: asking twice is the same as asking once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopProgress:
-    """How many tasks of a loop's plan passed."""
-
-    passed: int
-    total: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopResources:
-    """What a loop works with."""
-
-    agent: str | None
-    model: str | None
-    max_concurrent: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopBudget:
-    """What a loop may spend, in millionths of a dollar; None means unlimited."""
-
-    max_cost: int | None
-    spent: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LoopView:
-    """A loop as it is now."""
-
-    id: str
-    name: str
-    project_id: str
-    project: str
-    source_kind: str
-    source_path: str
-    status: LoopState
-    starting: bool
-    """A start was asked for, and no plan was made of the source yet."""
-    reason: str
-    plan_id: str | None
-    plan_status: PlanState | None
-    pid: int | None
-    """The process that drives it; None if none does."""
-    started_at: datetime | None
-    last_heartbeat: datetime | None
-    current_test: str | None
-    """The task that is worked on; the first of them if several are."""
-    current_tasks: tuple[str, ...]
-    progress: LoopProgress
-    priority: int
-    resources: LoopResources | None
-    budget: LoopBudget | None
-    resume_at: datetime | None
-    created_at: datetime
-    updated_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,20 +65,20 @@ async def list_loops(
     """Return loops in the order of their ids, from the one after `after` on."""
 
     def load(tx: Tx) -> tuple[LoopView, ...]:
-        where: dict[str, Any] = {}
+        where: dict[str, Any] = {"deleted_at": None}
         if project_id is not None:
             where["project_id"] = seen_project(tx, caller, project_id).id
         elif caller.projects is not None:
             where["project_id"] = sorted(caller.projects)
         rows = [one for one in tx.find(Loop, order_by=("id",), **where) if one.id > after][:limit]
-        return tuple(loop_view(tx, at, one) for one in rows)
+        return tuple(_view(tx, at, one) for one in rows)
 
     return await at.home.store.read(load)
 
 
 async def get_loop(at: Session, caller: Caller, loop_id: str) -> LoopView:
     """Return one loop."""
-    return await at.home.store.read(lambda tx: loop_view(tx, at, seen_loop(tx, caller, loop_id)))
+    return await at.home.store.read(lambda tx: _view(tx, at, seen_loop(tx, caller, loop_id)))
 
 
 async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
@@ -129,7 +86,7 @@ async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
 
     def load(tx: Tx) -> LoopHealth:
         loop = seen_loop(tx, caller, loop_id)
-        view = loop_view(tx, at, loop)
+        view = _view(tx, at, loop)
         why_not = _why_not(tx, loop, view)
         return LoopHealth(
             loop_id=loop.id,
@@ -154,25 +111,46 @@ async def steer_loop(
     def load(tx: Tx) -> tuple[Loop, Project, Plan | None]:
         loop = seen_loop(tx, caller, loop_id)
         project = seen_project(tx, caller, loop.project_id)
-        plan = None if loop.state in _ALREADY[action] else current_plan(tx, loop)
-        return loop, project, plan
+        # A pause that has an end, and agents that a pause let finish, are something left to do.
+        is_there = loop.state in _ALREADY[action] and not now and loop.resume_at is None
+        if is_there or (action == "stop" and loop.plan_id is None):
+            return loop, project, None
+        return loop, project, current_plan(tx, loop)
 
-    _, project, plan = await at.home.store.read(load)
+    loop, project, plan = await at.home.store.read(load)
     if plan is not None:
         with acting(at, caller, project):
             await _decide(at, action, plan, now=now)
+    elif action == "stop":
+
+        def stop(tx: Tx) -> None:
+            loops.stop_unstarted(tx, seen_loop(tx, caller, loop.id), caller.actor)
+
+        await at.home.store.transact("loop.stop", stop)
     return await get_loop(at, caller, loop_id)
 
 
-async def prioritise(at: Session, caller: Caller, loop_id: str, priority: int) -> LoopView:
-    """Change which loop goes first; lower is earlier."""
+async def change_loop(
+    at: Session,
+    caller: Caller,
+    loop_id: str,
+    *,
+    priority: int | None = None,
+    agent: str | None = None,
+    model: str | None = None,
+    max_concurrent: int | None = None,
+) -> LoopView:
+    """Change which loop goes first (lower is earlier), and what works on the tasks that it has not begun."""
 
     def load(tx: Tx) -> Project:
         return seen_project(tx, caller, seen_loop(tx, caller, loop_id).project_id)
 
     project = await at.home.store.read(load)
     with acting(at, caller, project):
-        await decisions.set_loop_priority(at, loop_id, priority)
+        if agent is not None or model is not None or max_concurrent is not None:
+            await decisions.set_loop_agent(at, loop_id, agent=agent, model=model, parallel=max_concurrent)
+        if priority is not None:
+            await decisions.set_loop_priority(at, loop_id, priority)
     return await get_loop(at, caller, loop_id)
 
 
@@ -189,61 +167,9 @@ async def _decide(at: Session, action: Action, plan: Plan, *, now: bool) -> Deci
     return await decisions.resume(at, plan.id)
 
 
-def loop_view(tx: Tx, at: Session, loop: Loop) -> LoopView:
-    """Return a loop with what its plan and its project say."""
+def _view(tx: Tx, at: Session, loop: Loop) -> LoopView:
     project = tx.get(Project, loop.project_id)
-    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-    tasks = _at_work(tx, plan)
-    return LoopView(
-        id=loop.id,
-        name=loop.name,
-        project_id=loop.project_id,
-        project=project.name if project else "",
-        source_kind=loop.source_kind,
-        source_path=loop.source_path,
-        status=loop.state,
-        starting=loop.start is not None,
-        reason=loop.reason,
-        plan_id=loop.plan_id,
-        plan_status=plan.status if plan else None,
-        pid=_driver(tx, at, loop),
-        started_at=plan.executed_at if plan else None,
-        last_heartbeat=_heartbeat(project, loop),
-        current_test=tasks[0] if tasks else None,
-        current_tasks=tasks,
-        progress=_progress(tx, plan),
-        priority=loop.priority,
-        resources=_resources(plan),
-        budget=LoopBudget(max_cost=plan.policy.max_cost, spent=plan.spent_micros) if plan else None,
-        resume_at=loop.resume_at,
-        created_at=loop.created_at,
-        updated_at=loop.updated_at,
-    )
-
-
-def _at_work(tx: Tx, plan: Plan | None) -> tuple[str, ...]:
-    live = tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) if plan else []
-    tasks: Sequence[Task] = (
-        tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else ()
-    )
-    return tuple(task.key for task in tasks if task.status is not TaskState.QUEUED)
-
-
-def _progress(tx: Tx, plan: Plan | None) -> LoopProgress:
-    if plan is None:
-        return LoopProgress(passed=0, total=0)
-    return LoopProgress(
-        passed=tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
-        total=tx.count(Task, plan_id=plan.id),
-    )
-
-
-def _resources(plan: Plan | None) -> LoopResources | None:
-    if plan is None:
-        return None
-    return LoopResources(
-        agent=plan.policy.agent, model=plan.policy.model, max_concurrent=plan.policy.parallel
-    )
+    return loop_view(tx, loop, pid=_driver(tx, at, loop), heartbeat=_heartbeat(project, loop))
 
 
 def _driver(tx: Tx, at: Session, loop: Loop) -> int | None:

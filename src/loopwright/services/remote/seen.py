@@ -22,10 +22,10 @@ def seen_project(tx: Tx, caller: Caller, project_id: str) -> Project:
     return project
 
 
-def seen_loop(tx: Tx, caller: Caller, loop_id: str) -> Loop:
-    """Return a loop that the caller may see."""
+def seen_loop(tx: Tx, caller: Caller, loop_id: str, *, deleted: bool = False) -> Loop:
+    """Return a loop that the caller may see; with `deleted`, also one that was deleted."""
     loop = tx.get(Loop, loop_id) if is_id(loop_id, Kind.LOOP) else None
-    if loop is None or not caller.sees(loop.project_id):
+    if loop is None or not caller.sees(loop.project_id) or (loop.deleted_at is not None and not deleted):
         raise NotFound(f"there is no loop {loop_id}", code="loop_not_found")
     return loop
 

@@ -1,25 +1,39 @@
 """Create loops, and start them: read the source, check it, and submit it as a plan, without a terminal."""
 
 import asyncio
+import json
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
+from uuid import uuid4
 
+from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.machine.host import new_id
+from loopwright.core.plans.planning import name_of
 from loopwright.core.rows.model import Loop, Plan, Project
-from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import LoopwrightError, NotFound, Refused, StoreUnavailable, UserError
+from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.errors import (
+    BadPlan,
+    LoopwrightError,
+    NotFound,
+    Refused,
+    StoreUnavailable,
+    UserError,
+)
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import needed_environment
+from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.session import Session
-from loopwright.services.preflight.run_inputs import read_plan
+from loopwright.services.preflight.checks import check_agent
+from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.remote.loops import LoopView, get_loop
 from loopwright.services.remote.seen import acting, acting_as, seen_loop, seen_project
+from loopwright.services.remote.templates import find_template
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
 from loopwright.services.runs.submission import submit
 
@@ -32,25 +46,41 @@ _AGAIN_S: Final = 1.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewLoop:
-    """A loop to create."""
+    """A loop to create, from exactly one of a source, a spec and a template."""
 
     project_id: str
-    source: str
+    source: str | None = None
     """The file or folder with the work, relative to the project."""
+    spec: Mapping[str, Any] | None = None
+    """A plan, as a plan file has it."""
+    template: str | None = None
+    """The name of a registered template."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """The values of the template's parameters."""
     kind: str | None = None
-    """Its format; None to recognise it."""
+    """The format of the source; None to recognise it."""
     name: str | None = None
     priority: int | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that its plans start with, by their keys."""
 
 
 async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
     """Register a loop over a source that can be read; a source has one loop."""
     project = await at.home.store.read(lambda tx: seen_project(tx, caller, wanted.project_id))
-    path = _inside(project, wanted.source)
     with acting(at, caller, project):
-        source, work = await asyncio.to_thread(read_plan, path, wanted.kind)
-
+        _check_settings(caller, wanted)
+        path, is_made = await asyncio.to_thread(_source, at, caller, project, wanted)
+        try:
+            source, work = await asyncio.to_thread(read_plan, path, wanted.kind)
+        except BadPlan:
+            if is_made:
+                path.unlink()
+            raise
     relative = path.relative_to(project.path).as_posix()
+    settings = (
+        {**wanted.settings} if wanted.priority is None else {**wanted.settings, "priority": wanted.priority}
+    )
 
     def insert(tx: Tx) -> Loop:
         return loops.register_loop(
@@ -62,10 +92,48 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
             kind=source.kind,
             source=relative,
             priority=wanted.priority if wanted.priority is not None else work.priority,
+            settings=settings,
+            template=wanted.template,
         )
 
     loop = await at.home.store.transact("loop.create", insert)
     return await get_loop(at, caller, loop.id)
+
+
+def _check_settings(caller: Caller, wanted: NewLoop) -> None:
+    """Refuse what only an admin may set, and an agent that no plan could use."""
+    if "max_cost" in wanted.settings and not caller.may(Scope.ADMIN):
+        raise Refused(
+            "a budget can only be set with the scope admin: loops inherit the project's",
+            code="budget_needs_admin",
+        )
+    if (agent := wanted.settings.get("agent")) is not None:
+        check_agent(agent, wanted.settings.get("model"), look_settings())
+
+
+def _source(at: Session, caller: Caller, project: Project, wanted: NewLoop) -> tuple[Path, bool]:
+    """Return the file or folder with the work, and whether it was made for this loop."""
+    if sum(one is not None for one in (wanted.source, wanted.spec, wanted.template)) != 1:
+        raise UserError(
+            "a loop is made from a source, a spec or a template",
+            code="loop_source_wrong",
+            hint="send exactly one of source, spec and template",
+        )
+    if wanted.source is not None:
+        return meant_path(_inside(project, wanted.source), wanted.kind), False
+    if wanted.template is not None:
+        text = find_template(at, project, wanted.template).filled(wanted.values)
+    elif caller.may(Scope.ADMIN):
+        text = json.dumps(wanted.spec, indent=2, ensure_ascii=False) + "\n"
+    else:
+        raise Refused(
+            "a spec defines commands, which needs the scope admin",
+            code="spec_needs_admin",
+            hint="use a registered template",
+        )
+    folder = Path(project.path) / project.subfolder
+    file = f"{name_of(wanted.name or wanted.template or 'loop')}-{uuid4().hex[:8]}.json"
+    return ProjectStateFiles().put_text(folder, "loops", file, text), True
 
 
 async def ask_to_start(
@@ -151,7 +219,8 @@ async def start(at: Session, loop: Loop) -> None:
 
 
 async def _submit(loop: Loop, project: Project) -> None:
-    flags = dict((loop.start or {}).get("flags", {}))
+    own = {key: value for key, value in (loop.settings or {}).items() if key != "priority"}
+    flags = {**own, **(loop.start or {}).get("flags", {})}
     request = RunRequest(plan=Path(project.path) / loop.source_path, source=loop.source_kind, flags=flags)
     prepared = await prepare(request)
     if isinstance(prepared, NothingToDo):
@@ -165,10 +234,10 @@ async def _submit(loop: Loop, project: Project) -> None:
 
 
 async def delete_loop(at: Session, caller: Caller, loop_id: str) -> None:
-    """Delete a loop that has no plan; one that ran keeps its record."""
+    """Delete a loop that is at rest; its plans are kept."""
 
     def remove(tx: Tx) -> None:
-        loops.delete_loop(tx, seen_loop(tx, caller, loop_id), caller.actor)
+        loops.delete_loop(tx, seen_loop(tx, caller, loop_id, deleted=True), caller.actor)
 
     await at.home.store.transact("loop.delete", remove)
 

@@ -81,6 +81,9 @@ def schema(
             "beads",
             "evaluation",
             "feature_list",
+            "loop_config",
+            "loop_health",
+            "loop_registry",
             "orchestrator_state",
             "packet",
             "planner",
@@ -89,6 +92,7 @@ def schema(
             "receipt",
             "review",
             "roadmap_view",
+            "template",
             "test_state",
             "test_state_config",
             "test_state_health",
@@ -103,9 +107,9 @@ def schema(
     Parameters
     ----------
     what
-        config: a project's loopwright.toml; plan: a plan file; user: your own config.toml; planner, evaluation,
-        review, qa_full, qa_lite: what agents answer; packet: an inspection packet; receipt: a receipt; track: a
-        track's metadata.json; or another work source's file.
+        config: loopwright.toml; plan: a plan file; user: your own config.toml; planner, evaluation, review, qa_full,
+        qa_lite: what agents answer; packet: an inspection packet; receipt: a receipt; the others: files of work
+        sources, loops and templates.
     """
     # The schemas take long to load, and `config show` needs none of them.
     from loopwright.services.settings import published_schema

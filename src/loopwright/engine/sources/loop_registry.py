@@ -1,0 +1,101 @@
+"""`loop_registry.json`: every loop with its state, for programs that read files instead of asking the API."""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+from loopwright.core.rows.loop_files import LOOP_CONFIG
+from loopwright.core.rows.model import Loop, Project
+from loopwright.core.values.documents import readable
+from loopwright.core.values.states import LoopState
+from loopwright.engine.people.served_projects import serves
+from loopwright.engine.rows.world import World
+from loopwright.engine.sources.source_heartbeats import BEAT
+from loopwright.engine.views.loop_views import loop_view, registry_entry
+from loopwright.ports import StateFiles, Tx
+
+log = logging.getLogger(__name__)
+
+FILE: Final = "loop_registry.json"
+CONFIG: Final = "loop_config.schema.json"
+_MOVING: Final = (LoopState.RUNNING, LoopState.PAUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """All loops of a home at one moment."""
+
+    now: datetime
+    entries: Mapping[str, Mapping[str, Any]]
+    folders: Mapping[str, Path]
+    """Of the projects that a worker serves and whose folder is here, by their ids."""
+
+
+class LoopRegistry:
+    """Writes the registry into the home, and the part of each project into its state directory."""
+
+    def __init__(self, world: World, files: StateFiles) -> None:
+        self._world = world
+        self._files = files
+        self._known: dict[str, tuple[datetime, Mapping[str, Any]]] = {}
+        """What is written of loops that do not move, by id, with the moment of their last change."""
+
+    async def write(self, *, ends: bool = False) -> None:
+        """Write all of it; `ends` says that no worker drives anything any more."""
+        seen = await self._world.store.read(lambda tx: self._load(tx, ends=ends))
+        until = None if ends else seen.now + 2 * BEAT
+        home, schema = self._world.paths.root, readable(LOOP_CONFIG)
+        try:
+            self._files.put_private(home / FILE, _text(seen.now, until, seen.entries.items()))
+            self._files.put_private(home / CONFIG, schema)
+            for project_id, folder in seen.folders.items():
+                mine = [(key, one) for key, one in seen.entries.items() if one["project_id"] == project_id]
+                self._files.put_top(folder, FILE, _text(seen.now, until, mine))
+                self._files.put_top(folder, CONFIG, schema)
+        except OSError as trouble:
+            # The rows are the truth, and the next beat tries again.
+            log.warning("the registry of loops was not written", extra={"why": str(trouble)})
+
+    def _load(self, tx: Tx, *, ends: bool) -> _Seen:
+        loops = [one for one in tx.find(Loop, order_by=("id",)) if one.deleted_at is None]
+        projects = {one.id: one for one in tx.find(Project)}
+        served = {key for key in projects if not ends and serves(tx, self._world, key)}
+        here = {one.project_id for one in loops} if ends else {one.project_id for one in loops} & served
+        entries = {one.id: self._entry(tx, one, driven=one.project_id in served) for one in loops}
+        self._known = {key: one for key, one in self._known.items() if key in entries}
+        folders = {key: Path(projects[key].path) for key in sorted(here) if key in projects}
+        return _Seen(tx.now(), entries, {key: one for key, one in folders.items() if one.is_dir()})
+
+    def _entry(self, tx: Tx, loop: Loop, *, driven: bool) -> Mapping[str, Any]:
+        moves = loop.state in _MOVING
+        changed, known = self._known.get(loop.id, (None, {}))
+        if not moves and loop.start is None and changed == loop.updated_at:
+            return known
+        alive = moves and driven
+        view = loop_view(
+            tx,
+            loop,
+            pid=self._world.me.pid if alive and loop.state is LoopState.RUNNING else None,
+            heartbeat=tx.now() if alive else loop.updated_at if loop.plan_id else None,
+        )
+        entry = registry_entry(view)
+        if not moves and loop.start is None:
+            self._known[loop.id] = (loop.updated_at, entry)
+        return entry
+
+
+def _text(now: datetime, until: datetime | None, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> str:
+    return readable(
+        {
+            "updated_at": _moment(now),
+            "next_update_before": None if until is None else _moment(until),
+            "loops": dict(entries),
+        }
+    )
+
+
+def _moment(at: datetime) -> str:
+    return at.astimezone(UTC).isoformat().replace("+00:00", "Z")

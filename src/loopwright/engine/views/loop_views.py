@@ -1,0 +1,166 @@
+"""A loop as it is now, for the API and for programs that read files."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, TaskState
+from loopwright.ports import Tx
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopProgress:
+    """How many tasks of a loop's plan passed."""
+
+    passed: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopResources:
+    """What a loop works with."""
+
+    agent: str | None
+    model: str | None
+    max_concurrent: int | None
+    """How many agents it may have at once; None before it has a plan, if the project's settings decide."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopBudget:
+    """What a loop may spend, in millionths of a dollar; None means unlimited."""
+
+    max_cost: int | None
+    spent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopView:
+    """A loop as it is now."""
+
+    id: str
+    name: str
+    project_id: str
+    project: str
+    source_kind: str
+    source_path: str
+    status: LoopState
+    starting: bool
+    """A start was asked for, and no plan was made of the source yet."""
+    reason: str
+    plan_id: str | None
+    plan_status: PlanState | None
+    pid: int | None
+    """The process that drives it; None if none does."""
+    started_at: datetime | None
+    last_heartbeat: datetime | None
+    current_test: str | None
+    """The task that is worked on; the first of them if several are."""
+    current_tasks: tuple[str, ...]
+    progress: LoopProgress
+    priority: int
+    resources: LoopResources | None
+    budget: LoopBudget | None
+    resume_at: datetime | None
+    created_at: datetime
+    updated_at: datetime
+
+
+def loop_view(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
+    """Return a loop with what its plan and its project say."""
+    project = tx.get(Project, loop.project_id)
+    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    tasks = at_work(tx, plan)
+    return LoopView(
+        id=loop.id,
+        name=loop.name,
+        project_id=loop.project_id,
+        project=project.name if project else "",
+        source_kind=loop.source_kind,
+        source_path=loop.source_path,
+        status=loop.state,
+        starting=loop.start is not None,
+        reason=loop.reason,
+        plan_id=loop.plan_id,
+        plan_status=plan.status if plan else None,
+        pid=pid,
+        started_at=plan.executed_at if plan else None,
+        last_heartbeat=heartbeat,
+        current_test=tasks[0] if tasks else None,
+        current_tasks=tasks,
+        progress=progress(tx, plan),
+        priority=loop.priority,
+        resources=_resources(loop, plan),
+        budget=LoopBudget(max_cost=plan.policy.max_cost, spent=plan.spent_micros) if plan else None,
+        resume_at=loop.resume_at,
+        created_at=loop.created_at,
+        updated_at=loop.updated_at,
+    )
+
+
+def registry_entry(view: LoopView) -> dict[str, Any]:
+    """Return a loop as the file `loop_registry.json` has it."""
+    resources, budget = view.resources, view.budget
+    return {
+        "name": view.name,
+        "project_id": view.project_id,
+        "source": view.source_path,
+        "status": status_word(view),
+        "pid": view.pid,
+        "started_at": _moment(view.started_at),
+        "last_heartbeat": _moment(view.last_heartbeat),
+        "current_test": view.current_test,
+        "progress": {"passed": view.progress.passed, "total": view.progress.total},
+        "priority": view.priority,
+        "resources": {
+            "agent": resources.agent if resources else None,
+            "model": resources.model if resources else None,
+            "max_concurrent": resources.max_concurrent if resources else None,
+        },
+        "budget": {
+            "max_cost": budget.max_cost if budget else None,
+            "spent": budget.spent if budget else 0,
+        },
+    }
+
+
+def status_word(view: LoopView) -> str:
+    """Return the status of a loop in one word."""
+    return "starting" if view.starting else view.status.value.lower()
+
+
+def at_work(tx: Tx, plan: Plan | None) -> tuple[str, ...]:
+    """Return the keys of the tasks that are worked on, in the order of the source."""
+    live = tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) if plan else []
+    tasks: Sequence[Task] = (
+        tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else ()
+    )
+    return tuple(task.key for task in tasks if task.status is not TaskState.QUEUED)
+
+
+def progress(tx: Tx, plan: Plan | None) -> LoopProgress:
+    """Return how many tasks of a plan passed."""
+    if plan is None:
+        return LoopProgress(passed=0, total=0)
+    return LoopProgress(
+        passed=tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
+        total=tx.count(Task, plan_id=plan.id),
+    )
+
+
+def _resources(loop: Loop, plan: Plan | None) -> LoopResources | None:
+    if plan is not None:
+        policy = plan.policy
+        return LoopResources(agent=policy.agent, model=policy.model, max_concurrent=policy.parallel)
+    wanted: Mapping[str, Any] = loop.settings or {}
+    if not wanted.keys() & {"agent", "model", "parallel"}:
+        return None
+    return LoopResources(
+        agent=wanted.get("agent"), model=wanted.get("model"), max_concurrent=wanted.get("parallel")
+    )
+
+
+def _moment(at: datetime | None) -> str | None:
+    return None if at is None else at.astimezone(UTC).isoformat().replace("+00:00", "Z")
