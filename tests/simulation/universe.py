@@ -105,6 +105,9 @@ class NoFiles:
     def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any], **_how: Any) -> Path:
         raise AssertionError("the project's folder does not exist")
 
+    def put_private(self, path: Path, text: str) -> None:
+        """Nothing reads what is in the home."""
+
     def append_events(self, project: Path, events: Any) -> None:
         raise AssertionError("the project's folder does not exist")
 

@@ -34,7 +34,7 @@ from loopwright.engine.worker.worker import apply_command
 _MISSING = {
     "retry": "no task",
     "reset": "no task",
-    "set_agent": "no task",
+    "set_agent": "no loop or task",
     "set_priority": "no loop or task",
     "take_over": "no task",
     "hand_back": "no task",

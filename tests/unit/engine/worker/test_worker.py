@@ -26,6 +26,9 @@ class NoFiles:
 
     append_events = put
 
+    def put_private(self, *_: Any) -> None:
+        """Nothing reads what is in the home."""
+
 
 class PatientStore(WatchfulStore):
     """Takes no more reads than a worker needs that only waits."""
