@@ -16,7 +16,7 @@ from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.rows.world import World
-from loopwright.engine.views.loop_views import at_work, progress
+from loopwright.engine.views.loop_views import at_work, task_progress
 from loopwright.ports import Files, Progress, StateFiles, Tx
 
 log = logging.getLogger(__name__)
@@ -123,7 +123,7 @@ def _health(tx: Tx, loop: Loop, plan: Plan) -> dict[str, Any]:
         "plan_status": plan.status.value,
         "current_test": next(iter(at_work(tx, plan)), None),
         "progress": {
-            "passed": progress(tx, plan).passed,
+            "passed": task_progress(tx, plan).passed,
             "settled": total - plan.open_tasks,
             "failed": plan.failed_tasks,
             "total": total,

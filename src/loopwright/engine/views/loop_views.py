@@ -90,7 +90,7 @@ def loop_view(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None
         last_heartbeat=heartbeat,
         current_test=tasks[0] if tasks else None,
         current_tasks=tasks,
-        progress=progress(tx, plan),
+        progress=task_progress(tx, plan),
         priority=loop.priority,
         resources=_resources(loop, plan),
         budget=LoopBudget(max_cost=plan.policy.max_cost, spent=plan.spent_micros) if plan else None,
@@ -140,7 +140,7 @@ def at_work(tx: Tx, plan: Plan | None) -> tuple[str, ...]:
     return tuple(task.key for task in tasks if task.status is not TaskState.QUEUED)
 
 
-def progress(tx: Tx, plan: Plan | None) -> LoopProgress:
+def task_progress(tx: Tx, plan: Plan | None) -> LoopProgress:
     """Return how many tasks of a plan passed."""
     if plan is None:
         return LoopProgress(passed=0, total=0)

@@ -12,10 +12,9 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.text.located import Located, inner
 from loopwright.adapters.sources.text.plan_file import document
-from loopwright.adapters.sources.text.problems import Problems, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at
 from loopwright.adapters.sources.text.schema_check import check_schema
-from loopwright.adapters.sources.text.unreadable import Unreadable
 from loopwright.config.nearest import did_you_mean, quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan
