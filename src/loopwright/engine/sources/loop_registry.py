@@ -14,7 +14,7 @@ from loopwright.core.values.states import LoopState
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.rows.world import World
 from loopwright.engine.sources.source_heartbeats import BEAT
-from loopwright.engine.views.loop_views import loop_view, registry_entry
+from loopwright.engine.views.loop_views import registry_entry, view_of
 from loopwright.ports import StateFiles, Tx
 
 log = logging.getLogger(__name__)
@@ -75,7 +75,7 @@ class LoopRegistry:
         if not moves and loop.start is None and changed == loop.updated_at:
             return known
         alive = moves and driven
-        view = loop_view(
+        view = view_of(
             tx,
             loop,
             pid=self._world.me.pid if alive and loop.state is LoopState.RUNNING else None,

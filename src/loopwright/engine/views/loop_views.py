@@ -68,7 +68,7 @@ class LoopView:
     updated_at: datetime
 
 
-def loop_view(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
+def view_of(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
     """Return a loop with what its plan and its project say."""
     project = tx.get(Project, loop.project_id)
     plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None

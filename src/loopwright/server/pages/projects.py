@@ -104,7 +104,7 @@ async def act_on_loop(
         elif action in _MOVED:
             known = await loops.get_loop(home.at, caller, loop_id)
             wanted = min(10, max(1, known.priority + _MOVED[action]))
-            await loops.prioritise(home.at, caller, loop_id, wanted)
+            await loops.change_loop(home.at, caller, loop_id, priority=wanted)
         else:
             raise NotFound(f"there is no action {action!r}", code="action_unknown")
     except NotFound:

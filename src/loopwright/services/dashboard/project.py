@@ -81,7 +81,9 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
             packets=packets,
             loops=tuple(
                 loop_view(tx, at, one)
-                for one in tx.find(Loop, project_id=project.id, order_by=("priority", "name"), limit=LISTED)
+                for one in tx.find(
+                    Loop, project_id=project.id, deleted_at=None, order_by=("priority", "name"), limit=LISTED
+                )
             ),
             plans=tuple(cards.values()),
         )

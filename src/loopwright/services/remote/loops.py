@@ -12,7 +12,7 @@ from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import LoopState
 from loopwright.engine.intake import loops
-from loopwright.engine.views.loop_views import LoopProgress, LoopView, loop_view
+from loopwright.engine.views.loop_views import LoopProgress, LoopView, view_of
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
@@ -29,6 +29,7 @@ __all__ = [
     "get_loop",
     "list_loops",
     "loop_health",
+    "loop_view",
     "steer_loop",
 ]
 
@@ -71,14 +72,14 @@ async def list_loops(
         elif caller.projects is not None:
             where["project_id"] = sorted(caller.projects)
         rows = [one for one in tx.find(Loop, order_by=("id",), **where) if one.id > after][:limit]
-        return tuple(_view(tx, at, one) for one in rows)
+        return tuple(loop_view(tx, at, one) for one in rows)
 
     return await at.home.store.read(load)
 
 
 async def get_loop(at: Session, caller: Caller, loop_id: str) -> LoopView:
     """Return one loop."""
-    return await at.home.store.read(lambda tx: _view(tx, at, seen_loop(tx, caller, loop_id)))
+    return await at.home.store.read(lambda tx: loop_view(tx, at, seen_loop(tx, caller, loop_id)))
 
 
 async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
@@ -86,7 +87,7 @@ async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
 
     def load(tx: Tx) -> LoopHealth:
         loop = seen_loop(tx, caller, loop_id)
-        view = _view(tx, at, loop)
+        view = loop_view(tx, at, loop)
         why_not = _why_not(tx, loop, view)
         return LoopHealth(
             loop_id=loop.id,
@@ -167,9 +168,10 @@ async def _decide(at: Session, action: Action, plan: Plan, *, now: bool) -> Deci
     return await decisions.resume(at, plan.id)
 
 
-def _view(tx: Tx, at: Session, loop: Loop) -> LoopView:
+def loop_view(tx: Tx, at: Session, loop: Loop) -> LoopView:
+    """Return a loop with what its plan, its project and its driver say."""
     project = tx.get(Project, loop.project_id)
-    return loop_view(tx, loop, pid=_driver(tx, at, loop), heartbeat=_heartbeat(project, loop))
+    return view_of(tx, loop, pid=_driver(tx, at, loop), heartbeat=_heartbeat(project, loop))
 
 
 def _driver(tx: Tx, at: Session, loop: Loop) -> int | None:
