@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture phrases agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture phrases agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,6 +59,9 @@ simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=2000
 
 simulate-bugs: $(DEV) ## Show that the simulation finds every planted bug within 2,000 seeds
 	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(ANEW),--anew) $(if $(RECORD),--record)
+
+test-api: $(DEV) ## Ask every endpoint of the HTTP interface many random things
+	@$(BIN)/pytest -n $(JOBS) --maxprocesses 4 -rs -m api --timeout 3600 $(ARGS)
 
 bench: $(DEV) ## Measure it beside its baselines; QUICK=1 in 3 minutes, CASES=keeper,recovery, DOCS=1 into the docs
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(DOCS),--docs) $(ARGS)

@@ -30,7 +30,7 @@ from loopwright.server.api import (
 )
 from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
-from loopwright.server.guard import FailedLogins, Guard
+from loopwright.server.guard import OPEN_PATHS, FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
 from loopwright.server.pages import files, session
 from loopwright.server.pages import home as pages_home
@@ -61,6 +61,11 @@ _PARTS = (
 )
 _PAGES = (files, session, pages_home, pages_projects, pages_plans, pages_runs)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
+
+_PROBLEMS: dict[int | str, dict[str, Any]] = {
+    "4XX": {"model": Problem, "description": "The request cannot be carried out; `code` says why."},
+    "5XX": {"model": Problem, "description": "The server failed."},
+}
 
 
 def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = None) -> FastAPI:
@@ -108,19 +113,32 @@ def describe() -> FastAPI:
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses={
-            "4XX": {"model": Problem, "description": "The request cannot be carried out; `code` says why."},
-            "5XX": {"model": Problem, "description": "The server failed."},
-        },
+        responses=_PROBLEMS,
     )
     for part in (*_PARTS, *_PAGES):
         app.include_router(part.router)
+    document = app.openapi
+    app.openapi = lambda: _completed(document())  # type: ignore[method-assign] # as FastAPI advises
     app.add_exception_handler(LoopwrightError, _of_error)
     app.add_exception_handler(problems.HttpProblem, _of_http)
     app.add_exception_handler(RequestValidationError, _of_invalid)
     app.add_exception_handler(HTTPException, _of_starlette)
     app.add_exception_handler(problems.NotModified, _of_unmodified)
     return app
+
+
+def _completed(document: dict[str, Any]) -> dict[str, Any]:
+    """Add what FastAPI cannot say: the media type of problems, and where the token goes."""
+    for operation in (one for path in document["paths"].values() for one in path.values()):
+        for status in _PROBLEMS:
+            reply = operation["responses"][status]
+            [shape] = reply["content"].values()
+            reply["content"] = {problems.MEDIA_TYPE: shape}
+    document["components"]["securitySchemes"] = {"token": {"type": "http", "scheme": "bearer"}}
+    document["security"] = [{"token": []}]
+    for path in OPEN_PATHS & document["paths"].keys():
+        document["paths"][path]["get"]["security"] = []
+    return document
 
 
 async def _of_error(request: Request, error: Exception) -> Response:

@@ -9,7 +9,6 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEAD_S: Final = 15.0
 """How long a client may take to send the head of a request."""
-LARGEST_HEAD: Final = 32 * 1024
 ABORT: Final = "loopwright.abort"
 """The place in a scope of the function that drops its connection at once."""
 

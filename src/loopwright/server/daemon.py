@@ -129,7 +129,8 @@ def _http(at: Session, listening: Listening) -> "uvicorn.Server":
 
     # They load the same stack.
     from loopwright.server.asgi import make_app
-    from loopwright.server.connections import LARGEST_HEAD, Connection
+    from loopwright.server.connections import Connection
+    from loopwright.server.guard import LARGEST_HEAD
 
     names = {listening.address, *listening.names, *(LOOPBACK if listening.address in LOOPBACK else ())}
     config = uvicorn.Config(

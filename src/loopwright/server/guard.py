@@ -16,6 +16,8 @@ from loopwright.core.values.errors import LoopwrightError
 from loopwright.server.problems import HttpProblem, of_defect, of_error, of_http
 
 LARGEST_BODY: Final = 1 << 20
+LARGEST_HEAD: Final = 16 << 10
+LONGEST_ADDRESS: Final = 8 << 10
 OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/login"})
 """Paths that need no token: they say nothing about projects."""
 OPEN_FOLDER: Final = "/static/"
@@ -79,19 +81,6 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = _headers(scope)
-        try:
-            self._check_host(headers)
-            self._check_origin(headers, scope["method"])
-            _check_length(headers)
-            if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_FOLDER):
-                scope.setdefault("state", {})["caller"] = await self._caller(scope, headers)
-        except HttpProblem as refused:
-            await _reply_to(refused, scope, headers)(scope, receive, send)
-            return
-        except LoopwrightError as failed:  # the database may be away
-            await of_error(failed)(scope, receive, send)
-            return
-        limited = _Limited(receive, self._body_s)
         started = False
 
         async def watched(message: Message) -> None:
@@ -100,12 +89,11 @@ class Guard:
             await send(message)
 
         try:
-            await self._app(scope, limited, watched)
+            body = await self._checked(scope, headers, receive)
+            await self._app(scope, replayed(body, receive), watched)
         except HttpProblem as refused:
-            if started:
-                raise
-            await of_http(refused)(scope, receive, send)
-        except LoopwrightError as failed:
+            await _reply_to(refused, scope, headers)(scope, receive, send)
+        except LoopwrightError as failed:  # the database may be away
             if started:
                 raise
             await of_error(failed)(scope, receive, send)
@@ -113,6 +101,25 @@ class Guard:
             if started:
                 raise
             await of_defect(defect, scope["state"]["request_id"])(scope, receive, send)
+
+    async def _checked(self, scope: Scope, headers: Mapping[str, str], receive: Receive) -> bytes:
+        """Return the body of a request that may be carried out."""
+        _check_head(scope)
+        self._check_host(headers)
+        self._check_origin(headers, scope["method"])
+        _check_length(headers)
+        if scope["path"] not in OPEN_PATHS and not scope["path"].startswith(OPEN_FOLDER):
+            scope["state"]["caller"] = await self._caller(scope, headers)
+        try:
+            async with asyncio.timeout(self._body_s):
+                return await whole(receive)
+        except TimeoutError as late:
+            raise HttpProblem(
+                HTTPStatus.REQUEST_TIMEOUT,
+                "body_too_slow",
+                f"the body did not arrive within {self._body_s:g} s",
+                headers={"Connection": "close"},
+            ) from late
 
     def _check_host(self, headers: Mapping[str, str]) -> None:
         """Refuse a name that the daemon does not answer to: a page in a browser may use its own (DNS rebinding)."""
@@ -143,7 +150,8 @@ class Guard:
         caller = await self._find_caller(token.strip()) if token.strip() else None
         if caller is not None:
             return caller
-        wait = self._failed.note((scope.get("client") or ("unknown", 0))[0])
+        client = (scope.get("client") or ("unknown", 0))[0]
+        wait = self._failed.note(client) if token.strip() else 0.0  # one without a token guesses nothing
         if wait > 0:
             raise HttpProblem(
                 HTTPStatus.TOO_MANY_REQUESTS,
@@ -160,35 +168,46 @@ class Guard:
         )
 
 
-class _Limited:
-    """The body of a request, at most so large and so slow."""
+async def whole(receive: Receive) -> bytes:
+    """Return the body of a request, unless it is too large."""
+    pieces: list[bytes] = []
+    while True:
+        message = await receive()
+        pieces.append(message.get("body", b""))
+        if sum(map(len, pieces)) > LARGEST_BODY:
+            raise _too_large()
+        if not message.get("more_body", False):
+            return b"".join(pieces)
 
-    def __init__(self, receive: Receive, longest_s: float) -> None:
-        self._receive = receive
-        self._longest_s = longest_s
-        self._size = 0
-        self._is_whole = False
-        self._until = time.monotonic() + longest_s
 
-    async def __call__(self) -> Message:
-        """Return the next piece; once the body is whole, wait for the client to leave without a limit."""
-        if self._is_whole:
-            return await self._receive()
-        try:
-            async with asyncio.timeout(max(0.0, self._until - time.monotonic())):
-                message = await self._receive()
-        except TimeoutError as late:
-            raise HttpProblem(
-                HTTPStatus.REQUEST_TIMEOUT,
-                "body_too_slow",
-                f"the body did not arrive within {self._longest_s:g} s",
-            ) from late
-        if message["type"] == "http.request":
-            self._size += len(message.get("body", b""))
-            self._is_whole = not message.get("more_body", False)
-            if self._size > LARGEST_BODY:
-                raise _too_large()
-        return message
+def replayed(body: bytes, receive: Receive) -> Receive:
+    """Return the body again, then wait for the client to leave."""
+    given = False
+
+    async def replay() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return replay
+
+
+def _check_head(scope: Scope) -> None:
+    address = len(scope["path"]) + len(scope.get("query_string", b""))
+    if address > LONGEST_ADDRESS:
+        raise HttpProblem(
+            HTTPStatus.REQUEST_URI_TOO_LONG,
+            "address_too_long",
+            f"the address of a request may have at most {LONGEST_ADDRESS} bytes",
+        )
+    if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
+        raise HttpProblem(
+            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
+            "head_too_large",
+            f"the headers of a request may have at most {LARGEST_HEAD} bytes",
+        )
 
 
 def _headers(scope: Scope) -> dict[str, str]:

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import LoopwrightError, Refused
+from loopwright.server.guard import replayed, whole
 from loopwright.server.problems import of_error, problem
 from loopwright.services.access import replies
 from loopwright.services.homes.session import Session
@@ -41,7 +42,7 @@ class Repeats:
             )
             await refused(scope, receive, send)
             return
-        body = await _whole(receive)
+        body = await whole(receive)
         path = scope["path"] + "?" + scope.get("query_string", b"").decode("latin-1")
         request = replies.Request(
             token_id=caller.token_id,
@@ -72,7 +73,7 @@ class Repeats:
         self, request: replies.Request, scope: Scope, receive: Receive, send: Send, body: bytes
     ) -> None:
         sent = _Recorded(send)
-        await self._app(scope, _replayed(body, receive), sent)
+        await self._app(scope, replayed(body, receive), sent)
         # Kept before the client has it: a client that got a reply gets the same one again. How far a request came
         # that the server failed is unknown, and its repeat says so.
         if sent.status < HTTPStatus.INTERNAL_SERVER_ERROR:
@@ -119,25 +120,3 @@ def _secret() -> tuple[int, str]:
 def _again(status: int, body: str) -> Response:
     kind = "application/problem+json" if status >= HTTPStatus.BAD_REQUEST else "application/json"
     return Response(body, status_code=status, media_type=kind, headers={"Idempotency-Replayed": "true"})
-
-
-async def _whole(receive: Receive) -> bytes:
-    pieces: list[bytes] = []
-    while True:
-        message = await receive()
-        pieces.append(message.get("body", b""))
-        if not message.get("more_body", False):
-            return b"".join(pieces)
-
-
-def _replayed(body: bytes, receive: Receive) -> Receive:
-    given = False
-
-    async def replay() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return replay

@@ -23,8 +23,9 @@ from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import StoreUnavailable
 from loopwright.ports import Tx
 from loopwright.server.asgi import make_app
-from loopwright.server.connections import LARGEST_HEAD, Connection
+from loopwright.server.connections import Connection
 from loopwright.server.context import Limits
+from loopwright.server.guard import LARGEST_HEAD
 from loopwright.services.access import tokens
 from loopwright.services.homes.session import Session, opened
 

@@ -3,10 +3,10 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Header, Query
-from starlette.responses import StreamingResponse
 
 from loopwright.core.rows.events import RecordedEvent
 from loopwright.server.context import Home, Reader
@@ -65,7 +65,7 @@ async def list_events(
     )
 
 
-@router.get("/stream", response_class=StreamingResponse)
+@router.get("/stream", response_class=Stream, status_code=HTTPStatus.OK)
 async def stream_events(
     home: Home,
     wanted: Filter,

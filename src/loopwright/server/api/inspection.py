@@ -47,11 +47,17 @@ async def get_packet(packet_id: str, home: Home, caller: Reader) -> dict[str, An
     return _camel(await packets.get_packet(home.at, caller, packet_id))
 
 
-@router.get("/{packet_id}/markdown", response_class=PlainTextResponse)
-async def get_markdown(packet_id: str, home: Home, caller: Reader) -> PlainTextResponse:
+class Markdown(PlainTextResponse):
+    """A text in Markdown."""
+
+    media_type = "text/markdown"
+
+
+@router.get("/{packet_id}/markdown", response_class=Markdown)
+async def get_markdown(packet_id: str, home: Home, caller: Reader) -> Markdown:
     """Return a packet as Markdown."""
     text = await packets.packet_markdown(home.at, caller, packet_id)
-    return PlainTextResponse(text, media_type="text/markdown")
+    return Markdown(text)
 
 
 def _camel(value: Mapping[str, Any]) -> dict[str, Any]:

@@ -41,12 +41,18 @@ async def get_receipt(plan_id: str, home: Home, caller: Reader) -> dict[str, Any
     return dict(await results.receipt(home.at, caller, plan_id))
 
 
-@router.get("/{plan_id}/diff", response_class=PlainTextResponse)
-async def get_diff(plan_id: str, home: Home, caller: Reader, task: str | None = None) -> PlainTextResponse:
+class UnifiedDiff(PlainTextResponse):
+    """A diff."""
+
+    media_type = "text/x-diff"
+
+
+@router.get("/{plan_id}/diff", response_class=UnifiedDiff)
+async def get_diff(plan_id: str, home: Home, caller: Reader, task: str | None = None) -> UnifiedDiff:
     """Return what a plan or one of its tasks changed, as a unified diff."""
     text, cut = await results.diff(home.at, caller, plan_id, task)
     headers = {"X-Loopwright-Cut": "true"} if cut else {}
-    return PlainTextResponse(text, media_type="text/x-diff", headers=headers)
+    return UnifiedDiff(text, headers=headers)
 
 
 @router.get("/{plan_id}/tasks/{task}")
