@@ -126,7 +126,7 @@ def _stream(served: Served, *, last: str, until: str) -> list[dict[str, object]]
     [
         ({}, 401, "token_missing"),
         ({"Authorization": "Bearer lw_wrong"}, 401, "token_unknown"),
-        ({"Authorization": "Basic eDp5"}, 401, "token_unknown"),
+        ({"Authorization": "Basic eDp5"}, 401, "token_missing"),
         ({"Host": "evil.example"}, 421, "host_wrong"),
     ],
 )

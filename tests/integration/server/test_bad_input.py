@@ -89,5 +89,6 @@ def _usual_body(operation: Operation) -> dict[str, object]:
         "title": "More",
         "goal": "More",
         "note": "no",
+        "reason": "no",
     }
     return {name: value for name, value in usual.items() if name in operation.fields}
