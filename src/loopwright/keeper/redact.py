@@ -122,12 +122,14 @@ def _known() -> tuple[dict[bytes, list[_Rule]], dict[bytes, list[_Rule]]]:
         rule = _Rule(entry)
         for word in entry["keywords"]:
             (at_words if entry["at_words"] else anywhere).setdefault(word.encode(), []).append(rule)
-    # A keyword that begins with another one is found with that one.
-    first = [word for word in at_words if not any(word != one and word.startswith(one) for one in at_words)]
-    grouped = {
-        word: list(dict.fromkeys(rule for one in at_words if one.startswith(word) for rule in at_words[one]))
-        for word in first
-    }
+    # A keyword that begins with another one is found with that one, which comes before it in this order.
+    grouped: dict[bytes, list[_Rule]] = {}
+    first = b""
+    for word in sorted(at_words):
+        if not first or not word.startswith(first):
+            first = word
+            grouped[first] = []
+        grouped[first] += [rule for rule in at_words[word] if rule not in grouped[first]]
     return grouped, anywhere
 
 

@@ -20,6 +20,6 @@ def test_the_secrets_of_a_request_are_redacted_by_keeper_and_runner(tmp_path: Pa
     spec = CommandGate().spec(request)
     job = (tmp_path / "gate" / "job.json").read_text()
     assert spec.secrets == ("hunter2-hunter2",)
-    assert json.loads(job)["redact"]["told"] is True
+    assert json.loads(job)["secrets_told"] is True
     assert (spec.stdin, json.loads(spec.stdin_data)) == ("pipe", ["hunter2-hunter2"]), "on its stdin alone"
     assert "hunter2" not in job

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.gates import doors, processes, runner, tracked, within
 from loopwright.adapters.gates.records import (
     NoRecords,
     Record,
@@ -33,12 +32,11 @@ from loopwright.core.values.findings import (
 )
 from loopwright.core.values.policy import GateCommand, Limits
 from loopwright.core.values.wording import clean
-from loopwright.keeper import redact
 from loopwright.ports import Exit, GateRequest, RunSpec, ShownBy
 
 __all__ = ["RUNNER", "CommandGate", "OutputLimits", "gate_key"]
 
-RUNNER: Final = Path(runner.__file__)
+RUNNER: Final = Path(__file__).with_name("runner.py")
 """The program that runs a gate's commands."""
 
 _GRACE_S: Final = 30.0
@@ -93,14 +91,11 @@ class CommandGate:
             "term_grace_s": self._term_grace_s,
             "wrapper": list(request.wrapper),
             "tracked": _tracked(request),
-            "processes": processes.__file__,
-            "doors": doors.__file__,
             "witness": witness_of(folder) or prepare(request.commands, request.only, request.runners),
             "conditions": conditions(request, request.commands),
             "within": _within(request),
-            "within_program": within.__file__,
-            # What to take out is told on its stdin, so that no file holds it.
-            "redact": {"program": redact.__file__, "told": bool(secrets)},
+            # They are told on its stdin, so that no file holds them.
+            "secrets_told": bool(secrets),
         }
         draft = folder / "job.tmp"
         draft.write_text(json.dumps(job), encoding="utf-8")
@@ -191,16 +186,17 @@ def _not_watched(record: Record) -> str:
     )
 
 
-def _tracked(request: GateRequest) -> dict[str, Any]:
+def _tracked(request: GateRequest) -> dict[str, Any] | None:
     """Return how the runner finds out what a command changed in the tree."""
     asked = request.tracked
-    given = asked and {
+    if asked is None:
+        return None
+    return {
         "top": str(asked.top),
         "git": list(asked.git),
         "env": dict(asked.env),
         "laid": list(request.laid),
     }
-    return {"program": tracked.__file__, "given": given}
 
 
 def _within(request: GateRequest) -> list[dict[str, Any] | None]:

@@ -1,7 +1,7 @@
 """The program that runs a gate's commands in order. Started by path as `python -I -S runner.py JOB.json`.
 
-Standard library only, and of Loopwright it loads what its job names: agents wrote what it runs. It holds its records in
-memory and rewrites the whole file after each command, so a command that found the file would change nothing.
+Standard library only, and of Loopwright it loads a few modules by their place: agents wrote what it runs. It holds its
+records in memory and rewrites the whole file after each command, so a command that found the file would change nothing.
 It judges nothing: the verdict is computed outside, from these records. Exit code: 0 when every command ended
 with 0, 1 when one did not, 70 when the runner was stopped.
 """
@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 import re
-import runpy
 import select
 import shutil
 import signal
@@ -22,8 +21,8 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 Redact = Callable[[bytes], bytes]
@@ -37,6 +36,33 @@ LINE = re.compile(rb"[^\n]*\n|[^\n]+")
 ANSI = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 ANSI_TEXT = re.compile(ANSI.pattern.decode("ascii"))
 MOST_TESTS = 200_000
+
+
+_TOP = Path(__file__).parents[2]
+
+
+def part(name: str) -> Any:
+    """Load a module of Loopwright by its place: isolated mode leaves our folder out of the path.
+
+    The fork of a keeper has the keeper's modules already.
+    """
+    path = _TOP.joinpath(*name.split(".")).with_suffix(".py")
+    known = sys.modules.get(f"loopwright.{name}")
+    if known is not None and known.__file__ == str(path):
+        return known
+    spec = spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} cannot be loaded")
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+doors = part("adapters.gates.doors")
+processes = part("adapters.gates.processes")
+rules = part("keeper.redact")
+tracked = part("adapters.gates.tracked")
+within = part("adapters.gates.within").within
 
 
 class Stop:
@@ -90,16 +116,12 @@ def first_line(fd: int) -> bytes:
 class Redaction:
     """Takes secrets out of output before it is hashed or stored, by the keeper's own rules."""
 
-    def __init__(self, program: str, *, told: bool) -> None:
-        # It may be loaded already: then this is a fork of a keeper, which redacts by the same rules.
-        known = sys.modules.get("loopwright.keeper.redact")
-        rules = vars(known) if known and known.__file__ == program else runpy.run_path(program)
-        self._forms = rules["forms_of"](json.loads(first_line(0)) if told else [])
-        self._redactor = rules["Redactor"]
+    def __init__(self, *, told: bool) -> None:
+        self._forms = rules.forms_of(json.loads(first_line(0)) if told else [])
 
     def fresh(self) -> Redact:
         """Return the function for one stream; it remembers a private key that was begun."""
-        redact: Redact = self._redactor(self._forms).redact
+        redact: Redact = rules.Redactor(self._forms).redact
         return redact
 
 
@@ -486,13 +508,13 @@ def run_command(
     output = Output(folder / f"{n}.out", job["limits"], redaction.fresh(), echo, tests)
     text, env, seen, opened = command["command"], dict(os.environ), None, -1
     if how is not None:
-        text, env, seen = job["doors"].witnessed(n, job["witness"])
+        text, env, seen = doors.witnessed(n, job["witness"])
         opened = os.open(seen, os.O_RDONLY | os.O_DIRECTORY)
     began = time.monotonic()
     record |= {"exit_code": None, "timed_out": False, "seen": None, "unwatched": []}
     runners, reported = None, set[int]()
     with (
-        job["doors"].led_to_plugin(job["tree"], job["witness"]["plugin"], str(seen.parent / "doors"))
+        doors.led_to_plugin(job["tree"], job["witness"]["plugin"], str(seen.parent / "doors"))
         if seen
         else nullcontext()
     ):
@@ -501,7 +523,7 @@ def run_command(
         except (OSError, ValueError) as error:
             record["error"] = f"the command could not be started: {error}"
         else:
-            runners = job["processes"](process.pid)
+            runners = processes.Runners(process.pid)
             with process:
                 limits = (command["timeout_s"], job["term_grace_s"])
                 contained = bool(job["wrapper"])
@@ -543,12 +565,9 @@ def main(job_path: str) -> int:
         signal.signal(number, on_signal)
     job = json.loads(Path(job_path).read_text(encoding="utf-8"))
     results = Path(job["directory"]) / "results.json"
-    redaction = Redaction(**job["redact"])
+    redaction = Redaction(told=job["secrets_told"])
     echo = Echo(sys.stdout.fileno())
-    tracked = runpy.run_path(job["tracked"]["program"])["Tracked"](job["tracked"]["given"])
-    job["processes"] = runpy.run_path(job["processes"])["Runners"]
-    job["doors"] = SimpleNamespace(**runpy.run_path(job["doors"]))
-    within = runpy.run_path(job["within_program"])["within"]
+    files = tracked.Tracked(job["tracked"])
     records: dict[int, dict[str, Any]] = {}
     state: dict[str, Any] = {
         "schema": "loopwright.gate/1",
@@ -566,7 +585,7 @@ def main(job_path: str) -> int:
         record = within(n, job, records)
         if record is None:
             record = run_command(n, command, job, redaction, echo)
-            record["changed"], record["touched"] = tracked.changed()
+            record["changed"], record["touched"] = files.changed()
         else:
             echo.line(record["tail"].strip())
         records[n] = record

@@ -246,7 +246,7 @@ async def _run_gates(
     tell(f"running on the base ({asked.sha[:_SHA]}): {listed([one.name for one in asked.gates])}")
     async with AsyncExitStack() as stack:
         if probed:
-            probe = probe_beside_base(repository, asked.sha, asked.place, asked.settings)
+            probe = probe_beside_base(repository, asked.sha, asked.place, asked.settings, tree.keepers)
             await stack.enter_async_context(beside(probe))
         tried = await tree.judge(asked.gates)
     ended = conditions(asked.gates, tried.verdict, tried.seen, tried.denial)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.agents.environment import agent_environment, with_file
-from loopwright.adapters.gates.commands import CommandGate
+from loopwright.adapters.gates.commands import RUNNER, CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.home.own_sources import own_sources
 from loopwright.adapters.machine.files import copy_folder, delete
@@ -68,10 +68,12 @@ class CleanTree:
         borrowed: tuple[Path, ...],
         plan: Plan | None = None,
         landed: bool = False,
+        keepers: ProcessKeepers | None = None,
     ) -> None:
         """Prepare it; with a plan, its commands have the environment that the plan was submitted from.
 
         If the commit is `landed`, its gates fill the compiler caches that later gates read. Otherwise they use a copy.
+        `keepers` are those of another tree that is used at the same time.
         """
         self.tree = scratch / "trees" / "clean"
         self.tracked: Tracked | None = None
@@ -102,7 +104,8 @@ class CleanTree:
         env = own_sources(env, checkout, self.tree)
         self._env, self._view = home_view(settings, environment())(env, None, scratch / "user")
         self._runners = settings.values.test_runners
-        self._keepers = ProcessKeepers(containers=settings.home / NOTES)
+        self._closes = keepers is None
+        self.keepers = keepers or ProcessKeepers(loads=RUNNER, containers=settings.home / NOTES)
         secret = plan.policy.environment if plan is not None else settings.values.environment
         self._gate = CommandGate(secrets=secrets_of(environment(), self._env, secret))
 
@@ -134,13 +137,13 @@ class CleanTree:
             only=only,
         )
         request, walls = contain_gate(self._sandbox, request, self.tree, self._shared)
-        await self._keepers.start(self._gate.spec(request))
+        await self.keepers.start(self._gate.spec(request))
         try:
-            ended = await self._keepers.wait(request.directory)
+            ended = await self.keepers.wait(request.directory)
         finally:
             # A keeper outlives us on purpose; after Ctrl-C this one must not.
-            await self._keepers.end(request.directory, polite=False)
-            await self._keepers.sweep(run_id)
+            await self.keepers.end(request.directory, polite=False)
+            await self.keepers.sweep(run_id)
         verdict = self._gate.verdict(request, ended)
         return Trial(
             verdict=verdict,
@@ -156,7 +159,8 @@ class CleanTree:
 
     def close(self) -> None:
         """Let go of what starts keepers."""
-        self._keepers.close()
+        if self._closes:
+            self.keepers.close()
 
 
 @asynccontextmanager
@@ -169,10 +173,12 @@ async def clean_tree(
     copy_files: Sequence[str],
     plan: Plan | None = None,
     landed: bool = False,
+    keepers: ProcessKeepers | None = None,
 ) -> AsyncIterator[CleanTree]:
     """Make a clean clone of a commit to run gates in, and delete it afterwards.
 
     `landed` says that the commit is the user's own: its gates fill the compiler caches that later gates read.
+    `keepers` are those of another tree that is used at the same time.
     """
     scratch = settings.home / FOLDER / new_id(Kind.RUN)
     try:
@@ -194,6 +200,7 @@ async def clean_tree(
             borrowed=await source.borrowed(),
             plan=plan,
             landed=landed,
+            keepers=keepers,
         )
         try:
             sha = commit if isinstance(commit, str) else await commit(source)

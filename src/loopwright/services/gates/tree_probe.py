@@ -20,6 +20,7 @@ from loopwright.adapters.gates import import_trace
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.own_sources import site_packages
 from loopwright.adapters.machine.files import delete, write_atomically
+from loopwright.adapters.processes.keepers import ProcessKeepers
 from loopwright.config.resolve import Settings
 from loopwright.core.gates.dependencies import READY
 from loopwright.core.gates.gates import Commands, after_setup, setup_command
@@ -110,14 +111,18 @@ async def check_tree(
     return tuple(Finding(check=CHECK, weight=Weight.TOLD, text=one.text()) for one in blind)
 
 
-async def probe_beside_base(repository: GitRepository, sha: str, place: Place, settings: Settings) -> None:
+async def probe_beside_base(
+    repository: GitRepository, sha: str, place: Place, settings: Settings, keepers: ProcessKeepers
+) -> None:
     """Note which gates fail on a broken tree while they run on the base; `check_tree` then skips these.
 
     Only for a project without its own setup, which would run twice, and where gates may run side by side.
     """
     policy = settings.policy()
     if policy.parallel_gates > 1 and policy.dependencies is None and setup_command(policy) is None:
-        probe = TreeProbe(repository=repository, sha=sha, place=place, settings=settings, policy=policy)
+        probe = TreeProbe(
+            repository=repository, sha=sha, place=place, settings=settings, policy=policy, keepers=keepers
+        )
         await probe.blind_gates(settings.gates, {}, lambda _: None, explain=False)
 
 
@@ -130,6 +135,8 @@ class TreeProbe:
     place: Place
     settings: Settings
     policy: Policy
+    keepers: ProcessKeepers | None = None
+    """Those of the tree in which the gates run on the base at the same time."""
 
     async def blind_gates(
         self, gates: Commands, before: Mapping[str, Before], tell: Tell, *, explain: bool = True
@@ -151,7 +158,13 @@ class TreeProbe:
         place = self.place
         copied = below(place.subfolder, self.policy.copy_files)
         async with clean_tree(
-            place.root, self.sha, self.settings, subfolder=place.subfolder, copy_files=copied, landed=True
+            place.root,
+            self.sha,
+            self.settings,
+            subfolder=place.subfolder,
+            copy_files=copied,
+            landed=True,
+            keepers=self.keepers,
         ) as tree:
             return await self._tried(tree, untried, before, product, explain=explain)
 

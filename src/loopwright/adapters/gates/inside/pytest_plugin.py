@@ -143,6 +143,10 @@ class Canary(pytest.Item):
         """Return its place: none."""
         return self.name, None, self.name
 
+    def repr_failure(self, excinfo: Any, style: Any = None) -> Any:
+        """Return its name: to show more, pytest would read and parse the source of every function on the stack."""
+        return self.name
+
 
 def canaries(session: Any, name: str, fails: bool) -> Iterator[Any]:
     """Yield one of our tests, and one of the class of test functions: that class may be patched alone."""
@@ -158,7 +162,9 @@ def canaries(session: Any, name: str, fails: bool) -> Iterator[Any]:
 
     # Without the project's own fixtures, which may start anything.
     bare = FuncFixtureInfo(argnames=(), initialnames=(), names_closure=[], name2fixturedefs={})
-    yield pytest.Function.from_parent(session, name=name, callobj=function, fixtureinfo=bare)
+    plain = pytest.Function.from_parent(session, name=name, callobj=function, fixtureinfo=bare)
+    plain.repr_failure = own.repr_failure  # type: ignore[method-assign]
+    yield plain
 
 
 class Witness:
