@@ -45,17 +45,21 @@ class SqliteLink:
 
 
 class SqliteLinks:
-    """The connections of this process to one file: as many as it has used at once."""
+    """The connections of this process to one file: as many as it has used at once.
+
+    Readers and the writer have their own, because a connection keeps every statement that it ever prepared.
+    """
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
-        self._idle: list[sqlite3.Connection] = []
+        self._idle: dict[str, list[sqlite3.Connection]] = {}
 
     @contextmanager
     def begun(self, how: str) -> Iterator[SqliteLink]:
         """Begin a transaction with these words; what was not committed at the end has not happened."""
+        idle = self._idle.setdefault(how, [])
         try:
-            connection = self._idle.pop()
+            connection = idle.pop()
         except IndexError:
             connection = self._connect()
         link = SqliteLink(connection)
@@ -72,12 +76,13 @@ class SqliteLinks:
             else:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                self._idle.append(connection)
+                idle.append(connection)
 
     def close(self) -> None:
         """Close all that are unused."""
-        while self._idle:
-            self._idle.pop().close()
+        for idle in self._idle.values():
+            while idle:
+                idle.pop().close()
 
 
 def _stored(values: Sequence[Any]) -> list[Any]:
