@@ -21,8 +21,9 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import nullcontext
-from importlib.util import module_from_spec, spec_from_file_location
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 Redact = Callable[[bytes], bytes]
@@ -38,31 +39,21 @@ ANSI_TEXT = re.compile(ANSI.pattern.decode("ascii"))
 MOST_TESTS = 200_000
 
 
-_TOP = Path(__file__).parents[2]
-
-
 def part(name: str) -> Any:
-    """Load a module of Loopwright by its place: isolated mode leaves our folder out of the path.
-
-    The fork of a keeper has the keeper's modules already.
-    """
-    path = _TOP.joinpath(*name.split(".")).with_suffix(".py")
+    """Load a module of Loopwright by its place. The fork of a keeper has some already."""
+    path = str(Path(__file__).parents[2].joinpath(*name.split("."))) + ".py"
     known = sys.modules.get(f"loopwright.{name}")
-    if known is not None and known.__file__ == str(path):
+    if known is not None and known.__file__ == path:
         return known
-    spec = spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} cannot be loaded")
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType(name)
+    module.__file__ = path
+    SourceFileLoader(name, path).exec_module(module)
     return module
 
 
-doors = part("adapters.gates.doors")
-processes = part("adapters.gates.processes")
+doors, processes = part("adapters.gates.doors"), part("adapters.gates.processes")
+tracked, within = part("adapters.gates.tracked"), part("adapters.gates.within").within
 rules = part("keeper.redact")
-tracked = part("adapters.gates.tracked")
-within = part("adapters.gates.within").within
 
 
 class Stop:
