@@ -10,7 +10,7 @@ NODE_HEIGHT: Final = 46
 _GAP_X: Final = 56
 _GAP_Y: Final = 14
 _MARGIN: Final = 12
-_TALLEST: Final = 12
+_TALLEST: Final = 24
 """How many tasks stand below each other before a column is split."""
 
 
