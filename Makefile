@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture phrases agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture screenshots phrases agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -99,6 +99,9 @@ site: $(SITE) ## Build the documentation site into site/, and check its links
 
 picture: $(DEV) ## Draw the picture in the README from a real run
 	@$(BIN)/python -m scripts.render_picture
+
+screenshots: $(DEV) system-packages ## Take the pictures of the dashboard in the docs
+	@$(BIN)/python -m scripts.render_screenshots
 
 agents-table: $(DEV) ## Run the conformance suite and write its results into docs/reference/adapter-behaviours.md
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -m 'agents or not agents' tests/contracts/agents/test_conformance.py --agents-table docs/reference/agents.json
