@@ -188,6 +188,16 @@ def test_gsd_reads_checks_and_checkpoints() -> None:
     assert (found["3"].manual, found["3"].title, found["3"].acceptance) == (True, "The page", ())
 
 
+def test_a_task_of_gsd_without_a_name_is_called_by_its_first_words() -> None:
+    text = (
+        '<task type="auto">\n**Task 1: read the key** — from the file\n</task>\n<task>\nShow it.\n</task>\n'
+    )
+    work = parsed("gsd", text, "01-01-PLAN.md")
+    assert [(task.key, task.title) for task in work.tasks] == [("1", "read the key"), ("2", "Show it.")]
+    (problem,) = refused(registry.source("gsd"), {"01-01-PLAN.md": b"<task>\n<action>a</action>\n</task>\n"})
+    assert 'task "1" has no <name>' in problem
+
+
 def test_a_phase_of_gsd_is_all_of_its_plans(tmp_path: Path) -> None:
     second = TEXTS["gsd"].replace("plan: 01", "plan: 02").replace("depends_on: []", 'depends_on: ["01-01"]')
     files = {"01-01-PLAN.md": TEXTS["gsd"], "01-02-PLAN.md": second, "01-01-SUMMARY.md": "done"}
@@ -266,6 +276,56 @@ def test_headings_with_text_are_the_tasks_of_a_list() -> None:
     text = "# TODO\n\n## Soon\n\n" + "".join(f"### Part {n}\n\nWords.\n\n- a detail\n\n" for n in "abc")
     work = parsed("todo_md", text, "TODO.md")
     assert [task.title for task in work.tasks] == ["Part a", "Part b", "Part c"]
+
+
+def test_a_list_may_have_a_heading_that_is_called_a_phase(tmp_path: Path) -> None:
+    text = "# TODO\n\n## Phase 5 features\n\n- a\n- b (deferred)\n- ✅ c\n- none\n\n## Bugs\n\n- d (fixed)\n"
+    laid(tmp_path, TODO_md=text)
+    assert recognise(tmp_path / "TODO.md", registry.sources()).kind == "todo_md"
+    marks = {task.key: task.mark for task in parsed("todo_md", text, "TODO.md").tasks}
+    assert marks == {"a": Mark.OPEN, "b-deferred": Mark.SKIPPED, "c": Mark.DONE, "d-fixed": Mark.DONE}
+
+
+HEADED = """\
+# Tasks
+
+## Phase 1
+
+### Task 1.1: Add the form
+- [ ] Write the markup
+- [ ] Style it
+
+### Task 1.2: Send the form
+- **Work**: call the server
+
+## Success Criteria
+- [ ] It works
+"""
+
+
+@each_case("kind", ("kiro", "openspec"))
+def test_headings_called_tasks_are_the_tasks_if_the_boxes_are_below_them(kind: str, tmp_path: Path) -> None:
+    work = parsed(kind, HEADED)
+    assert [(task.key, task.title) for task in work.tasks] == [
+        ("1.1", "Add the form"),
+        ("1.2", "Send the form"),
+    ]
+    boxes = parsed(kind, "# Tasks\n\n- [ ] 1. a\n- [ ] 2. b\n\n### Task 3: c\n\n### Task 4: d\n")
+    assert [task.key for task in boxes.tasks] == ["1", "2"]
+    folder = {"kiro": ".kiro/specs/a", "openspec": "openspec/changes/a"}[kind]
+    laid(tmp_path, **{f"{folder}/tasks_md": HEADED})
+    assert recognise(tmp_path / folder / "tasks.md", registry.sources()).kind == kind
+
+
+def test_an_open_box_that_is_called_settled_is_a_question_in_every_checklist() -> None:
+    work = parsed("openspec", "# Tasks\n\n- [ ] 1.1 Add it ✅\n- [ ] 1.2 Show it\n- [ ] 1.3 Say it (done)\n")
+    assert [task.manual for task in work.tasks] == [True, False, True]
+    (note,) = work.notes
+    assert note.startswith(
+        'work/tasks.md:3: "1.1 Add it ✅" (and 1 more) is called done or dropped, but its box'
+    )
+    partly = parsed("execplan", "# P\n\n## Progress\n\n- [ ] Add it (completed: half; remaining: half)\n")
+    assert [task.manual for task in partly.tasks] == [False]
 
 
 @pytest.mark.parametrize("kind", sorted({form.kind for form in FORMS} - {"backlog_md"}))
@@ -356,6 +416,8 @@ DAMAGED = (
     ("kiro", "- [x] 1. Begin", "-[ ] 5. Add it"),
     ("kiro", "- [x] 1. Begin", "- [ 3. Add it"),
     ("kiro", "- [x] 1. Begin\n  - [x] 1.1 First", "  - []1.2 Add it"),
+    ("kiro", "- [x] 1. Begin\n  - a detail", "-[ ] 2. Add it"),
+    ("openspec", "- [x] 1.1 Begin\n  - [x] a part", "-[ ] 1.2 Add it"),
     ("kiro", "- [x] 1. Begin", "- [!] 2. Add it"),
     ("execplan", "- [x] Begin", "- [ ]Add it"),
     ("superpowers", "### Task 1: Begin\n\n- [x] Step 1: write", "- []Step 2: add it"),

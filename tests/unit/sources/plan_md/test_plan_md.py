@@ -138,16 +138,56 @@ def test_a_commit_that_another_tool_wrote_is_left_alone() -> None:
     assert back == b"- [ ] Task: a bf12271\n- [ ] Task: b\n"
 
 
-def test_steps_for_people_are_manual_and_sub_boxes_follow_their_task() -> None:
-    found = tasks(
-        "## Phase 1 [checkpoint: dddb7a3]\n- [ ] Task: Build it\n    - [ ] Manual verification of the page\n"
+def test_steps_for_people_are_questions_of_their_own() -> None:
+    plan = (
+        "## Phase 1 [checkpoint: dddb7a3]\n- [ ] Task: Build it\n    - [ ] Style it\n"
+        "    - [ ] Manual verification of the page\n        - with a phone\n    - [ ] Test it\n"
         "- [ ] Task: Conductor - User Manual Verification 'Phase 1' (Protocol in workflow.md)\n"
         "- [ ] Ask the user for the key\n- [ ] Document the manual tests\n"
     )
+    found = tasks(plan)
     assert [(task.title.split()[0], task.manual) for task in found.values()] == [
-        ("Build", False), ("Conductor", True), ("Ask", True), ("Document", False),
+        ("Build", False), ("Manual", True), ("Conductor", True), ("Ask", True), ("Document", False),
     ]  # fmt: skip
     assert {task.phase for task in found.values()} == {"Phase 1"}
+    step = found["manual-verification-of-the-page"]
+    assert (step.depends_on, step.description) == (("build-it",), "- with a phone")
+    assert "Manual" not in found["build-it"].description
+    assert "Test it" in found["build-it"].description
+    done = progress({"items": {"build-it": {"mark": "done", "summary": "made"}}})
+    files = {"plan.md": plan.encode()}
+    files |= SOURCE.written(files, done)
+    assert b"[x] Test it" in files["plan.md"]
+    assert b"[ ] Manual verification" in files["plan.md"]
+    files |= SOURCE.written(files, progress({"items": {step.key: {"mark": "blocked", "reason": "no phone"}}}))
+    again = {task.key: task for task in SOURCE.parse(files, "plan.md").tasks}
+    assert (again["build-it"].mark, again[step.key].mark) == (Mark.DONE, Mark.BLOCKED)
+    assert (again[step.key].reason, again["build-it"].reason) == ("no phone", "")
+
+
+@each_case(
+    ("title", "asked"),
+    [
+        ("Remove the old copies ✅ DONE (2026-02-27)", True),
+        ("✅ Add the form", True),
+        ("~~Add the form~~", True),
+        ("Add the form (deferred, needs the key)", True),
+        ("Add the form — DEFERRED", True),
+        ("DEFERRED: add the form", True),
+        ("Add the state parameter (✅ Fixed)", True),
+        ("Set the state to DONE", False),
+        ("Show ✅ beside each finished row", False),
+        ("Handle completed orders (done by the worker) first", False),
+    ],
+)
+def test_an_open_box_that_is_called_settled_is_asked_about(title: str, asked: bool) -> None:
+    found = work(f"- [ ] {title}\n- [x] Other ✅\n")
+    assert [task.manual for task in found.tasks] == [asked, False]
+    assert len(found.notes) == int(asked)
+
+
+def test_a_box_that_says_none_is_no_task() -> None:
+    assert [*tasks("## Done\n- [x] a\n## Pending\n- [ ] None\n- [ ] N/A\n")] == ["a"]
 
 
 def test_numbers_that_begin_again_in_each_phase_are_told_apart_by_it(wording: Wording) -> None:

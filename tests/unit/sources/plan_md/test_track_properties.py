@@ -5,13 +5,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import jsonschema
-from hypothesis import Phase, given, settings
+from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 from tests.unit.sources.plan_md.test_plan_md_properties import items
 
 from loopwright.adapters.sources.plan_md.plan_md import PlanMdSource
 from loopwright.adapters.sources.plan_md.plan_md_schema import TRACK
-from loopwright.ports import EvaluatedPlan, FixTask, Judged, Mark, Progress, SyncProgress
+from loopwright.ports import EvaluatedPlan, FixTask, ItemProgress, Judged, Mark, Progress, SyncProgress
 
 SOURCE = PlanMdSource()
 AT = datetime(2026, 11, 16, 12, tzinfo=UTC)
@@ -149,7 +149,18 @@ def test_a_track_is_told_once_and_keeps_what_others_wrote(
             )
 
 
+BY_HAND = Progress(
+    plan_id="plan_1",
+    at=AT,
+    items={key: ItemProgress(mark=Mark.DONE) for key in OWN},
+    started_at=AT,
+    rests=True,
+)
+"""Every task is done, and nothing says when."""
+
+
 @quick
+@example({"track_id": "t"}, [BY_HAND])
 @given(sound_tracks, st.lists(progresses, min_size=1, max_size=3))
 def test_what_is_written_into_a_sound_track_is_as_the_published_schema_has_it(
     track: dict[str, Any], told: list[Progress]

@@ -224,9 +224,11 @@ def test_one_file_that_is_named_is_a_plan_by_itself(tmp_path: Path) -> None:
         place = plans / f"{name}.md"
         assert recognise(place, registry.sources()).kind == "thoughts"
         assert [(task.key, task.depends_on) for task in read(SOURCE, place).tasks] == [(name, ())]
+    assert [task.key for task in read(SOURCE, plans / "words.md").tasks] == ["words"]
+    (tmp_path / "words.md").write_text("W\n")
     with pytest.raises(BadPlan, match="nothing here is a known form of work"):
-        recognise(plans / "words.md", registry.sources())
-    assert [task.key for task in read(SOURCE, plans / "words.md").tasks] == ["words"], "--source says so"
+        recognise(tmp_path / "words.md", registry.sources())
+    assert [task.key for task in read(SOURCE, tmp_path / "words.md").tasks] == ["words"], "--source says so"
     filled(tmp_path, _2026_01_08_d="- [ ] a box\n", _2026_01_09_e_overview="- [ ] 2026-01-09-e-01-f.md\n")
     assert recognise(plans / "2026-01-08-d.md", registry.sources()).kind == "plan_md"
     assert not SOURCE.recognises(plans / "2026-01-09-e-overview.md"), "what it lists is not there"
@@ -299,14 +301,36 @@ def test_the_phases_of_one_file_are_tasks_with_their_own_text(tmp_path: Path, wo
     assert SOURCE.parse(done, "sign-up.md").tasks[1].commit == "a" * 12
 
 
-def test_phases_of_one_file_need_numbers_of_their_own_and_a_phase_is_not_taken_apart(
-    tmp_path: Path, wording: Wording
-) -> None:
-    plans = filled(
-        tmp_path, twice="## Phase 1\n\na\n\n## Phase 1\n\nb\n", part="# Phase 3: X\n\n## Phase 1\n\na\n"
-    )
-    wording(refused(plans / "twice.md"))
+def test_a_file_that_is_itself_a_phase_is_not_taken_apart(tmp_path: Path) -> None:
+    plans = filled(tmp_path, part="# Phase 3: X\n\n## Phase 1\n\na\n")
     assert [task.key for task in read(SOURCE, plans / "part.md").tasks] == ["part"]
+
+
+@each_case(
+    ("first", "second", "keys"),
+    [
+        ("Module 8: A", "Module 9: B", ("module-8", "module-9")),
+        ("Behaviour 1: A", "Behavior 2: B", ("behavior-1", "behavior-2")),
+        ("M0 — A", "M1 — B", ("milestone-0", "milestone-1")),
+        ("Wave 1：A", "Wave 2：B", ("wave-1", "wave-2")),
+        ("第一阶段：A", "第二阶段：B", ("phase-一", "phase-二")),
+        ("フェーズ1: A", "フェーズ2: B", ("phase-1", "phase-2")),
+    ],
+)
+def test_phases_have_many_names(tmp_path: Path, first: str, second: str, keys: tuple[str, ...]) -> None:
+    plans = filled(tmp_path, once=f"# T\n\n## {first}\n\na\n\n## {second}\n\nb\n\n## Notes\n\nc\n")
+    place = plans / "once.md"
+    assert recognise(place, registry.sources()).kind == "thoughts"
+    assert tuple(task.key for task in read(SOURCE, place).tasks) == keys
+
+
+def test_any_file_among_the_plans_of_thoughts_is_a_plan(tmp_path: Path) -> None:
+    folder = tmp_path / "thoughts" / "shared" / "plans"
+    folder.mkdir(parents=True)
+    for name in ("login.md", "README.md"):
+        (folder / name).write_text("# Log in\n\nBuild the form.\n")
+    assert [task.title for task in read(SOURCE, folder / "login.md").tasks] == ["Log in"]
+    assert (SOURCE.recognises(folder / "login.md"), SOURCE.recognises(folder / "README.md")) == (True, False)
 
 
 def test_what_is_left_out_is_named_without_being_read(tmp_path: Path, wording: Wording) -> None:
@@ -349,9 +373,11 @@ def test_what_is_said_about_a_phase_elsewhere_is_told_to_all(tmp_path: Path) -> 
 
 
 @each_case("again", ["Phase 1", "Phase 1:", "Phase 1: B", "Phase 1 - B", "Phase 1 — B"])
-def test_a_phase_that_stands_twice_is_an_error(tmp_path: Path, again: str, wording: Wording) -> None:
+def test_a_phase_whose_number_is_used_again_gets_a_name_of_its_own(tmp_path: Path, again: str) -> None:
     plans = filled(tmp_path, twice=f"## Phase 1: A\n\na\n\n## {again}\n\nb\n")
-    wording(refused(plans / "twice.md"))
+    work = read(SOURCE, plans / "twice.md")
+    assert [task.key for task in work.tasks] == ["phase-1", "phase-1~2"]
+    assert work.notes == ("twice.md:5: there is a phase-1 already, so this phase is called phase-1~2",)
 
 
 NAMES = ("p-overview.md", "p-01-a.md", "p-02-b.md")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
-from loopwright.adapters.sources.checklists.entries import plain as plain_words
 from loopwright.adapters.sources.checklists.source import called
 from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_ID, MAX_TITLE
@@ -18,6 +17,7 @@ from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
 from loopwright.adapters.sources.text.titles import is_manual, plain_title
+from loopwright.adapters.sources.text.titles import plain as plain_words
 from loopwright.config.nearest import quoted
 from loopwright.core.policy.graph import find_cycle
 from loopwright.core.values.errors import BadPlan

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.bmad.sprint import SPRINTS, parse_sprint, sprint_files, write_sprint
-from loopwright.adapters.sources.checklists.entries import Entry, boxed, plain
+from loopwright.adapters.sources.checklists.entries import Entry, boxed
 from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
 from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.lists.status_words import mark_of
@@ -16,7 +16,7 @@ from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.reading import start_of
-from loopwright.adapters.sources.text.titles import plain_title
+from loopwright.adapters.sources.text.titles import plain, plain_title
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
 

@@ -1,13 +1,19 @@
-"""The tasks of a Markdown file: checkboxes, or headings such as `### Task 3: Title` with the boxes below them."""
+"""The tasks of a Markdown file that are checkboxes, and their names."""
 
 import re
-from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
-from loopwright.adapters.sources.text.titles import is_manual, plain_title, without_sha
+from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown
+from loopwright.adapters.sources.text.titles import (
+    is_about_tasks,
+    is_manual,
+    plain_title,
+    says_nothing,
+    settled_by,
+    without_sha,
+)
 from loopwright.ports import Mark
 
 _TAG: Final = re.compile(r"\[([A-Za-z][\w+.,/ -]{0,30})\](?![(\[])[ \t]*|\((P)\)[ \t]*")
@@ -21,29 +27,8 @@ _CODE: Final = re.compile(
     r"|[A-Z][A-Z0-9]{0,9}-[0-9]{1,6}[a-z]?)(?![\w-])[ \t]*[.:–—-]*[ \t]*"
 )
 _STARS: Final = re.compile(r"(?:\*\*|__)(?=[\[(]?[A-Z0-9])")
-_FINISHED: Final = re.compile(
-    r"✅|☑|✔|\[x\]|[\[(][ \t]*(?:completed?|done|finished|implemented)[ \t]*[\])]"
-    r"|[-–—:][ \t]*(?:completed?|done)[ \t]*$",
-    re.IGNORECASE,
-)
-_STATUS: Final = re.compile(
-    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
-)
-_DONE_WORDS: Final = re.compile(
-    r"\W*(?:completed?|done|finished|implemented|shipped|merged)\b", re.IGNORECASE
-)
-_ASIDES: Final = frozenset(
-    {
-        "acceptance", "acceptance criteria", "acceptance checklist", "completion checklist", "completion criteria",
-        "definition of done", "dependencies", "execution checklist", "format", "legend", "non-goals", "notes",
-        "open questions", "out of scope", "pre-flight checklist", "quality checklist", "quality gates",
-        "review checklist", "risks", "rollback plan", "status legend", "success criteria", "success metrics",
-        "task status legend", "validation checklist", "verification checklist",
-    }
-)  # fmt: skip
 _MOST_LINES: Final = 8
 """How many lines the title of a task may have."""
-_EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +60,8 @@ class Entry:
     """The lines of those that are optional."""
     under: int | None = None
     """Index of the line of the task around it, if it is a step for a person."""
+    disputed: bool = False
+    """Whether its words say that it is done or dropped, although its box is open."""
 
     @property
     def parallel(self) -> bool:
@@ -148,6 +135,8 @@ def boxed(
     for number, item in enumerate(markdown.items):
         if number in inside or item.box not in marks or not wanted(item.section):
             continue
+        if says_nothing(item.words):
+            continue
         below = list(_descendants(number, children))
         inside.update(below)
         found += _with_steps(markdown, item, [markdown.items[one] for one in below], marks)
@@ -159,17 +148,18 @@ def _with_steps(
 ) -> Iterator[Entry]:
     """Return the entry of a box, then those of the steps below it that only a person can do."""
     entry = _boxed_entry(markdown, item, below, marks)
-    if entry.optional or is_manual(entry.title):
+    if entry.optional or entry.disputed or is_manual(entry.title):
         yield entry
         return
-    steps = list(_manual_steps(markdown, entry, below, marks))
-    yield _without_steps(entry, steps)
+    steps = list(manual_steps(markdown, entry, below, marks))
+    yield without_steps(entry, steps)
     yield from steps
 
 
-def _manual_steps(
+def manual_steps(
     markdown: Markdown, around: Entry, boxes: Sequence[Item], marks: Mapping[str, Mark]
 ) -> Iterator[Entry]:
+    """Return the boxes below a task that ask a person to do something."""
     until = 0
     left_out = around.left_out
     for at, item in enumerate(boxes):
@@ -182,44 +172,16 @@ def _manual_steps(
             yield replace(_boxed_entry(markdown, item, below, marks), under=around.line)
 
 
-def _without_steps(entry: Entry, steps: Sequence[Entry]) -> Entry:
+def without_steps(entry: Entry, steps: Sequence[Entry]) -> Entry:
     """Return an entry that leaves these steps out: each is ticked by its own answer."""
     apart = replace(entry, hidden=(*entry.hidden, *((step.line, step.end) for step in steps)))
     left_out = apart.left_out
     return replace(apart, below=tuple(line for line in entry.below if line not in left_out))
 
 
-def headed(
-    markdown: Markdown, is_task: Callable[[str], bool], *, marks: Mapping[str, Mark] = MARKS
-) -> list[Entry]:
-    """Return the headings that are tasks; a task is done when all boxes below it are ticked or its heading says so."""
-    boxes = [one for one in markdown.items if one.box in marks]
-    starts = [one.line for one in boxes]
-    found: list[Entry] = []
-    until = 0
-    for at, section in enumerate(markdown.sections):
-        if section.line < until or section.line < 0 or not is_task(section.title):
-            continue
-        until = section.last
-        below = boxes[bisect_left(starts, section.line) : bisect_left(starts, section.last)]
-        entry = _headed_entry(markdown, at, below, marks)
-        steps = [] if is_manual(entry.title) else list(_manual_steps(markdown, entry, below, marks))
-        if steps:
-            left_out = _without_steps(entry, steps).left_out
-            kept = [one for one in below if one.line not in left_out]
-            entry = _without_steps(_headed_entry(markdown, at, kept, marks), steps)
-        found += [entry, *steps]
-    return found
-
-
 def is_aside(markdown: Markdown, section: int) -> bool:
     """Return whether the boxes of a section say what must be true, not what is to be done."""
-    return any(plain(markdown.sections[at].title) in _ASIDES for at in markdown.around(section))
-
-
-def plain(title: str) -> str:
-    """Return the words of a heading in lower case, without its number and signs."""
-    return title.casefold().strip(_EDGE)
+    return any(is_about_tasks(markdown.sections[at].title) for at in markdown.around(section))
 
 
 def open_asides(
@@ -240,19 +202,6 @@ def open_asides(
             if item.section not in seen:
                 seen.add(item.section)
                 yield item.line, section.title
-
-
-def status_in(lines: Iterable[str]) -> Mark | None:
-    """Return what a line such as `**Status**: Complete` says; None without one."""
-    said = next((match[1] for text in lines if (match := _STATUS.match(text.strip())) is not None), None)
-    if said is None:
-        return None
-    return Mark.DONE if _DONE_WORDS.match(said) or _FINISHED.match(said) else Mark.OPEN
-
-
-def says_done(title: str) -> bool:
-    """Return whether a heading says that its task is finished: ✅, [COMPLETED], (done)."""
-    return _FINISHED.search(title) is not None
 
 
 def _children(items: Sequence[Item]) -> Mapping[int, list[int]]:
@@ -292,54 +241,9 @@ def _boxed_entry(markdown: Markdown, item: Item, below: Sequence[Item], marks: M
         optional=item.optional or parts.optional,
         hidden=hidden,
         optional_parts=tuple(start for start, _ in hidden),
+        disputed=mark not in (Mark.DONE, Mark.SKIPPED) and settled_by(words) is not None,
     )
 
 
 def _is_optional(item: Item) -> bool:
     return item.box is not None and (item.optional or named(item.words).optional)
-
-
-def _headed_entry(markdown: Markdown, at: int, boxes: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
-    section = markdown.sections[at]
-    words = markdown.lines[section.line].words
-    parts = named(_FINISHED.sub("", words).strip() or words)
-    said = status_in(_own_text(markdown, section))
-    is_done = bool(boxes) and all(marks[one.box or ""] in (Mark.DONE, Mark.SKIPPED) for one in boxes)
-    if says_done(words) or said is Mark.DONE:
-        is_done = True
-    last = section.last
-    while last > section.line + 1 and not markdown.lines[last - 1].text.strip().strip("-"):
-        last -= 1
-    return Entry(
-        line=section.line,
-        end=last,
-        section=at,
-        words=words,
-        name=parts.name,
-        title=parts.title,
-        tags=parts.tags,
-        mark=Mark.DONE if is_done else Mark.OPEN,
-        below=tuple(one.line for one in boxes),
-        criteria=tuple(_criteria(markdown, boxes)),
-    )
-
-
-def _own_text(markdown: Markdown, section: Section) -> Iterator[str]:
-    return (
-        line.text
-        for line in markdown.lines[section.line + 1 : section.end]
-        if line.kind in (Kind.TEXT, Kind.BULLET)
-    )
-
-
-def _criteria(markdown: Markdown, boxes: Sequence[Item]) -> Iterator[str]:
-    """Return the boxes below a label or heading that is about acceptance."""
-    starts = [label.line for label in markdown.labels] if boxes else []
-    for item in boxes:
-        above = bisect_left(starts, item.line) - 1
-        label = markdown.labels[above] if above >= 0 and item.line < markdown.labels[above].end else None
-        title = label.title if label is not None else markdown.sections[item.section].title
-        if re.match(
-            r"\W*(?:acceptance|success|definition of done|criteria|done when|verif)", title, re.IGNORECASE
-        ):
-            yield plain_title(item.words)

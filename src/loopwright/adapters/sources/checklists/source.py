@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.checklists.damaged import tell_damaged
-from loopwright.adapters.sources.checklists.entries import Entry, is_aside, open_asides, plain
+from loopwright.adapters.sources.checklists.entries import Entry, is_aside, open_asides
 from loopwright.adapters.sources.checklists.tasks import (
     Prose,
     bounded,
@@ -22,6 +22,7 @@ from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.meaning import fingerprint, without_marks
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file
+from loopwright.adapters.sources.text.titles import is_manual
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
@@ -203,7 +204,13 @@ def _unmarked(text: str) -> str:
 
 
 def _without_status(task: PlannedTask) -> PlannedTask:
-    return replace(task, description=_unmarked(task.description), section=_unmarked(task.section))
+    # Whether words contradict an open box depends on the box.
+    return replace(
+        task,
+        description=_unmarked(task.description),
+        section=_unmarked(task.section),
+        manual=is_manual(task.title),
+    )
 
 
-__all__ = ["MAX_CONTEXT", "MAX_TASKS", "ChecklistSource", "called", "plain"]
+__all__ = ["MAX_CONTEXT", "MAX_TASKS", "ChecklistSource", "called"]

@@ -8,6 +8,7 @@ from loopwright.adapters.sources.checklists.entries import Entry
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_ID, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.markdown import Kind, Markdown
+from loopwright.adapters.sources.text.near_boxes import tell_disputed
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.titles import is_manual, plain_title, slug, without_comments
 from loopwright.config.nearest import quoted
@@ -62,6 +63,7 @@ def planned_tasks(
             needs[key] = tuple(dict.fromkeys((around[0], *needs[key])))
     after = order(entries, keys)
     _tell_optional(both, problems)
+    tell_disputed([(entry.line, entry.words) for entry in entries if entry.disputed], problems)
     prose = Prose(markdown, entries)
     parts = _parts({entry.name or key: key for key, entry in both if entry.under is None})
     criteria = {key: _criteria(markdown, entry) for key, entry in both}
@@ -74,7 +76,7 @@ def planned_tasks(
             acceptance=acceptance(criteria[key]),
             depends_on=needs[key],
             after=after[key],
-            manual=is_manual(entry.title),
+            manual=entry.disputed or is_manual(entry.title),
             section=prose.around(entry),
             phase=_phase(markdown, entry)[:MAX_TITLE],
             mark=_mark(entry, at_line),

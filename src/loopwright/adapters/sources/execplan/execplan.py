@@ -6,13 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, boxed, plain
+from loopwright.adapters.sources.checklists.entries import Entry, boxed
 from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
 from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.reading import start_of
+from loopwright.adapters.sources.text.titles import plain
 
 _PROGRESS: Final = "progress"
 _LIVING: Final = (

@@ -15,6 +15,7 @@ from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded_lines
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import located_at, read_file, start_of
+from loopwright.adapters.sources.text.titles import plain_title
 from loopwright.config.nearest import quoted
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress, Source
@@ -171,7 +172,7 @@ def _keys(text: str, prefix: str) -> list[str]:
     """Return a key for each task: the number in its name, else its place in the plan."""
     keys: list[str] = []
     for place, element in enumerate(_elements(text), start=1):
-        match = _NUMBERED.match(_inside(element.body, "name"))
+        match = _NUMBERED.match(_inside(element.body, "name") or _first_words(element.body))
         number = match[1] if match is not None else str(place)
         key = f"{prefix}.{number}" if prefix else number
         keys.append(key if key not in keys[-200:] else f"{key}~{place}")
@@ -182,6 +183,13 @@ def _inside(body: str, tag: str) -> str:
     start = body.find(f"<{tag}>")
     end = body.find(f"</{tag}>", start)
     return body[start + len(tag) + 2 : end].strip() if 0 <= start < end else ""
+
+
+def _first_words(body: str) -> str:
+    """Return the first line of a task that has no name; empty if it begins with another element."""
+    first = next((line.strip() for line in body.splitlines() if line.strip()), "")
+    bold = re.match(r"\*\*(.+?)\*\*", first)
+    return "" if first.startswith("<") else plain_title(bold[1] if bold is not None else first)
 
 
 def _mark(element: _Element) -> Mark:
@@ -201,6 +209,7 @@ def _tasks(text: str, prefix: str, problems: Problems) -> list[PlannedTask]:
         title = title or next(
             filter(None, (_inside(element.body, tag) for tag in ("decision", "what-built", "what"))), ""
         )
+        title = title or _NUMBERED.sub("", _first_words(element.body), count=1)
         if not title:
             problems.note(
                 element.line, "", f"task {quoted(key)} has no <name>: write what is to be done there"

@@ -3,7 +3,8 @@
 from pathlib import Path
 from typing import ClassVar
 
-from loopwright.adapters.sources.checklists.entries import Entry, boxed
+from loopwright.adapters.sources.checklists.entries import Entry
+from loopwright.adapters.sources.checklists.headings import boxed_or_headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown
 from loopwright.ports import Mark
@@ -26,5 +27,5 @@ class KiroSource(ChecklistSource):
         return name.casefold() == self.file_name and (root, specs) == (".kiro", "specs")
 
     def entries(self, markdown: Markdown) -> list[Entry]:
-        """Return the outermost boxes."""
-        return boxed(markdown, marks=self.marks)
+        """Return the tasks."""
+        return boxed_or_headed(markdown, self.marks)

@@ -5,7 +5,8 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import ClassVar, Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, boxed
+from loopwright.adapters.sources.checklists.entries import Entry
+from loopwright.adapters.sources.checklists.headings import boxed_or_headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown
 from loopwright.adapters.sources.text.problems import Problems
@@ -27,8 +28,8 @@ class OpenSpecSource(ChecklistSource):
         return file.name.casefold() == self.file_name and ("openspec", "changes") in pairwise(folders)
 
     def entries(self, markdown: Markdown) -> list[Entry]:
-        """Return the outermost boxes."""
-        return boxed(markdown)
+        """Return the tasks."""
+        return boxed_or_headed(markdown)
 
     def adjusted(self, tasks: list[PlannedTask], name: str, problems: Problems) -> list[PlannedTask]:
         """Return the tasks of an archived change as skipped: OpenSpec archives what is finished."""

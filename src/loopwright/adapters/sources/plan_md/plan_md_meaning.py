@@ -14,8 +14,16 @@ from loopwright.adapters.sources.plan_md.plan_md_text import Body, Guess, body, 
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.markdown import MARKS, Kind
 from loopwright.adapters.sources.text.meaning import without_marks
+from loopwright.adapters.sources.text.near_boxes import tell_disputed
 from loopwright.adapters.sources.text.problems import Problems, check_graph
-from loopwright.adapters.sources.text.titles import OURS, is_manual, is_sha, without_checkpoint
+from loopwright.adapters.sources.text.titles import (
+    OURS,
+    is_manual,
+    is_sha,
+    settled_by,
+    without_checkpoint,
+    without_comments,
+)
 from loopwright.config.gates import read_gates
 from loopwright.config.kinds import is_inside
 from loopwright.config.nearest import did_you_mean, quoted
@@ -85,6 +93,8 @@ class _Reader:
         self._explicit: dict[str, tuple[str, ...]] = {}
         self._places: dict[str, tuple[int, str]] = {}
         self._numbers = {item.key: number for number, item in enumerate(found.tasks)}
+        disputed = [item for item in found.tasks if self._is_disputed(item)]
+        tell_disputed([(item.at, item.title) for item in disputed], problems)
         for line, title in found.skipped:
             problems.warn(line, "", f"the boxes under {quoted(title)} are read as text, not as tasks")
         known = {item.key for item in found.tasks}
@@ -126,7 +136,7 @@ class _Reader:
             acceptance=acceptance,
             scope=self._scope(inside, node),
             phase=without_checkpoint(self._found.sections[item.section].title)[0],
-            manual=is_manual(title),
+            manual=bool(item.under) or self._is_disputed(item) or is_manual(title),
             section=self._section(item),
             type=_first(inside, "type").casefold() or node.text("type"),
             complexity=self._complexity(inside),
@@ -137,6 +147,12 @@ class _Reader:
             line=item.at + 1,
         )
 
+    def _is_disputed(self, item: Item) -> bool:
+        words = self._found.markdown.lines[item.at].words
+        return (
+            item.mark not in (Mark.DONE, Mark.SKIPPED) and settled_by(without_comments(words)[0]) is not None
+        )
+
     def _dependencies(self, item: Item, inside: Body, node: Entry) -> None:
         """Keep what is said about who this task waits for, if anything is."""
         said = [value for comment in item.comments for field, value in fields(comment) if field == "deps"]
@@ -144,7 +160,9 @@ class _Reader:
         keys = self._few(item.at + 1, (key for value in said for key in references(value)))
         keys += self._few(node.line, map(reference, node.texts("depends_on")))
         self._places[item.key] = (item.at + 1, quoted(item.name)[1:-1])
-        if said or inside.of("deps") or item.key in self._nodes:
+        if item.under:
+            keys.append(item.under)
+        if said or inside.of("deps") or item.key in self._nodes or item.under:
             self._explicit[item.key] = tuple(dict.fromkeys(keys))
 
     def _acceptance(self, inside: Body) -> tuple[tuple[str, ...], tuple[GateCommand, ...]]:

@@ -228,7 +228,8 @@ def _wanted(
     blockers = _blockers(plain.get("blockers"), progress, fixes, step)
     if blockers:
         wanted["blockers"] = blockers
-    place = position(step, execute, checkpoints, fixes, progress)
+    is_placed = bool(state.get("current_step"))
+    place = position(step, execute, checkpoints, fixes, progress, is_placed=is_placed)
     # We write our verdict once. If there is no verdict yet, another tool may be about to write one.
     evaluated = evaluation_step(fixes, progress) if place else None
     goes_on = progress.completed_at is None and not progress.rests

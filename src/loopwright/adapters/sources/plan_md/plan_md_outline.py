@@ -4,6 +4,7 @@ Reading and writing both start from here, so that they cannot disagree about whi
 """
 
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, auto
@@ -16,7 +17,11 @@ from loopwright.adapters.sources.text.near_boxes import is_almost, is_box, is_si
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.titles import (
     OURS,
+    is_about_tasks,
+    is_manual,
+    plain,
     plain_title,
+    says_nothing,
     slug,
     without_comments,
     without_prefix,
@@ -41,21 +46,6 @@ class SectionKind(Enum):
     """What was written about the plan, not a part of it."""
 
 
-_ASIDES: Final = frozenset(
-    {
-        "acceptance criteria",
-        "definition of done",
-        "legend",
-        "non-goals",
-        "open questions",
-        "out of scope",
-        "risks",
-        "status legend",
-        "success criteria",
-        "success metrics",
-        "what we're not doing",
-    }
-)
 _REPORTS: Final = (
     "business doc sync",
     "evaluation report",
@@ -116,6 +106,10 @@ class Item:
     sha: str | None
     """The commit that another tool wrote at the end of its line."""
     ours: bool
+    under: str = ""
+    """Key of the task that it is a step of: what only a person can do is an item of its own."""
+    steps: tuple[tuple[int, int], ...] = ()
+    """Where such steps below it begin and end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,8 +133,10 @@ class Outline:
                 yield one
 
     def body(self, item: Item) -> tuple[Line, ...]:
-        """Return the lines below an item that belong to it."""
-        return self.markdown.lines[item.at + 1 : item.end]
+        """Return the lines below an item; those of a person's steps are blank."""
+        apart = {at for start, end in item.steps for at in range(start, end)}
+        lines = enumerate(self.markdown.lines[item.at + 1 : item.end], start=item.at + 1)
+        return tuple(Line("", Kind.BLANK) if at in apart else line for at, line in lines)
 
 
 def outline(markdown: Markdown, problems: Problems) -> Outline:
@@ -178,8 +174,12 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
             if section.kind is SectionKind.PHASE and len(tasks) == MAX_TASKS:
                 problems.note(at + 1, "", f"a plan has at most {MAX_TASKS} tasks")
                 break
+            if section.kind is SectionKind.PHASE and says_nothing(line.words):
+                continue
             if section.kind is SectionKind.PHASE:
-                tasks.append(names.item(markdown.lines[at], section.title, number, at, end))
+                tasks += _with_steps(
+                    names, names.item(line, section.title, number, at, end), section.title, markdown
+                )
             elif section.kind is SectionKind.DISCOVERED and len(found) < MAX_TASKS:
                 found.append(_Names(problems).item(markdown.lines[at], "", number, at, end))
                 if found[-1].mark is Mark.OPEN and not found[-1].ours:
@@ -195,6 +195,29 @@ def outline(markdown: Markdown, problems: Problems) -> Outline:
         found=tuple(found),
         skipped=tuple(skipped.items()),
     )
+
+
+def _with_steps(names: "_Names", item: Item, phase: str, markdown: Markdown) -> Iterator[Item]:
+    """Return a task, then the steps below it that only a person can do."""
+    steps = list(_steps(markdown, item))
+    yield replace(item, steps=tuple(steps))
+    for start, end in steps:
+        yield replace(names.item(markdown.lines[start], phase, item.section, start, end), under=item.key)
+
+
+def _steps(markdown: Markdown, item: Item) -> Iterator[tuple[int, int]]:
+    if is_manual(item.title) or item.end == item.at + 1:
+        return
+    starts = [one.line for one in markdown.items]
+    until = item.at
+    for one in markdown.items[bisect_right(starts, item.at) : bisect_left(starts, item.end)]:
+        if one.line < until or one.mark is None:
+            continue
+        if one.optional:
+            until = one.end
+        elif is_manual(plain_title(one.words)):
+            until = one.end
+            yield one.line, one.end
 
 
 def id_comment(key: str) -> str:
@@ -366,12 +389,12 @@ def _apart(markdown: Markdown, boxes: Mapping[int, int], section: Section) -> It
 
 
 def _section_kind(title: str) -> SectionKind:
-    plain = title.casefold().strip(" :*_#0123456789.)✅🎯")
-    if plain in _ASIDES:
+    words = plain(title)
+    if is_about_tasks(title):
         return SectionKind.ASIDE
-    if plain == DISCOVERED:
+    if words == DISCOVERED:
         return SectionKind.DISCOVERED
-    if plain.startswith(_REPORTS):
+    if words.startswith(_REPORTS):
         return SectionKind.REPORT
     return SectionKind.PHASE
 

@@ -172,11 +172,18 @@ def _verdict(at: datetime, issues: list[str], *, passed: bool) -> dict[str, Any]
 
 
 def position(
-    step: str, execute: Mapping[str, Any], before: Mapping[str, Any], fixes: Fixes, progress: Progress
+    step: str,
+    execute: Mapping[str, Any],
+    before: Mapping[str, Any],
+    fixes: Fixes,
+    progress: Progress,
+    *,
+    is_placed: bool,
 ) -> dict[str, Any]:
     """Return the current step and its status; nothing if another tool decides what comes next.
 
-    `before` are the checkpoints as they were: what a verdict moves is moved once, so that nobody's next step is undone.
+    `before` are the checkpoints as they were: a verdict moves the current step once, so that the next step of another
+    tool stays. A track that has no current step, not `is_placed`, gets one.
     """
     judged = progress.judged
     mended = bool(fixes.items) and fixes.is_worked_off
@@ -196,13 +203,13 @@ def position(
         moved = any(told.get(key) != verdict[key] for key in ("completed_at", "verdict", "failure_items"))
         refused = (FIX, "BLOCKED") if is_given_up(progress) else (EVALUATE, "FAILED")
         name, status = ("COMPLETE", "PASSED") if judged.passed else refused
-        return {"current_step": name, "step_status": status} if moved else {}
+        return {"current_step": name, "step_status": status} if moved or not is_placed else {}
     if mended and fixes.open:
         return {"current_step": FIX, "step_status": "BLOCKED"}
     if not is_met((*fixes.own, *fixes.items), progress):
         return {"current_step": step, "step_status": execute["status"]}
     ended = execute.get("completed_at")
-    if ended is not None and _at(before, step).get("completed_at") != ended:
+    if not is_placed or (ended is not None and _at(before, step).get("completed_at") != ended):
         return {"current_step": EVALUATE, "step_status": "NOT_STARTED"}
     return {}
 

@@ -116,7 +116,7 @@ def _tell(rows: Rows, found: Outline, item: Item, standing: ItemProgress) -> Non
     wanted = [f"{_child(line, inside)}{words} {OURS}" for words in said]
     present = [at for at, line in enumerate(inside, start=item.at + 1) if _is_ours(line)]
     if [rows[at][0] for at in present] != wanted:
-        place = present[0] if present else item.end
+        place = present[0] if present else item.steps[0][0] if item.steps else item.end
         for at in reversed(present):
             del rows[at]
         rows[place:place] = [(words, None) for words in wanted]
@@ -250,7 +250,8 @@ def _phases(found: Outline, progress: Progress) -> bytes:
             continue
         for at in reversed(present):
             del rows[at]
-        place = items[-1].end - sum(at < items[-1].end for at in present) if items else 0
+        end = max((item.end for item in items), default=0)
+        place = end - sum(at < end for at in present)
         rows[place:place] = _new(wanted)
     return found.markdown.joined(rows)
 

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 from typing import ClassVar, Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, boxed, headed
+from loopwright.adapters.sources.checklists.entries import Entry, boxed
+from loopwright.adapters.sources.checklists.headings import headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown
 from loopwright.adapters.sources.text.reading import start_of

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, boxed, headed
+from loopwright.adapters.sources.checklists.entries import Entry, boxed
+from loopwright.adapters.sources.checklists.headings import headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.plan_file import content
@@ -18,8 +19,8 @@ _HEADER: Final = re.compile(
     r"superpowers:(?:executing-plans|subagent-driven-development)|REQUIRED (?:SUB-)?SKILL"
 )
 _STEP: Final = re.compile(r"\W{0,4}Step[ \t]+[0-9]{1,3}\b", re.IGNORECASE)
-_OTHERS: Final = frozenset({"conductor", "thoughts"})
-"""Folders whose plans have tracks and phases."""
+_OTHERS: Final = frozenset({".kiro", "conductor", "openspec", "thoughts"})
+"""Folders of other forms."""
 _PLANS: Final = (("docs", "plans"), ("superpowers", "plans"))
 
 

@@ -1,6 +1,6 @@
 """Lines that look like a checkbox but are not one: each is an error or a note, so that no task is lost in silence."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from loopwright.adapters.sources.text.markdown import MARKS, Kind, Line
@@ -85,3 +85,12 @@ def tell_almost(
         problems.note(number, "", f"{shown} is no checkbox: write {good}")
     else:
         problems.note(number, "", f"{wrong_mark(mark, marks)}; if this is no task, write \\[{inside}]")
+
+
+def tell_disputed(found: Sequence[tuple[int, str]], problems: Problems) -> None:
+    """Note once that open boxes say in words that they are settled; each is a question."""
+    if found:
+        line, first = found[0]
+        many = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+        told = f"{quoted(first)}{many} is called done or dropped, but its box is open: Loopwright asks you"
+        problems.warn(line + 1, "", told)

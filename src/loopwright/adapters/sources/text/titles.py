@@ -1,6 +1,7 @@
 """Titles of tasks: what people write around them, and whether one asks a person to do something."""
 
 import re
+from enum import Enum, auto
 from typing import Final
 
 OURS: Final = "<!-- loopwright -->"
@@ -110,7 +111,10 @@ _WHAT: Final = (
 )
 _MANUAL: Final = (
     re.compile(rf"(?<!or )\bmanual(?:ly)?(?:[ -]+\w+)?[ -]+{_WHAT}\b", re.IGNORECASE),
-    re.compile(r"^\W*manually\b|^\W*(?:check|confirm|test|try|verify)\b.{1,80}\bmanually\b", re.IGNORECASE),
+    re.compile(
+        r"^\W*manually\b|^\W*(?:check|confirm|exercise|inspect|review|test|try|validate|verify)\b.{1,80}\bmanually\b",
+        re.IGNORECASE,
+    ),
     re.compile(r"[\[(](?:manual(?:ly)?|human|by hand)\b[^\])]{0,40}[\])]", re.IGNORECASE),
     re.compile(r"^\W*(?:manual|human)(?:\W*$|:|[ \t]+(?:journey|run|tour|pass)s?\b)", re.IGNORECASE),
     re.compile(
@@ -133,3 +137,77 @@ def is_manual(title: str) -> bool:
     """Return whether a title asks a person to do something by hand: "Manual verification", "Ask the user to …"."""
     shown = title[:_MOST_LETTERS]
     return not _ABOUT.match(shown) and any(pattern.search(shown) for pattern in _MANUAL)
+
+
+_TICK: Final = r"[✅☑✔]\ufe0f?"
+_DROPPED_WORDS: Final = (
+    "skipped|deferred|canceled|cancelled|dropped|obsolete|superseded|won't fix|wontfix|not needed"
+)
+_SETTLED_WORDS: Final = (
+    f"complete|completed|done|finished|fixed|implemented|shipped|resolved|{_DROPPED_WORDS}"
+)
+_SETTLED: Final = (
+    re.compile(rf"^\W{{0,3}}(?:{_TICK}|~~.+~~\W*$)"),
+    re.compile(rf"^\W{{0,6}}(?:{_SETTLED_WORDS.upper()})\b[*_]{{0,3}}[ \t]*[:–—-]"),
+    re.compile(rf"{_TICK}[ \t]*(?i:{_SETTLED_WORDS})?[ \t]*(?:\([^()]{{0,60}}\))?[\W_]*$"),
+    re.compile(rf"[(\[][ \t]*(?:{_TICK}[ \t]*)?(?i:{_SETTLED_WORDS})\b[^()\[\]]{{0,120}}[)\]][\W_]*$"),
+    re.compile(rf"[ \t][–—-]+[ \t]+(?:\*\*)?(?:{_SETTLED_WORDS.upper()})\b.{{0,120}}$"),
+)
+
+_DROPPED: Final = re.compile(rf"\b(?:{_DROPPED_WORDS})\b|~~", re.IGNORECASE)
+_HEDGE: Final = re.compile(
+    r"\b(?:not(?! needed)|partial\w*|pending|remain\w*|todo|until|when|if|by)\b", re.IGNORECASE
+)
+
+
+class Settled(Enum):
+    """What the words of a task say about it."""
+
+    DONE = auto()
+    DROPPED = auto()
+    """It is skipped, or deferred."""
+
+
+def settled_by(words: str) -> Settled | None:
+    """Return whether words say that a task is done or will not be done: `✅`, `(deferred)`, `— DONE`."""
+    shown = words[:_MOST_LETTERS] if len(words) <= _MOST_LETTERS else words[:100] + words[-200:]
+    for pattern in _SETTLED:
+        match = pattern.search(shown)
+        if match is not None and not _HEDGE.search(match[0]):
+            return Settled.DROPPED if _DROPPED.search(match[0]) else Settled.DONE
+    return None
+
+
+_NOTHING: Final = re.compile(r"\W*(?:none|nothing|n/a)(?: yet| left| remaining)?\W*", re.IGNORECASE)
+
+
+def says_nothing(words: str) -> bool:
+    """Return whether the words of a box say that there is no task: `None`, `N/A`."""
+    return _NOTHING.fullmatch(words[:_MOST_LETTERS]) is not None
+
+
+_EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
+_ABOUT_TASKS: Final = frozenset(
+    {
+        "acceptance", "acceptance checklist", "completion checklist", "dependencies", "done when",
+        "execution checklist", "format", "legend", "non-goals", "notes", "open questions", "out of scope",
+        "pre-flight checklist", "quality checklist", "quality gates", "review checklist", "risks", "rollback plan",
+        "self-review checklist", "status legend", "success metrics", "task status legend", "validation checklist",
+        "verification checklist", "what we're not doing",
+    }
+)  # fmt: skip
+_CRITERIA: Final = re.compile(
+    r"(?:\w+[ \t]+)?(?:acceptance|success|exit|completion|done|quality|verification)[ \t]+criteria\b"
+    r"|definition of done\b|(?:验收|驗收|完成|成功)(?:标准|標準|条件)|(?:受け?入れ?|完了|成功)(?:基準|条件)"
+)
+
+
+def plain(title: str) -> str:
+    """Return the words of a heading in lower case, without its number and signs."""
+    return title.casefold().strip(_EDGE)
+
+
+def is_about_tasks(title: str) -> bool:
+    """Return whether the boxes below a heading say what must be true of the work, not what is to be done."""
+    words = plain(title)
+    return words in _ABOUT_TASKS or _CRITERIA.match(words) is not None

@@ -14,6 +14,7 @@ from loopwright.core.values.policy import GateCommand
 
 _CRITERIA: Final = re.compile(
     r"(?:success|acceptance|exit|completion) criteri|definition of done|done when"
+    r"|(?:验收|驗收|完成|成功)(?:标准|標準|条件)|(?:受け?入れ?|完了|成功)(?:基準|条件)"
     r"|^(?:automated|manual)\b|verification|validation\b"
 )
 _AUTOMATED: Final = re.compile(r"\bautomat(?:ed|ic)\b")

@@ -29,16 +29,27 @@ from loopwright.ports import ItemProgress
 
 _NUMBER: Final = r"[ \t]{1,3}#?([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)(?![\w.])"
 _BEFORE: Final = r"(?:\[[ xX~-]\]|\W){0,8}"
-_WORDS: Final = {
-    word: re.compile(f"{_BEFORE}{word}{_NUMBER}", re.IGNORECASE)
-    for word in ("phase", "step", "stage", "milestone")
+_USUAL: Final = ("phase", "step", "stage", "milestone")
+_OTHERS: Final = {
+    "phase": r"|第([0-9]{1,3}|[一二三四五六七八九十]{1,3})(?:阶段|階段|フェーズ)"
+    r"|(?:阶段|階段|フェーズ)[ \t]{0,3}([0-9]{1,3}|[一二三四五六七八九十]{1,3})(?![\w.])",
+    "milestone": r"|M([0-9]{1,2}(?:\.[0-9]{1,2})?)(?=[ \t]*[:–—]|[ \t]+-[ \t])",
+    "behavior": f"|behaviour{_NUMBER}",
 }
+_WORDS: Final = {
+    word: re.compile(f"{_BEFORE}(?:{word}{_NUMBER}{_OTHERS.get(word, '')})", re.IGNORECASE)
+    for word in (
+        *_USUAL, "module", "behavior", "part", "wave", "sprint", "iteration",
+        "slice", "week",
+    )
+}  # fmt: skip
 """What phases are called; the first word that a file uses counts."""
 _HEADED: Final = re.compile(r"[*_ \t]{0,9}(?:$|[:)–—-])")
 """What follows the number in the heading of a phase; other words may be about a phase that is elsewhere."""
 _LEVELS: Final = (2, 3)
 """Of the headings that are phases: the first one is the title of a file."""
 _FEW: Final = 2
+_ABOUT_FOLDER: Final = frozenset({"agents", "claude", "index", "readme"})
 MAX_PHASES: Final = 500
 
 
@@ -106,14 +117,16 @@ def _phases(markdown: Markdown, headings: list[tuple[int, Line]], word: str) -> 
 
 
 def _keys(markdown: Markdown, begins: Mapping[int, str], word: str) -> dict[int, str]:
-    """Return the key of each phase; a number that is used again in another section gets that section's name."""
+    """Return the key of each phase; a number that is used again gets the name of its section, or a count."""
     keys: dict[int, str] = {}
+    counts: dict[str, int] = {}
     sections = {section.line: section for section in markdown.sections}
     for at, number in begins.items():
         key, parent = f"{word}-{number}", sections[at].parent
         if key in keys.values() and parent is not None and markdown.sections[parent].level > 1:
             key = f"{slug(markdown.sections[parent].title)}/{key}"
-        keys[at] = key
+        counts[key] = counts.get(key, 0) + 1
+        keys[at] = key if counts[key] == 1 else f"{key}~{counts[key]}"
     return keys
 
 
@@ -162,7 +175,7 @@ def is_lone_plan(place: Path) -> bool:
     """Return whether a file is a phase plan by itself: in a folder of plans, or with no box that is a task.
 
     In a folder of plans its phases count, whatever boxes are below them. A file there without phases is one if it is
-    called like a plan and has no boxes but criteria.
+    called like a plan, or is in `thoughts`, and has no boxes but criteria.
     """
     if not may_stand_alone(place):
         return False
@@ -175,8 +188,15 @@ def is_lone_plan(place: Path) -> bool:
     except Unreadable:
         return is_among_plans and is_called_like_a_plan(place.name)
     if is_among_plans:
-        return bool(phases) or (is_called_like_a_plan(place.name) and not _has_tasks(markdown))
+        is_plan = is_called_like_a_plan(place.name) or _is_thought(place)
+        # Other words may be chapters beside a list of tasks.
+        is_surely = bool(phases) and phases[0].key.partition("-")[0] in _USUAL
+        return is_surely or ((bool(phases) or is_plan) and not _has_tasks(markdown, phases))
     return len(phases) >= _FEW and not _has_tasks(markdown, phases)
+
+
+def _is_thought(place: Path) -> bool:
+    return "thoughts" in place.absolute().parts and place.stem.casefold() not in _ABOUT_FOLDER
 
 
 def _has_tasks(markdown: Markdown, phases: tuple[Phase, ...] = ()) -> bool:
@@ -192,7 +212,7 @@ def _has_tasks(markdown: Markdown, phases: tuple[Phase, ...] = ()) -> bool:
 
 def _number(line: Line, word: str) -> str:
     match = _WORDS[word].match(line.words[:500])
-    return match[1].lower() if match is not None else ""
+    return next(filter(None, match.groups()), "").lower() if match is not None else ""
 
 
 def _is_headed(line: Line, word: str) -> bool:

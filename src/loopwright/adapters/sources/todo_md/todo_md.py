@@ -5,12 +5,14 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import Final
 
-from loopwright.adapters.sources.checklists.entries import Entry, headed, named, plain, whole_words
+from loopwright.adapters.sources.checklists.entries import Entry, named, whole_words
+from loopwright.adapters.sources.checklists.headings import headed
 from loopwright.adapters.sources.checklists.source import ChecklistSource
 from loopwright.adapters.sources.text.markdown import Item, Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.markdown_edits import MarkdownEdits
 from loopwright.adapters.sources.text.plan_file import content
 from loopwright.adapters.sources.text.problems import Problems, Unreadable
+from loopwright.adapters.sources.text.titles import Settled, plain, says_nothing, settled_by
 from loopwright.config.nearest import quoted
 from loopwright.ports import Mark
 
@@ -41,7 +43,7 @@ class TodoMdSource(ChecklistSource):
     usual_places = ("TODO.md", "fix_plan.md", ".ralph/fix_plan.md", "IMPLEMENTATION_PLAN.md")
 
     def is_like(self, file: Path) -> bool:
-        """Take a file of such a name that has bullets and not a single checkbox, phase or numbered task."""
+        """Take a file of such a name that has bullets and not a single checkbox; a plan in phases is a phase plan."""
         if not is_called_todo(file.name):
             return False
         try:
@@ -50,7 +52,8 @@ class TodoMdSource(ChecklistSource):
             return False
         if any(item.box is not None for item in markdown.items):
             return False
-        if any(_PHASE.match(section.title) for section in markdown.sections):
+        phases = sum(_PHASE.match(section.title) is not None for section in markdown.sections)
+        if phases > 1 and "plan" in file.stem.casefold():
             return False
         entries = self.entries(markdown)
         return bool(entries) and (entries[0].box is None or _is_mostly_list(markdown))
@@ -70,7 +73,9 @@ class TodoMdSource(ChecklistSource):
         return [
             _bullet(markdown, item)
             for item in markdown.items
-            if item.parent is None and not _is_left_out(markdown, item.section)
+            if item.parent is None
+            and not _is_left_out(markdown, item.section)
+            and not says_nothing(item.words)
         ]
 
     def check(self, markdown: Markdown, entries: Sequence[Entry], problems: Problems) -> None:
@@ -144,9 +149,11 @@ def _is_left_out(markdown: Markdown, section: int) -> bool:
 
 def _bullet(markdown: Markdown, item: Item) -> Entry:
     titles = [markdown.sections[at].title for at in markdown.around(item.section)]
+    settled = settled_by(item.words)
     is_done = (
         item.mark is Mark.DONE
         or bool(_STRUCK.match(item.words))
+        or settled is Settled.DONE
         or any(_FINISHED.match(plain(one)) for one in titles)
     )
     words = whole_words(markdown, item).removeprefix(_DONE)
@@ -156,6 +163,6 @@ def _bullet(markdown: Markdown, item: Item) -> Entry:
         section=item.section,
         words=words,
         title=named(words).title,
-        mark=Mark.DONE if is_done else Mark.OPEN,
+        mark=Mark.DONE if is_done else Mark.SKIPPED if settled is not None else Mark.OPEN,
         box=item.line,
     )

@@ -1,0 +1,134 @@
+"""Headings that are tasks, such as `### Task 3: Title`, with the boxes below them."""
+
+import re
+from bisect import bisect_left
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from loopwright.adapters.sources.checklists.entries import (
+    Entry,
+    boxed,
+    manual_steps,
+    named,
+    without_steps,
+)
+from loopwright.adapters.sources.text.markdown import MARKS, Item, Kind, Markdown, Section
+from loopwright.adapters.sources.text.titles import is_manual, plain_title
+from loopwright.ports import Mark
+
+_FINISHED: Final = re.compile(
+    r"✅|☑|✔|\[x\]|[\[(][ \t]*(?:completed?|done|finished|implemented)[ \t]*[\])]"
+    r"|[-–—:][ \t]*(?:completed?|done)[ \t]*$",
+    re.IGNORECASE,
+)
+_STATUS: Final = re.compile(
+    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
+)
+_DONE_WORDS: Final = re.compile(
+    r"\W*(?:completed?|done|finished|implemented|shipped|merged)\b", re.IGNORECASE
+)
+
+
+_TASK: Final = re.compile(
+    r"\W{0,4}(?:(?:Task|Tarea|Tarefa|Aufgabe)[ \t]+#?|(?:任务|任務|タスク)[ \t]?)"
+    r"[A-Z]?[0-9]{1,4}(?:[.-][0-9]{1,4}){0,3}[a-z]?\b",
+    re.IGNORECASE,
+)
+_FEW: Final = 2
+
+
+def is_task_heading(title: str) -> bool:
+    """Return whether a heading is called like a task: `Task 3: Title`."""
+    return _TASK.match(title) is not None
+
+
+def boxed_or_headed(markdown: Markdown, marks: Mapping[str, Mark] = MARKS) -> list[Entry]:
+    """Return the outermost boxes; if most of them are below headings such as `Task 3`, the headings are the tasks."""
+    found = boxed(markdown, marks=marks)
+    headings = headed(markdown, is_task_heading, marks=marks)
+    tasks = [one for one in headings if one.box is None]
+    inside = {line for one in tasks for line in one.below}
+    below = sum(one.line in inside for one in found)
+    return headings if len(tasks) >= _FEW and 2 * below >= len(found) else found
+
+
+def headed(
+    markdown: Markdown, is_task: Callable[[str], bool], *, marks: Mapping[str, Mark] = MARKS
+) -> list[Entry]:
+    """Return the headings that are tasks; a task is done when all boxes below it are ticked or its heading says so."""
+    boxes = [one for one in markdown.items if one.box in marks]
+    starts = [one.line for one in boxes]
+    found: list[Entry] = []
+    until = 0
+    for at, section in enumerate(markdown.sections):
+        if section.line < until or section.line < 0 or not is_task(section.title):
+            continue
+        until = section.last
+        below = boxes[bisect_left(starts, section.line) : bisect_left(starts, section.last)]
+        entry = _headed_entry(markdown, at, below, marks)
+        steps = [] if is_manual(entry.title) else list(manual_steps(markdown, entry, below, marks))
+        if steps:
+            left_out = without_steps(entry, steps).left_out
+            kept = [one for one in below if one.line not in left_out]
+            entry = without_steps(_headed_entry(markdown, at, kept, marks), steps)
+        found += [entry, *steps]
+    return found
+
+
+def status_in(lines: Iterable[str]) -> Mark | None:
+    """Return what a line such as `**Status**: Complete` says; None without one."""
+    said = next((match[1] for text in lines if (match := _STATUS.match(text.strip())) is not None), None)
+    if said is None:
+        return None
+    return Mark.DONE if _DONE_WORDS.match(said) or _FINISHED.match(said) else Mark.OPEN
+
+
+def says_done(title: str) -> bool:
+    """Return whether a heading says that its task is finished: ✅, [COMPLETED], (done)."""
+    return _FINISHED.search(title) is not None
+
+
+def _headed_entry(markdown: Markdown, at: int, boxes: Sequence[Item], marks: Mapping[str, Mark]) -> Entry:
+    section = markdown.sections[at]
+    words = markdown.lines[section.line].words
+    parts = named(_FINISHED.sub("", words).strip() or words)
+    said = status_in(_own_text(markdown, section))
+    is_done = bool(boxes) and all(marks[one.box or ""] in (Mark.DONE, Mark.SKIPPED) for one in boxes)
+    if says_done(words) or said is Mark.DONE:
+        is_done = True
+    last = section.last
+    while last > section.line + 1 and not markdown.lines[last - 1].text.strip().strip("-"):
+        last -= 1
+    return Entry(
+        line=section.line,
+        end=last,
+        section=at,
+        words=words,
+        name=parts.name,
+        title=parts.title,
+        tags=parts.tags,
+        mark=Mark.DONE if is_done else Mark.OPEN,
+        below=tuple(one.line for one in boxes),
+        criteria=tuple(_criteria(markdown, boxes)),
+    )
+
+
+def _own_text(markdown: Markdown, section: Section) -> Iterator[str]:
+    return (
+        line.text
+        for line in markdown.lines[section.line + 1 : section.end]
+        if line.kind in (Kind.TEXT, Kind.BULLET)
+    )
+
+
+def _criteria(markdown: Markdown, boxes: Sequence[Item]) -> Iterator[str]:
+    """Return the boxes below a label or heading that is about acceptance."""
+    starts = [label.line for label in markdown.labels] if boxes else []
+    for item in boxes:
+        above = bisect_left(starts, item.line) - 1
+        label = markdown.labels[above] if above >= 0 and item.line < markdown.labels[above].end else None
+        title = label.title if label is not None else markdown.sections[item.section].title
+        if re.match(
+            r"\W*(?:acceptance|success|definition of done|criteria|done when|verif)", title, re.IGNORECASE
+        ):
+            yield plain_title(item.words)
