@@ -156,7 +156,6 @@ WRONG: list[tuple[str, Files, str]] = [
         state(active_rounds=[{"round_id": "r", "stage": 3}]),
         "active_rounds[0].stage: expected a text",
     ),
-    ("template", state(roadmap_id="TEMPLATE_ROADMAP_ID"), "roadmap_id: this is the template of the scaffold"),
     (
         "no view",
         {name: content for name, content in BUNDLE.items() if name != VIEW},
@@ -555,3 +554,9 @@ def test_the_sample_in_the_documentation_is_read() -> None:
     work = SOURCE.parse(files, "orchestrator")
     assert [(task.key, task.mark) for task in work.tasks] == [("milestone-1", Mark.OPEN)]
     assert not read_bundle(files, "x").resumes
+
+
+def test_the_template_of_the_scaffold_has_nothing_to_do() -> None:
+    work = SOURCE.parse(state(roadmap_id="TEMPLATE_ROADMAP_ID"), "x")
+    assert work.tasks == ()
+    assert "this is the template of the scaffold" in work.notes[0]

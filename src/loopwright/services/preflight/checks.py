@@ -23,6 +23,7 @@ from loopwright.core.values.permissions import KEEPING, Access
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import SETTLED_TASK
 from loopwright.core.values.wording import listed, one_line, to_type
+from loopwright.engine.intake.evaluation import to_do
 from loopwright.engine.rows.ref_names import is_hand_branch
 from loopwright.engine.rows.source_marks import SETTLED
 from loopwright.ports import Base, PlannedWork, Tx, able
@@ -216,6 +217,8 @@ def _no_such_agent(settings: Settings, known: Sequence[str]) -> str:
 
 def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Refuse a plan none of whose agents is there; return what to say of one that is missing among several."""
+    if not to_do(work):
+        return ()  # nobody has to work on it
     found = agents_of(work, settings)
     missing = [one for one in found if not one.usable]
     told = tuple(f"the agent {one.name} cannot be used: {one.problem}" for one in missing)

@@ -68,9 +68,9 @@ class FeatureListSource(Source):
         # Work that agents found is not a task before the user says so.
         items = [one for one in found if not is_found(one)]
         edges = needs(items, problems)
-        if not found and not problems.count:
-            problems.note(document.line, "", "the list is empty: add a feature, then run it again")
         refuse(name, problems)
+        if not found:
+            problems.warn(document.line, "", "the list is empty: add a feature to have it done")
         waits = waiting_for_all(items, edges, problems)
         refuse(name, problems)
         note_near_misses(items, (*KEYS, *ITEM["properties"]), problems)

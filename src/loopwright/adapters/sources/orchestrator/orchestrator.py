@@ -9,6 +9,7 @@ from loopwright.adapters.sources.orchestrator.roadmap_bundle import (
     STATE_FILE,
     Bundle,
     bundle_folder,
+    is_template,
     read_bundle,
 )
 from loopwright.adapters.sources.orchestrator.roadmap_closeout import Pointer, StatusChange, close_out
@@ -67,6 +68,9 @@ class OrchestratorSource(Source):
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the milestones as tasks; a bundle in which anything is wrong is refused, never finished."""
+        if is_template(files):
+            note = f"{name}: this is the template of the scaffold: scaffold a roadmap from it to have it done"
+            return PlannedWork(title="Roadmap template", tasks=(), sha256=fingerprint(()), notes=(note,))
         bundle = read_bundle(files, name)
         tasks = tuple(_task(bundle, one) for one in bundle.milestones)
         context = _context(bundle)

@@ -106,6 +106,15 @@ def bundle_folder(state: Located) -> str | None:
     return f"roadmaps/{words(state, 'roadmap_id')}/{words(state, 'roadmap_revision')}"
 
 
+def is_template(files: Files) -> bool:
+    """Return whether these are the files of the scaffold, in which there is no roadmap yet."""
+    try:
+        state = JsonEdits(files[STATE_FILE]).document if STATE_FILE in files else None
+    except Unreadable:
+        return False  # `read_bundle` reports it
+    return state is not None and words(state, "roadmap_id").startswith(_TEMPLATE)
+
+
 def read_bundle(files: Files, name: str) -> Bundle:
     """Return the active bundle, or raise `BadPlan` with everything that does not hold."""
     label = name.removesuffix(f"/{STATE_FILE}") if name != STATE_FILE else "."
@@ -170,10 +179,6 @@ def _state(files: Files, label: str) -> tuple[JsonEdits, tuple[str, ...]]:
     state = edits.document
     check_schema(state, STATE, problems)
     refuse(name, problems)
-    if words(state, "roadmap_id").startswith(_TEMPLATE):
-        message = "this is the template of the scaffold: scaffold a roadmap from it first"
-        problems.note(line_of(state, "roadmap_id"), "roadmap_id", message)
-        refuse(name, problems)
     wanted = bundle_folder(state)
     path = words(state, "roadmap_dir").rstrip("/")
     if path != wanted and not path.endswith(f"/{wanted}"):

@@ -63,9 +63,9 @@ class PrdJsonSource(Source):
         problems = Problems(name)
         items = read_items(document, LISTS, problems).items
         edges = needs(items, problems)
-        if not items and not problems.count:
-            problems.note(document.line, "", "the list is empty: add a story, then run it again")
         refuse(name, problems)
+        if not items:
+            problems.warn(document.line, "", "the list is empty: add a story to have it done")
         note_near_misses(items, KEYS, problems)
         deep = levels(edges)
         ranks = {item.key: priority(item, _LAST, problems) for item in items}

@@ -82,9 +82,9 @@ class TaskMasterSource(Source):
         tag, holder = _tag(document, files, problems)
         items = _items(holder, problems)
         edges = needs([_without_subtasks(one) for one in items], problems)
-        if not items and not problems.count:
-            problems.note(holder.line, tag, "the list is empty: add a task, then run it again")
         refuse(name, problems)
+        if not items:
+            problems.warn(holder.line, tag, "the list is empty: add a task to have it done")
         note_near_misses(items, (*KEYS, *_SUBTASK_KEYS), problems)
         tasks = tuple(_of_tag(tag, _task(item, edges[item.key], problems)) for item in items)
         _tell_deferred(items, problems)

@@ -212,7 +212,9 @@ def check(
     _print(report, console())
     if report.is_refused:
         return code
-    if any(agent.usable for agent in report.agents):
+    if not report.to_do:
+        console().print("[green]ok[/]: there is nothing to do in it")
+    elif any(agent.usable for agent in report.agents):
         console().print(f"[green]ok[/]: the plan is good; run it with  {escape(to_type('run', str(file)))}")
     else:
         console().print(

@@ -271,9 +271,13 @@ def _nothing_left(found: NothingToDo, *, as_json: bool) -> int:
         print_json({"plan": None, "nothing_to_do": True, **facts, "exit_code": int(code)})
         return code
     told = f"{counted(found.done, 'item')} done" + (f", {found.skipped} skipped" if found.skipped else "")
-    console().print(
-        f"Nothing is left to do in {escape(found.news.source)}: {told}. An item that you reopen there runs again."
-    )
+    source = escape(found.news.source)
+    if found.done or found.skipped:
+        console().print(
+            f"Nothing is left to do in {source}: {told}. An item that you reopen there runs again."
+        )
+    else:
+        console().print(f"There is nothing to do in {source} yet. Add an item to it, then run it again.")
     for line in news_lines(found.news):
         console().print(escape(line))
     return code
