@@ -48,6 +48,7 @@ FORMS: Final[Mapping[str, tuple[Form, ...]]] = {
             place=".beads",
             file=".beads/issues.jsonl",
             items=lambda n: '{"id":"a","title":"A","status":"open"}\n' * n,
+            fine=frozenset({"empty lines"}),  # a tracker without issues
         ),
     ),
     "feature_list": (

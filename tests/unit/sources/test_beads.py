@@ -174,7 +174,6 @@ WRONG: list[tuple[bytes, str]] = [
         )["issues.jsonl"],
         "cannot depend on itself",
     ),
-    (b"\n", "there is no issue in it"),
     (b'{"id": "\xff"}', "x/issues.jsonl:1: this is not UTF-8"),
     (b"{}\n" * 1_600_000, "x/issues.jsonl:25: title: missing"),
     (
@@ -217,11 +216,10 @@ def test_a_deleted_issue_is_an_error_when_it_is_told_unless_it_is_over() -> None
 
 @pytest.mark.capability("C012")
 def test_a_status_of_the_trackers_own_making_waits_for_a_person_and_stays(wording: Wording) -> None:
-    held = files(issue("bd-1"), issue("bd-2", status="in review"))
+    held = files(issue("bd-1"), issue("bd-2", status="moon"), issue("bd-3", status="moon"))
     work = SOURCE.parse(held, "x")
-    assert work.tasks[1].mark is Mark.BLOCKED
-    wording(work.tasks[1].reason)
-    assert len(work.notes) == 1
+    assert (work.tasks[1].mark, work.tasks[1].reason) == (Mark.BLOCKED, "its status is moon")
+    assert len(work.notes) == 1, "one note for all of a kind"
     wording(work.notes[0])
     waits = ItemProgress(mark=Mark.BLOCKED, reason=work.tasks[1].reason)
     assert after(SOURCE, held, told({"bd-2": waits})) == held
@@ -572,3 +570,24 @@ def test_the_sample_in_the_documentation_is_read() -> None:
     sample = section.split("```json\n")[1].split("```")[0]
     work = SOURCE.parse({"issues.jsonl": sample.encode()}, ".beads")
     assert marks(work) == {"bd-a1": Mark.DONE, "bd-a2": Mark.OPEN}
+
+
+def test_a_status_in_other_words_is_understood_and_written_in_the_words_of_the_file() -> None:
+    held = files(issue("a", status="done"), issue("b", status="wontfix"), issue("c", dependencies=["a", "b"]))
+    work = SOURCE.parse(held, "x")
+    assert marks(work) == {"a": Mark.DONE, "b": Mark.SKIPPED, "c": Mark.OPEN}
+    assert work.tasks[2].depends_on == ("a", "b"), "a bare id is a dependency"
+    assert work.notes == ()
+    [made] = after(SOURCE, held, told({"c": ItemProgress(mark=Mark.DONE)})).values()
+    assert json.loads(made.splitlines()[2])["status"] == "done"
+
+
+def test_what_the_tracker_writes_down_for_itself_is_not_work() -> None:
+    held = files(issue("a", issue_type="event"), issue("b", issue_type="gate"), issue("c"))
+    assert marks(SOURCE.parse(held, "x")) == {"c": Mark.OPEN}
+
+
+def test_a_tracker_without_work_has_nothing_to_do() -> None:
+    for held in ({"issues.jsonl": b"\n"}, files(issue("e", issue_type="epic", status="closed"))):
+        work = SOURCE.parse(held, "x")
+        assert (work.tasks, len(work.notes)) == ((), 1)

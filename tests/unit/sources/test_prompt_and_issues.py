@@ -172,9 +172,11 @@ def test_the_state_is_the_mark_and_not_a_part_of_the_meaning() -> None:
     ("content", "problem"),
     [
         ("{}", "i.json:1: expected a list of issues, as `gh issue list --state all"),
-        ("[]", "i.json:1: there is no issue here"),
         ("[\n1]", "i.json:2: [0]: expected an object with number and title"),
-        ('[{"title": "a"}]', "i.json:1: number: expected the number of an issue"),
+        (
+            '[{"number": 1, "title": "b"}, {"title": "a"}]',
+            "i.json:1: number: expected the number of an issue",
+        ),
         ('[{"number": true}]', "i.json:1: number: expected the number of an issue"),
         ('[{"number": 1}]', "i.json:1: #1.title: expected a text"),
         ('[{"number": 1, "title": "a", "body": 1}]', "i.json:1: #1.body: expected a text"),
@@ -192,6 +194,34 @@ def test_the_state_is_the_mark_and_not_a_part_of_the_meaning() -> None:
 )
 def test_what_is_wrong_with_an_export_is_located(content: str, problem: str) -> None:
     assert problems(content)[0].startswith(problem)
+
+
+def test_an_empty_export_has_nothing_to_do() -> None:
+    work = ISSUES.parse({"i.json": b"[]"}, "i.json")
+    assert work.tasks == ()
+    assert "the list is empty" in work.notes[0]
+
+
+def test_a_list_that_somebody_keeps_by_hand_is_read(tmp_path: Path) -> None:
+    kept = [
+        {"id": "BUG-1", "title": "Crash", "body": "It crashes", "status": "In progress"},
+        {"id": "BUG-2", "title": "Typo", "body": "", "status": "resolved"},
+        {"title": "Slow", "url": "https://forge.example/o/r/issues/7", "body": None},
+    ]
+    (tmp_path / "backlog.json").write_text(json.dumps(kept))
+    assert recognise(tmp_path / "backlog.json", registry.sources()).kind == "issues_json"
+    held = {"i.json": json.dumps(kept).encode()}
+    assert marks(ISSUES.parse(held, "i.json")) == {"#BUG-1": Mark.OPEN, "#BUG-2": Mark.DONE, "#7": Mark.OPEN}
+    done = {key: ItemProgress(mark=Mark.DONE) for key in ("#BUG-1", "#BUG-2", "#7")}
+    made = json.loads(ISSUES.written(held, told(done))["i.json"])
+    assert [one.get("status") or one["state"] for one in made] == ["closed", "resolved", "CLOSED"]
+
+
+def test_issues_that_have_no_number_yet_are_called_by_their_titles() -> None:
+    held = {"i.json": b'{"issues": [{"title": "Fix it", "body": ""}, {"title": "Do it", "body": ""}]}'}
+    assert [task.key for task in ISSUES.parse(held, "i.json").tasks] == ["fix-it", "do-it"]
+    made = after(ISSUES, held, told({"do-it": ItemProgress(mark=Mark.DONE)}))
+    assert marks(ISSUES.parse(made, "i.json")) == {"fix-it": Mark.OPEN, "do-it": Mark.DONE}
 
 
 def test_an_unknown_state_waits_for_the_user(wording: Wording) -> None:

@@ -237,6 +237,21 @@ def test_groups_and_named_items_are_read() -> None:
     assert json.loads(made["list.json"])["features"]["login"]["status"] == "pending"
 
 
+@each_case("document", [[], {"features": []}, {"features": {}}, {"userStories": []}])
+def test_an_empty_list_has_nothing_to_do(document: Any) -> None:
+    for source in (LIST, PRD):
+        work = parse(document, source)
+        assert work.tasks == ()
+        assert "the list is empty" in work.notes[0]
+
+
+def test_an_object_of_items_or_of_lists_is_read() -> None:
+    numbered = {"0": {"id": "A", "title": "a", "status": "passing"}, "1": {"title": "b", "status": "backlog"}}
+    assert marks(parse(numbered)) == {"A": Mark.DONE, "1": Mark.OPEN}
+    by_area = parse({"features": {"auth": [{"id": 1, "title": "a", "passes": False}], "ui": []}})
+    assert [(task.key, task.phase) for task in by_area.tasks] == [("1", "auth")]
+
+
 def test_a_near_miss_is_noted_once_and_an_unknown_key_never(wording: Wording) -> None:
     work = parse([{"id": n, "title": f"t{n}", "dependson": [], "x-owner": 1} for n in range(3)])
     assert len(work.notes) == 1

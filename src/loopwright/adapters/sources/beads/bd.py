@@ -14,6 +14,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.adapters.sources.beads import beads_found
+from loopwright.adapters.sources.lists.status_words import mark_of as meaning_of
 from loopwright.adapters.sources.text.json_edits import storable
 from loopwright.adapters.sources.text.reading import read_file
 from loopwright.adapters.sources.text.reasons import blocked_note, theirs
@@ -35,11 +36,16 @@ MARKS: Final[Mapping[str, Mark]] = MappingProxyType(
         "closed": Mark.DONE,
     }
 )
-"""What each status means here. Deleted issues and pinned ones, which are no work, are not read as tasks; a status that
-is not named, of the tracker's own making, waits for a person."""
+"""What each status of the tracker means here. Deleted and pinned issues are not read as tasks."""
 ACTOR: Final = "loopwright"
 """The name of Loopwright in the tracker: it leaves issues alone that another name has claimed."""
 NO_WORK: Final = frozenset({"tombstone", "pinned"})
+RECORDS: Final = frozenset(
+    {
+        "event", "message", "gate", "agent", "role", "rig", "convoy", "slot", "merge-request", "molecule", "wisp",
+    }
+)  # fmt: skip
+"""Types of issues by which the tracker and its agents keep their own books: nobody works on them."""
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
         Mark.OPEN: "open",
@@ -58,8 +64,13 @@ _CLAIMED: Final = "claimed by "
 
 
 def mark_of(status: str) -> Mark:
-    """Return what a status means here."""
-    return MARKS.get(status, Mark.BLOCKED)
+    """Return what a status means here; a project may add words of its own to those of the tracker."""
+    return MARKS.get(status) or meaning_of(status) or Mark.BLOCKED
+
+
+def is_known(status: str) -> bool:
+    """Return whether a status has a meaning here, so that it is not just waiting for the user."""
+    return status in MARKS or meaning_of(status) is not None
 
 
 def claimed_by(status: str, assignee: str) -> str:

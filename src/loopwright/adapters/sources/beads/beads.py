@@ -1,5 +1,6 @@
 """Issues of a beads tracker, one JSON document a line: read as tasks, their status written back line by line."""
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
@@ -10,11 +11,13 @@ from loopwright.adapters.sources.beads.bd import (
     ACTOR,
     MARKS,
     NO_WORK,
+    RECORDS,
     STATUS,
     Bd,
     claimed_by,
     closing,
     commit_in,
+    is_known,
     is_left,
     is_there,
     mark_of,
@@ -42,6 +45,7 @@ OLDER: Final = "beads.jsonl"
 EXPORT: Final = "bd export"
 """What stands for the file where the tracker's own program was asked."""
 MAX_ISSUES: Final = 20_000
+_CLOSED: Final = re.compile(rb'"status"\s*:\s*"closed"')
 _BLOCKS: Final = "blocks"
 _KINDS: Final = frozenset({_BLOCKS, "parent-child", "discovered-from", "related"})
 
@@ -65,7 +69,7 @@ ISSUE: Final[dict[str, Any]] = {
         "dependencies": {
             "type": ["array", "null"],
             "items": {
-                "type": "object",
+                "type": ["object", "string"],
                 "required": ["depends_on_id"],
                 "properties": {"depends_on_id": {"type": "string"}, "type": {"type": ["string", "null"]}},
             },
@@ -111,23 +115,24 @@ class BeadsSource(Source):
         refuse(name, problems)
         tasks = tuple(_task(issues, key, needs) for key, needs in edges.items())
         for issue in (issues[key] for key in edges):
-            if _status(issue) not in MARKS:
-                known = f"it waits for a person, as none of: {', '.join(MARKS)}"
-                problems.warn(
-                    line_of(issue, "status"), "status", f"{quoted(_status(issue))} is unknown here; {known}"
-                )
+            status = _status(issue)
+            if not is_known(status):
+                known = f"such issues wait for you, as it is none of: {', '.join(MARKS)}"
+                message = f"the status {quoted(status)} is unknown; {known}"
+                problems.warn_once(f"status {status}", line_of(issue, "status"), "status", message)
         if not tasks:
-            problems.note(1, "", "there is no issue in it")
-            refuse(name, problems)
+            problems.warn(1, "", "there is no issue in it to work on")
         return PlannedWork(title="Issues", tasks=tasks, sha256=fingerprint(tasks), notes=problems.notes)
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the file with the status of each issue that the progress knows."""
         ((name, content),) = files.items()
         lines = content.split(b"\n")
+        is_done = b'"status":"done"' in content.replace(b" ", b"")
+        closed = "done" if is_done and not _CLOSED.search(content) else "closed"
         for number, line in enumerate(lines):
             if line.strip():
-                lines[number] = _told(line, number + 1, name, progress)
+                lines[number] = _told(line, number + 1, name, progress, closed)
         made = beads_found.written(b"\n".join(lines), progress)
         return {name: made} if made != content else {}
 
@@ -185,9 +190,16 @@ def _status(issue: Located) -> str:
 
 
 def _needs(issue: Located, kind: str) -> list[str]:
-    """Return the issues that this one names in dependencies of a kind."""
-    named = tables(inner(issue, "dependencies"))
-    return [words(one, "depends_on_id") for one in named if (words(one, "type") or _BLOCKS) == kind]
+    """Return the issues that this one names in dependencies of a kind; a bare id is one that blocks."""
+    held = inner(issue, "dependencies")
+    entries = held.value if held is not None and isinstance(held.value, list) else []
+    bare = [one.text for one in entries if isinstance(one.value, str)] if kind == _BLOCKS else []
+    named = (one for one in tables(held) if (words(one, "type") or _BLOCKS) == kind)
+    return [*bare, *(words(one, "depends_on_id") for one in named)]
+
+
+def _is_record(issue: Located) -> bool:
+    return words(issue, "issue_type") in RECORDS
 
 
 def _is_epic(issue: Located) -> bool:
@@ -203,7 +215,7 @@ def _edges(issues: Mapping[str, Located], problems: Problems) -> dict[str, tuple
     work = {
         key: issue
         for key, issue in issues.items()
-        if _status(issue) not in NO_WORK and not beads_found.is_found(issue)
+        if _status(issue) not in NO_WORK and not _is_record(issue) and not beads_found.is_found(issue)
     }
     children: dict[str, list[str]] = {}
     edges: dict[str, tuple[str, ...]] = {}
@@ -319,7 +331,7 @@ def _standing(issue: Located, status: str, notes: str) -> tuple[Mark, str]:
     return mark, reasons.get(status, f"its status is {status}") if mark is Mark.BLOCKED else ""
 
 
-def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
+def _told(line: bytes, number: int, name: str, progress: Progress, closed: str) -> bytes:
     edits = opened(name, line, number)
     issue = edits.document
     item = progress.items.get(words(issue, "id"))
@@ -331,11 +343,12 @@ def _told(line: bytes, number: int, name: str, progress: Progress) -> bytes:
             return line  # it is over in either way; trackers tidy up like this
         message = f"the status {quoted(status)} is none that can be changed"
         raise BadPlan(name, (f"{name}:{number}: {message}",))
-    _tell(edits, item, status, progress.at)
+    _tell(edits, item, status, progress.at, closed)
     return edits.bytes()
 
 
-def _tell(edits: JsonEdits, item: ItemProgress, present: str, at: datetime) -> None:
+def _tell(edits: JsonEdits, item: ItemProgress, present: str, at: datetime, closed: str) -> None:
+    """Write the progress of an issue; `closed` is this file's word for it."""
     issue = edits.document
     wanted = STATUS[item.mark]
     if is_left(present, words(issue, "assignee"), item):
@@ -345,7 +358,7 @@ def _tell(edits: JsonEdits, item: ItemProgress, present: str, at: datetime) -> N
     tell_reason(edits, issue, item.reason if item.mark is Mark.BLOCKED else None)
     if mark_of(present) is MARKS[wanted]:
         return  # `hooked` and `deferred` say more than our words for the same
-    edits.put(issue, "status", wanted)
+    edits.put(issue, "status", closed if wanted == "closed" else wanted)
     if wanted == "in_progress":
         edits.put(issue, "assignee", ACTOR)
     edits.put(issue, "updated_at", stamp(at))

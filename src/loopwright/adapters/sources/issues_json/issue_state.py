@@ -1,9 +1,11 @@
 """Exported issues as data: where they are, what they are called, and their state."""
 
+import re
 from collections import Counter
 from typing import Any, Final
 
 from loopwright.adapters.sources.lists.status_words import mark_of, waiting_reason
+from loopwright.adapters.sources.lists.work_items import slug
 from loopwright.adapters.sources.text.json_edits import JsonEdits, storable
 from loopwright.adapters.sources.text.located import Located, inner
 from loopwright.ports import ItemProgress, Mark
@@ -20,6 +22,9 @@ _PATHS: Final = (
 """Where an object has its issues: a hand-kept list, a search, or an answer of the GraphQL API."""
 
 
+_ADDRESS: Final = re.compile(r"/issues/([0-9]{1,9})\b")
+
+
 def tell(
     edits: JsonEdits, entry: Located, table: dict[str, Any], item: ItemProgress, *, is_rest: bool
 ) -> None:
@@ -29,20 +34,33 @@ def tell(
         return
     if mark is not standing(table)[0] or mark is Mark.BLOCKED:
         closed = mark in (Mark.DONE, Mark.SKIPPED)
-        was = table.get("state")
+        key = _state_key(table)
+        was = table.get(key)
         state = "CLOSED" if closed else "OPEN"
-        lower = is_rest or (isinstance(was, str) and was.islower())
+        lower = is_rest or key != "state" or (isinstance(was, str) and was.islower())
         if closed is not is_closed(table) or mark_of(str(was or "")) not in (Mark.OPEN, Mark.DONE):
-            edits.put(entry, "state", state.lower() if lower else state)
+            edits.put(entry, key, state.lower() if lower else state)
+        if key != "state":
+            _put_ours(edits, entry, mark, item)
+            return
         name = "state_reason" if is_rest else "stateReason"
         why = ("COMPLETED" if mark is Mark.DONE else "NOT_PLANNED") if closed else ""
         if str(table.get(name) or "").upper() != why and (closed or is_closed(table)):
             edits.put(entry, name, (why.lower() or None) if is_rest else why)
+    _put_ours(edits, entry, mark, item)
+
+
+def _put_ours(edits: JsonEdits, entry: Located, mark: Mark, item: ItemProgress) -> None:
     ours = _ours(mark, item)
     if ours is not None:
         edits.put(entry, OURS, ours)
     else:
         edits.drop(entry, OURS)
+
+
+def _state_key(table: dict[str, Any]) -> str:
+    """Return where an issue says whether it is open: a hand-kept list may call it `status`."""
+    return "status" if "state" not in table and isinstance(table.get("status"), str) else "state"
 
 
 def _ours(mark: Mark, item: ItemProgress) -> dict[str, str] | None:
@@ -59,7 +77,7 @@ def _ours(mark: Mark, item: ItemProgress) -> dict[str, str] | None:
 
 def is_closed(table: dict[str, Any]) -> bool:
     """Return whether an issue is closed."""
-    return mark_of(str(table.get("state") or "")) in (Mark.DONE, Mark.SKIPPED)
+    return mark_of(str(table.get(_state_key(table)) or "")) in (Mark.DONE, Mark.SKIPPED)
 
 
 def is_pull_request(table: dict[str, Any]) -> bool:
@@ -75,7 +93,7 @@ def standing(table: dict[str, Any]) -> tuple[Mark, str]:
     ours = table.get(OURS)
     if isinstance(ours, dict) and ours.get("status") == "blocked":
         return Mark.BLOCKED, str(ours.get("reason") or "blocked in the file, without a reason")
-    word = table.get("state")
+    word = table.get(_state_key(table))
     if word is not None and (not isinstance(word, str) or mark_of(word) not in (Mark.OPEN, Mark.RUNNING)):
         return Mark.BLOCKED, waiting_reason(str(word))
     return Mark.OPEN, ""
@@ -102,7 +120,8 @@ def _number(table: dict[str, Any]) -> str:
             continue
         if (isinstance(value, int) and value >= 1) or (isinstance(value, str) and value.strip()):
             return str(value).strip()[:100]
-    return ""
+    address = _ADDRESS.search(str(table.get("html_url") or table.get("url") or "")[:500])
+    return address[1] if address is not None else ""
 
 
 def repository(table: dict[str, Any]) -> str:
@@ -120,10 +139,17 @@ def keys(entries: list[dict[str, Any]]) -> list[str]:
     """Return what each issue is called: `#12`, with its repository where another one has that number."""
     numbers = [f"#{number}" if (number := _number(table)) else "" for table in entries]
     counts = Counter(numbers)
+    if counts[""] == len(numbers):
+        return [_slug(table) for table in entries]  # a list of issues that nobody has opened yet
     return [
         f"{repository(table)}{name}" if name and counts[name] > 1 else name
         for table, name in zip(entries, numbers, strict=True)
     ]
+
+
+def _slug(table: dict[str, Any]) -> str:
+    title = table.get("title")
+    return slug(title) if isinstance(title, str) and table.get("number") is None else ""
 
 
 def commit_of(table: dict[str, Any]) -> str | None:

@@ -56,7 +56,9 @@ class IssuesSource(Source):
             return False
         start = start_of(place)
         if _LOOKS.match(start) is not None:
-            return '"number"' in start and '"title"' in start
+            # A feature list has titles and ids, too, but nothing that comes from a forge.
+            telling = '"number"' in start or '"body"' in start or "/issues/" in start
+            return telling and '"title"' in start
         return _HOLDS.match(start) is not None and '"issues"' in start and '"title"' in start
 
     def files(self, place: Path) -> Files:
@@ -109,7 +111,7 @@ class _Reader:
             self._problems.note(document.line, "", f"expected a list of issues, as `{EXPORT}` gives it")
             return {}
         if not found.value:
-            self._problems.note(found.line, "", "there is no issue here")
+            self._problems.warn(found.line, "", "the list is empty: there is no issue to work on")
         if len(found.value) > MAX_ISSUES:
             self._problems.note(found.line, "", f"more than {MAX_ISSUES} issues")
             return {}
@@ -156,7 +158,7 @@ class _Reader:
     def _task(self, entry: Located, table: dict[str, Any], key: str) -> PlannedTask | None:
         title, body = table.get("title"), table.get("body", table.get("description"))
         if not key:
-            self._problems.note(entry.line, "number", "expected the number of an issue")
+            self._problems.note(entry.line, "number", "expected the number of an issue, or a title")
             return None
         if not isinstance(title, str) or not title.strip():
             self._problems.note(entry.line, f"{key}.title", "expected a text")

@@ -44,6 +44,7 @@ _KNOWN: Final[Mapping[str, Mark]] = MappingProxyType(
             (
                 "blocked", "on hold", "onhold", "hold", "paused", "waiting", "deferred", "postponed", "parked", "stuck",
                 "review", "in review", "needs review", "ready for review", "awaiting review", "code review",
+                "ready for qa", "ready for testing", "ready for test", "needs testing",
                 "draft", "qa", "testing", "in testing", "needs clarification", "manual",
             ),
             Mark.BLOCKED,

@@ -8,7 +8,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_ID, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import lines_of
@@ -135,20 +135,41 @@ def _lists(document: Located, names: Sequence[str], problems: Problems) -> Itera
             continue
         if not taken:
             taken = name
-            yield found, name, ""
+            yield from _by_name(found, name)
         elif found.value:
             problems.warn(found.line, name, f"Loopwright reads only {quoted(taken)}; this list is left out")
-    for name in () if taken else _GROUPS:
+    if taken:
+        return
+    grouped = list(_grouped(document, names))
+    yield from grouped
+    if not grouped and _is_item_by_name(document):
+        yield document, "", ""
+
+
+def _by_name(found: Located, name: str) -> Iterator[tuple[Located, str, str]]:
+    """Return a list as it is, and an object of lists as one list for each name in it."""
+    held = list(_entries(found)) if isinstance(found.value, dict) else []
+    if held and all(isinstance(entry.value, list) for _, entry in held):
+        yield from ((entry, f"{name}.{key}", key) for key, entry in held)
+    else:
+        yield found, name, ""
+
+
+def _grouped(document: Located, names: Sequence[str]) -> Iterator[tuple[Located, str, str]]:
+    for name in _GROUPS:
         groups = inner(document, name)
         for at, group in _entries(groups) if groups is not None else ():
-            held = next((one for one in names if isinstance(_value(group, one), list)), None)
-            if held is not None:
-                yield group.value[held], f"{name}[{at}].{held}", text_at(group, (*TITLE, *ID))  # type: ignore[call-overload, index, misc]
+            for one in names:
+                held = inner(group, one)
+                if held is not None and isinstance(held.value, list):
+                    yield held, f"{name}[{at}].{one}", text_at(group, (*TITLE, *ID))
+                    break
 
 
-def _value(found: Located, key: str) -> Any:
-    held = inner(found, key)
-    return held.value if held is not None else None
+def _is_item_by_name(document: Located) -> bool:
+    """Return whether an object has nothing but items: each value is an object that has a title of its own."""
+    entries = [entry for _, entry in _entries(document)]
+    return bool(entries) and all(text_at(entry, (*TITLE, "description")) for entry in entries)
 
 
 def _entries(found: Located) -> Iterator[tuple[str, Located]]:
