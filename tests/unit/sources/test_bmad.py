@@ -134,9 +134,142 @@ def test_the_status_of_a_story_is_written_and_nothing_else() -> None:
     assert made["sprint-status.yaml"].decode() == wanted.replace("1-3-pay: backlog", "1-3-pay: in-progress")
 
 
+def test_a_step_below_a_task_that_only_a_person_can_do_stays_open() -> None:
+    text = "# Story 1: S\n\n## Tasks / Subtasks\n\n- [ ] Task 1: Code\n  - [ ] Write it\n  - [ ] Manual test: look\n"
+    work = SOURCE.parse({"s.md": text.encode()}, "s.md")
+    assert len(work.tasks) == 1
+    assert "Manual test" not in work.tasks[0].description
+    assert any("only you can do" in note and "Manual test: look" in note for note in work.notes)
+    key = work.tasks[0].key
+    made = after(SOURCE, {"s.md": text.encode()}, told({key: ItemProgress(mark=Mark.DONE)}))["s.md"].decode()
+    assert made == text.replace("[ ]", "[x]").replace("[x] Manual", "[ ] Manual")
+
+
+WHOLE = """\
+# Story 3: Pay
+
+**Status:** Todo
+
+## Acceptance Criteria
+
+- [ ] A card works
+- [ ] A wrong card is refused
+
+## Dependencies
+
+- [x] Story 1
+"""
+
+
+@each_case(
+    ("text", "mark", "wanted"),
+    [
+        (WHOLE, Mark.OPEN, WHOLE.replace("Todo", "Done")),
+        (WHOLE.replace("**Status:** Todo", "## Status\n\nDraft"), Mark.OPEN, None),
+        (WHOLE.replace("Todo", "Complete"), Mark.DONE, WHOLE.replace("Todo", "Complete")),
+        (WHOLE.replace("Todo", "In Review"), Mark.BLOCKED, None),
+        (WHOLE.replace("[ ]", "[x]"), Mark.BLOCKED, None),
+        (WHOLE.replace("\n**Status:** Todo\n", "").replace("[ ]", "[x]"), Mark.DONE, None),
+        (
+            "---\nstory:\n  status: 'Done'\n---\n\n" + WHOLE.replace("\n**Status:** Todo\n", ""),
+            Mark.DONE,
+            None,
+        ),
+        (WHOLE.replace("**Status:** Todo", "## Story Info\n\n- **Status:** done"), Mark.DONE, None),
+        (
+            WHOLE.replace("\n**Status:** Todo\n", "").replace("\n", "\r\n"),
+            Mark.OPEN,
+            WHOLE.replace("**Status:** Todo", "Status: done").replace("\n", "\r\n"),
+        ),
+    ],
+)
+def test_a_story_without_tasks_is_one_task(text: str, mark: Mark, wanted: str | None) -> None:
+    held = {"s.story.md": text.encode()}
+    work = SOURCE.parse(held, "s.story.md")
+    assert marks(work) == {"story": mark}
+    assert work.tasks[0].title == "Story 3: Pay"
+    assert work.tasks[0].criteria == ("A card works", "A wrong card is refused")
+    made = after(SOURCE, held, told({"story": ItemProgress(mark=Mark.DONE)}))
+    done = SOURCE.parse(made, "s.story.md")
+    assert marks(done) == {"story": Mark.DONE}
+    assert done.sha256 == work.sha256
+    if wanted is not None:
+        assert made["s.story.md"].decode() == wanted
+
+
+def test_a_heading_in_another_language_has_the_tasks() -> None:
+    text = "# Story 1: S\n\n## Acceptance Criteria\n\n1. a\n\n## 任务 / 子任务\n\n- [x] a\n\n## Review\n\n- [ ] b\n"
+    assert list(marks(SOURCE.parse({"s.md": text.encode()}, "s.md")).values()) == [Mark.DONE]
+
+
+LISTED = """\
+project: Shop
+story_location: {project-root}/stories
+sprints:
+  - name: First
+    stories:
+      - id: STORY-1
+        title: Cart
+        status: 'DONE'
+      - {id: STORY-2, title: Pay, status: TODO, depends_on: [STORY-1]} # next
+  - name: Second
+    stories:
+      - id: STORY-3
+        status: IN_REVIEW
+"""
+
+
+def test_a_sprint_that_lists_its_stories_is_read_and_written() -> None:
+    held = {"sprint-status.yaml": LISTED.encode()}
+    work = SOURCE.parse(held, "sprint-status.yaml")
+    assert marks(work) == {"STORY-1": Mark.DONE, "STORY-2": Mark.OPEN, "STORY-3": Mark.BLOCKED}
+    assert [(task.title, task.phase, task.depends_on) for task in work.tasks[1:]] == [
+        ("Pay", "First", ("STORY-1",)),
+        ("STORY 3", "Second", ()),
+    ]
+    done = ItemProgress(mark=Mark.DONE)
+    [made] = after(SOURCE, held, told({"STORY-2": done, "STORY-3": done})).values()
+    assert made.decode() == LISTED.replace("TODO", '"DONE"').replace("IN_REVIEW", '"DONE"')
+
+
+def test_a_sprint_with_a_key_twice_is_read_and_written() -> None:
+    text = "phase: 1\ndevelopment_status:\n  1-1-a: backlog\nphase: {x} y\n"
+    held = {"sprint-status.yaml": text.encode()}
+    assert marks(SOURCE.parse(held, "sprint-status.yaml")) == {"1-1-a": Mark.OPEN}
+    [made] = after(SOURCE, held, told({"1-1-a": ItemProgress(mark=Mark.DONE)})).values()
+    assert made.decode() == text.replace("backlog", "done")
+
+
+def test_epics_are_containers_whatever_they_are_called() -> None:
+    keys = [
+        "epic-1",
+        "supp-epic-2",
+        "epic-3-shop",
+        "epic-1-retrospective",
+        "1-1-close-epic-view",
+        "epic-1-2-pay",
+    ]
+    text = (
+        "development_status:\n" + "".join(f"  {key}: backlog\n" for key in keys) + "  2-1-a: {status: done}\n"
+    )
+    work = SOURCE.parse({"sprint-status.yaml": text.encode()}, "sprint-status.yaml")
+    assert marks(work) == {"1-1-close-epic-view": Mark.OPEN, "epic-1-2-pay": Mark.OPEN, "2-1-a": Mark.DONE}
+
+
+def test_a_sprint_without_stories_has_nothing_to_do() -> None:
+    for text in ("development_status:\n", "development_status: {}\n", "stories: []\n"):
+        work = SOURCE.parse({"sprint-status.yaml": text.encode()}, "sprint-status.yaml")
+        assert (work.tasks, len(work.notes)) == ((), 1)
+
+
 @each_case(
     ("name", "content", "words"),
     [
+        (
+            "sprint-status.yaml",
+            "stories:\n- id: a\n",
+            "sprint-status.yaml:2: stories[0]: this story has no status",
+        ),
         ("sprint-status.yaml", "a: [", "sprint-status.yaml:1: this is not YAML"),
         ("sprint-status.yaml", "- a", "sprint-status.yaml:1: expected a mapping with development_status"),
         ("sprint-status.yaml", "a: b", "sprint-status.yaml:1: development_status: missing"),

@@ -250,6 +250,10 @@ def test_an_object_of_items_or_of_lists_is_read() -> None:
     assert marks(parse(numbered)) == {"A": Mark.DONE, "1": Mark.OPEN}
     by_area = parse({"features": {"auth": [{"id": 1, "title": "a", "passes": False}], "ui": []}})
     assert [(task.key, task.phase) for task in by_area.tasks] == [("1", "auth")]
+    phases = parse(
+        {"title": "T", "phases": [{"name": "One", "goal": "g"}, {"name": "Two", "status": "done"}]}, PRD
+    )
+    assert list(marks(phases).values()) == [Mark.OPEN, Mark.DONE]
 
 
 def test_a_near_miss_is_noted_once_and_an_unknown_key_never(wording: Wording) -> None:

@@ -1,22 +1,30 @@
 """A BMAD story, whose tasks are under *Tasks / Subtasks*, or the stories of a sprint-status.yaml."""
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar, Final
 
 from loopwright.adapters.sources.bmad.sprint import SPRINTS, parse_sprint, sprint_files, write_sprint
+from loopwright.adapters.sources.bmad.story import (
+    TASKS,
+    acceptance_criteria,
+    is_whole,
+    parse_whole,
+    status_of,
+    write_whole,
+)
 from loopwright.adapters.sources.checklists.entries import Entry, boxed
 from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, ChecklistSource
 from loopwright.adapters.sources.checklists.tasks import bounded
 from loopwright.adapters.sources.lists.status_words import mark_of
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION
 from loopwright.adapters.sources.text.criteria import acceptance
-from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems
 from loopwright.adapters.sources.text.reading import start_of
-from loopwright.adapters.sources.text.titles import plain, plain_title
+from loopwright.adapters.sources.text.titles import plain
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
 
@@ -24,19 +32,18 @@ _SUFFIX: Final = ".story.md"
 _TASKS: Final = frozenset({"tasks / subtasks", "tasks/subtasks", "tasks & subtasks", "tasks and subtasks"})
 _SHORT: Final = frozenset({"tasks", "subtasks", "task list", "dev tasks"})
 _TOLD: Final = ("Story", "Acceptance Criteria", "Dev Notes", "Testing")
-_ANY: Final = re.IGNORECASE
+_TRANSLATED: Final = re.compile(rf"\**(?:{'|'.join(TASKS)})[ \t]*(?:/|&)", re.IGNORECASE)
 _HEADING: Final = re.compile(
-    r"(?m)^#{2,4}[ \t]+\**Tasks(?:[ \t]*(?:/|&|and)[ \t]*Subtasks)?\**[ \t]*:?[ \t]*$", re.IGNORECASE
+    r"(?m)^#{2,4}[ \t]+\**(?:Tasks(?:[ \t]*(?:/|&|and)[ \t]*Subtasks)?\**[ \t]*:?[ \t]*$"
+    rf"|(?:{'|'.join(TASKS)})[ \t]*(?:/|&))",
+    re.IGNORECASE,
 )
 _STORY: Final = re.compile(
-    r"(?m)^#{1,2}[ \t]+(?:\**User )?\**Story(?:[ \t]+[\w.-]{1,20})?(?:[ \t]*:|[ \t]*$)", re.IGNORECASE
-)
-_STATUS: Final = re.compile(
-    r"(?:[-*+][ \t]+)?(?:\*\*|__)?status(?:\*\*|__)?[ \t]*:(?:\*\*|__)?[ \t]*(.*)", re.IGNORECASE
+    r"(?m)^#{1,2}[ \t]+(?:\**User )?\**Story(?:[ \t-]+[\w.-]{1,20})?(?:[ \t]*:|[ \t]+[–—-]|[ \t]*$)",
+    re.IGNORECASE,
 )
 _REFERS: Final = re.compile(r"\(ACs?[ \t]*[:#]?[ \t]*([^()]{1,60})\)", re.IGNORECASE)
 _NUMBER: Final = re.compile(r"[0-9]{1,3}")
-_CODED: Final = re.compile(r"AC[- ]?([0-9]{1,3})\b[ \t]*[:.–-]*[ \t]*", re.IGNORECASE)
 
 
 class BmadSource(ChecklistSource):
@@ -65,9 +72,8 @@ class BmadSource(ChecklistSource):
     def is_like(self, file: Path) -> bool:
         """Take a Markdown file that is a story and has a section for its tasks."""
         start = start_of(file)
-        return _HEADING.search(start) is not None and (
-            file.name.casefold().endswith(_SUFFIX) or _STORY.search(start) is not None
-        )
+        is_story = file.name.casefold().endswith(_SUFFIX) or _STORY.search(start) is not None
+        return is_story and (_HEADING.search(start) is not None or is_whole(start))
 
     def files(self, place: Path) -> Files:
         """Return the story, or the sprint with the stories that are beside it."""
@@ -82,19 +88,31 @@ class BmadSource(ChecklistSource):
         """Return the tasks of a story, or the stories of a sprint."""
         if _is_sprint(files):
             return parse_sprint(files, name)
+        content = next(iter(files.values()))
+        if _is_whole(content):
+            return parse_whole(content, name)
         work = super().parse(files, name)
         problems = Problems(name)
-        tasks = _told(read_markdown(next(iter(files.values()))), work.tasks, problems)
+        markdown = read_markdown(content)
+        tasks = _told(markdown, work.tasks, problems)
+        _note_steps(markdown, problems)
         return replace(work, tasks=tuple(tasks), notes=(*work.notes, *problems.notes))
 
     def written(self, files: Files, progress: Progress) -> Files:
         """Return the story with its boxes, or the sprint with the status of its stories."""
-        return write_sprint(files, progress) if _is_sprint(files) else super().written(files, progress)
+        if _is_sprint(files):
+            return write_sprint(files, progress)
+        file, content = next(iter(files.items()))
+        return (
+            write_whole(file, content, progress) if _is_whole(content) else super().written(files, progress)
+        )
 
     def entries(self, markdown: Markdown) -> list[Entry]:
-        """Return the outermost boxes under *Tasks / Subtasks*: every other box is a check list."""
-        wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
-        return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
+        """Return the outermost boxes under *Tasks / Subtasks*: every other box is a check list.
+
+        A step below a task that only a person can do is hidden from its agent and stays open.
+        """
+        return [entry for entry in _boxes(markdown) if entry.under is None]
 
     def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
         """Return whether a section is *Tasks / Subtasks* or inside of it."""
@@ -113,11 +131,28 @@ class BmadSource(ChecklistSource):
         return bounded("\n\n".join(parts), MAX_CONTEXT)
 
 
+def _is_whole(content: bytes) -> bool:
+    return is_whole(content.decode("utf-8", "replace").replace("\r\n", "\n"))
+
+
+def _boxes(markdown: Markdown) -> list[Entry]:
+    wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
+    return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
+
+
+def _note_steps(markdown: Markdown, problems: Problems) -> None:
+    steps = [one for one in _boxes(markdown) if one.under is not None and one.mark is Mark.OPEN]
+    if steps:
+        named = ", ".join(quoted(one.title) for one in steps[:3]) + (", …" if len(steps) > 3 else "")
+        message = f"agents leave steps that only you can do, and their boxes stay open: {named}"
+        problems.warn(steps[0].line + 1, "", message)
+
+
 def _told(markdown: Markdown, tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask]:
     """Return the tasks with the acceptance criteria that they name, and with what the story's status says."""
-    found = list(_criteria(markdown))
+    found = list(acceptance_criteria(markdown))
     named = [_with_criteria(task, found) for task in tasks]
-    line, status = _status(markdown)
+    line, status = status_of(markdown)
     if not status or all(task.mark in (Mark.DONE, Mark.SKIPPED) for task in named):
         return named
     if mark_of(status) is Mark.DONE:
@@ -136,46 +171,11 @@ def _is_sprint(files: Files) -> bool:
 
 
 def _sections(markdown: Markdown, titles: frozenset[str]) -> set[int]:
-    return {at for at, section in enumerate(markdown.sections) if plain(section.title) in titles}
-
-
-def _status(markdown: Markdown) -> tuple[int, str]:
-    """Return the line and the word of the story's status: `Status: done`, or the first line below `## Status`."""
-    for section in markdown.sections:
-        if section.level > 3 or plain(section.title) not in ("", "status", *_story_titles(markdown)):
-            continue
-        for at in range(max(section.line + 1, 0), section.end):
-            line = markdown.lines[at]
-            if line.kind not in (Kind.TEXT, Kind.BULLET):
-                continue
-            match = _STATUS.match(line.text.strip())
-            if match is not None or plain(section.title) == "status":
-                said = match[1] if match is not None else line.words
-                return at, re.split(r"[(,;]| [-–—] ", said.replace("*", "").replace("`", ""))[0].strip()
-    return 0, ""
-
-
-def _story_titles(markdown: Markdown) -> tuple[str, ...]:
-    return tuple(plain(section.title) for section in markdown.sections if section.level == 1)
-
-
-def _criteria(markdown: Markdown) -> Iterator[tuple[str, str]]:
-    """Return the number and the words of each acceptance criterion: a list item, or a heading such as `AC1: …`."""
-    for at, section in enumerate(markdown.sections):
-        around = [plain(markdown.sections[one].title) for one in markdown.around(at)]
-        if not any(title.startswith("acceptance criteria") for title in around):
-            continue
-        coded = _CODED.match(section.title)
-        if coded is not None:
-            yield coded[1], plain_title(section.title[coded.end() :])
-    number = 0
-    for item in markdown.items:
-        title = plain(markdown.sections[item.section].title)
-        if item.parent is None and title.startswith("acceptance criteria"):
-            number += 1
-            words = plain_title(item.words)
-            coded = _CODED.match(words)
-            yield (coded[1], words[coded.end() :]) if coded is not None else (str(number), words)
+    found = {at for at, section in enumerate(markdown.sections) if plain(section.title) in titles}
+    translated = titles is _TASKS and not found
+    return found | {
+        at for at, section in enumerate(markdown.sections) if translated and _TRANSLATED.match(section.title)
+    }
 
 
 def _with_criteria(task: PlannedTask, found: Sequence[tuple[str, str]]) -> PlannedTask:

@@ -142,8 +142,8 @@ def _lists(document: Located, names: Sequence[str], problems: Problems) -> Itera
         return
     grouped = list(_grouped(document, names))
     yield from grouped
-    if not grouped and _is_item_by_name(document):
-        yield document, "", ""
+    if not grouped:
+        yield from _items_by_name(document)
 
 
 def _by_name(found: Located, name: str) -> Iterator[tuple[Located, str, str]]:
@@ -166,10 +166,13 @@ def _grouped(document: Located, names: Sequence[str]) -> Iterator[tuple[Located,
                     break
 
 
-def _is_item_by_name(document: Located) -> bool:
-    """Return whether an object has nothing but items: each value is an object that has a title of its own."""
-    entries = [entry for _, entry in _entries(document)]
-    return bool(entries) and all(text_at(entry, (*TITLE, "description")) for entry in entries)
+def _items_by_name(document: Located) -> Iterator[tuple[Located, str, str]]:
+    """Return an object that has nothing but items, or its phases: each value is an object with a title of its own."""
+    for found, name in ((document, ""), *((inner(document, one), one) for one in ("phases", "epics"))):
+        entries = [entry for _, entry in _entries(found)] if found is not None else []
+        if found is not None and entries and all(text_at(one, (*TITLE, "description")) for one in entries):
+            yield found, name, ""
+            return
 
 
 def _entries(found: Located) -> Iterator[tuple[str, Located]]:

@@ -19,6 +19,8 @@ _HEADER: Final = re.compile(
     r"superpowers:(?:executing-plans|subagent-driven-development)|REQUIRED (?:SUB-)?SKILL"
 )
 _STEP: Final = re.compile(r"\W{0,4}Step[ \t]+[0-9]{1,3}\b", re.IGNORECASE)
+_STORY: Final = re.compile(r"(?m)^#[ \t]+Story[ \t]+[0-9]", re.IGNORECASE)
+"""How a BMAD story begins."""
 _OTHERS: Final = frozenset({".kiro", "conductor", "openspec", "thoughts"})
 """Folders of other forms."""
 _PLANS: Final = (("docs", "plans"), ("superpowers", "plans"))
@@ -39,7 +41,7 @@ class SuperpowersSource(ChecklistSource):
         """Take a plan with such headings if it names a skill, has steps, is in a usual folder, or has no boxes."""
         start = start_of(file)
         parts = file.absolute().parts
-        if not _HEADING.search(start) or _OTHERS & set(parts):
+        if not _HEADING.search(start) or _OTHERS & set(parts) or _STORY.search(start):
             return False
         if _HEADER.search(start) or tuple(parts[-3:-1]) in _PLANS:
             return True

@@ -125,8 +125,8 @@ _MANUAL: Final = (
     re.compile(r"手動\w{0,6}(?:確認|テスト|検証|実行)|(?:手动|人工)\w{0,4}(?:测试|验证|检查|确认)"),
 )
 _ABOUT: Final = re.compile(
-    r"\W*(?:add|automate|create|define|document|draft|eliminate|implement|list|prepare|record|reduce|remove|replace|"
-    r"update|write)\b",
+    r"\W*(?:add|allow|automate|build|create|define|display|document|draft|eliminate|emit|enable|expose|flag|handle|"
+    r"implement|list|log|prepare|print|provide|record|reduce|remove|replace|report|show|support|update|warn|write)\b",
     re.IGNORECASE,
 )
 """How a title begins that is about such a step, and is work for an agent: "Document the manual tests"."""

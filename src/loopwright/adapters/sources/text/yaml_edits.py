@@ -7,7 +7,7 @@ value replaces the old one in its place, or goes beside the first key, and the r
 import codecs
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from loopwright.adapters.sources.text.located import Located, located_yaml, read_yaml
@@ -51,42 +51,55 @@ def with_values(
     return mark + made.encode("utf-8")
 
 
-def with_mapped(content: bytes, at: str, values: Mapping[str, str]) -> bytes:
-    """Return a text in which these keys of the mapping `at` have these values; a key that is not there is left out.
+def with_entries(content: bytes, values: Mapping[tuple[int, str], str]) -> bytes:
+    """Return a text in which the keys on these lines have these values; each is there and has a single value.
 
     Raise `Unreadable` when the text cannot be read, or is written in a way in which that cannot be done.
     """
     mark = codecs.BOM_UTF8 if content.startswith(codecs.BOM_UTF8) else b""
     text = decoded(content)
     before, root = located_yaml(text)
-    spans: list[tuple[int, int, str]] = []
-    wanted: dict[str, str] = {}
-    for key, node in _mapped(root, at):
-        value = values.get(key)
-        if value is not None and node.id == "scalar" and node.value != value:
-            wanted[key] = value
-            spans.append(_replaced(node, _shown(value, quoted=node.style == '"')))
+    spans = [
+        _replaced(node, _shown(values[at], quoted=node.style in ('"', "'")))
+        for at, node in _scalars(root)
+        if at in values and node.value != values[at]
+    ]
     if not spans:
         return content
     made = _with(text, spans)
-    odd = Unreadable(None, f"{at} is written in a way in which its values cannot be changed")
+    odd = Unreadable(None, "the file is written in a way in which its values cannot be changed")
     try:
         after = read_yaml(made).plain()
     except Unreadable:
         raise odd from None
-    expected = before.plain()
-    expected[at].update(wanted)
-    if after != expected:
+    if after != _changed(before, values):
         raise odd
     return mark + made.encode("utf-8")
 
 
-def _mapped(root: Any, at: str) -> list[tuple[str, Any]]:
-    """Return the keys and nodes of the mapping at a key of the root."""
-    for inner, value in root.value if root.id == "mapping" else ():
-        if inner.id == "scalar" and inner.value == at and value.id == "mapping":
-            return [(key.value, node) for key, node in value.value if key.id == "scalar"]
-    return []
+def _scalars(root: Any) -> Iterator[tuple[tuple[int, str], Any]]:
+    """Return each entry of a mapping that has a single value, by its line and its key."""
+    left, seen = [root], set[int]()
+    while left:
+        node = left.pop()
+        if id(node) in seen:
+            continue  # an alias
+        seen.add(id(node))
+        if node.id == "sequence":
+            left += node.value
+        for key, value in node.value if node.id == "mapping" else ():
+            left.append(value)
+            if key.id == "scalar" and value.id == "scalar":
+                yield (key.start_mark.line + 1, key.value), value
+
+
+def _changed(found: Located, values: Mapping[tuple[int, str], str]) -> Any:
+    """Return a document without its lines, with these values in it."""
+    if isinstance(found.value, list):
+        return [_changed(one, values) for one in found.value]
+    if isinstance(found.value, dict):
+        return {key: values.get((one.line, key), _changed(one, values)) for key, one in found.value.items()}
+    return found.value
 
 
 def _listed(root: Any, at: str) -> list[Any]:
