@@ -218,7 +218,7 @@ def _no_such_agent(settings: Settings, known: Sequence[str]) -> str:
 def check_agents(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Refuse a plan none of whose agents is there; return what to say of one that is missing among several."""
     if not to_do(work):
-        return ()  # nobody has to work on it
+        return ()  # no agent has to work on it
     found = agents_of(work, settings)
     missing = [one for one in found if not one.usable]
     told = tuple(f"the agent {one.name} cannot be used: {one.problem}" for one in missing)

@@ -20,7 +20,7 @@ from loopwright.core.values.wording import counted, listed, money, on_one_line, 
 from loopwright.engine.intake.evaluation import to_do
 from loopwright.engine.intake.submit import Submission, last_plan
 from loopwright.engine.plans.state_export import is_exported
-from loopwright.engine.rows.source_marks import marks_of
+from loopwright.engine.rows.source_marks import SETTLED, marks_of
 from loopwright.engine.rows.writeback_debts import DebtView, debt_view, is_asked
 from loopwright.engine.sources.writeback_files import folder_of, inside
 from loopwright.ports import Mark, Source, Store, Tx
@@ -186,7 +186,7 @@ def refuse_untold(debt: DebtView | None, asked: Submission) -> None:
 async def opened_again(
     store: Store, repository: GitRepository, source: Source, asked: Submission
 ) -> tuple[str, ...]:
-    """Return the items that the last plan marked as done and that a user has reopened since."""
+    """Return the items that a user has reopened since: the last plan did them, or they were settled before it began."""
     plan, loop = await store.read(lambda tx: _over(tx, asked))
     if plan is None or loop is None or plan.source_sha256 != asked.work.sha256 or asked.work.is_copy:
         return ()
@@ -197,7 +197,8 @@ async def opened_again(
         done = {key for key, (_, told) in marks.items() if told == Mark.DONE.value}
         # One that is marked in progress is an older copy, which gets the status of the plan again.
         again = [task for task in to_do(asked.work) if task.mark is not Mark.RUNNING]
-        return tuple(task.key for task in again if task.key in done)
+        kept = await store.read(lambda tx: _task_keys(tx, plan.id))
+        return tuple(task.key for task in again if task.key in done or task.key not in kept)
     if plan.result_sha is None or not to_do(asked.work):
         return ()
     _, landed = await store.read(lambda tx: _landed(tx, asked))
@@ -208,8 +209,12 @@ async def opened_again(
         told = source.parse(inside(files, folder_of(plan, loop)), asked.source_path)
     except BadPlan:
         return ()  # its commits are gone
-    done = {task.key for task in told.tasks if task.mark is Mark.DONE}
-    return tuple(task.key for task in to_do(asked.work) if task.key in done)
+    settled = {task.key for task in told.tasks if task.mark in SETTLED}
+    return tuple(task.key for task in to_do(asked.work) if task.key in settled)
+
+
+def _task_keys(tx: Tx, plan_id: str) -> frozenset[str]:
+    return frozenset(task.key for task in tx.find(Task, plan_id=plan_id))
 
 
 def _over(tx: Tx, asked: Submission) -> tuple[Plan | None, Loop | None]:

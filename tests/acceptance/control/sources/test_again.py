@@ -119,3 +119,28 @@ def test_checks_that_are_mended_in_a_source_that_an_agent_could_have_written_are
     assert "it is marked as blocked" in plain(said.out), "it was told so when it failed"
     said = shop("retry", "one", timeout=90)
     assert said.code == 0, said.out + said.err
+
+
+@pytest.mark.capability("C011")
+@pytest.mark.parametrize(
+    "tracked", [pytest.param(False, id="in place", marks=pytest.mark.more), pytest.param(True, id="tracked")]
+)
+def test_a_task_that_was_put_off_is_done_once_it_is_set_to_pending(shop: Workshop, *, tracked: bool) -> None:
+    """The second task is deferred when the plan begins, and pending when the user runs the source again."""
+    (shop.repository / "loopwright.toml").write_text(SETTINGS)
+    path = (shop.repository if tracked else shop.place) / ".taskmaster/tasks/tasks.json"
+    path.parent.mkdir(parents=True)
+    tasks = [
+        {"id": number, "title": f"Make {number}", "status": status, "dependencies": [], "subtasks": []}
+        for number, status in ((1, "pending"), (2, "deferred"))
+    ]
+    path.write_text(json.dumps({"master": {"tasks": tasks}}, indent=2))
+    shop.git("add", "-A")
+    shop.git("commit", "-qm", "the work")
+    shop.play(makes("1", "2"))
+    assert shop.run(path).code == 0
+    shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
+    path.write_text(path.read_text().replace("deferred", "pending"))
+    said = shop.run(path)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["1", "2"], "what is done is not done again"
