@@ -378,8 +378,8 @@ async def test_a_call_that_makes_no_sense_is_refused_and_harms_nothing(
 ) -> None:
     spec = make_spec(sh="read x; echo $x", stdin="pipe")
     await keepers.start(spec)
-    async with connected(spec.directory) as stream:
-        await stream.send(call)
-        assert b'"ok": false' in await stream.receive()
+    async with connected(spec.directory) as (reader, writer):
+        writer.write(call)
+        assert b'"ok": false' in await reader.readline()
     await keepers.write(spec.directory, 1, "fine\n")
     assert await text_of(keepers, spec) == ["fine"]

@@ -1,5 +1,9 @@
-"""Talking to a keeper over its Unix socket."""
+"""Talking to a keeper over its Unix socket.
 
+With the streams of asyncio: those of anyio raise in the event loop when a wait is cancelled just as data arrives.
+"""
+
+import asyncio
 import json
 import os
 import tempfile
@@ -10,11 +14,12 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
-from anyio.abc import SocketStream
 
 from loopwright.keeper import places
 
 ANSWER_S = 30.0
+_MOST = 1 << 24
+Stream = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 class NoAnswer(Exception):
@@ -23,14 +28,13 @@ class NoAnswer(Exception):
 
 async def call(directory: Path, request: dict[str, Any]) -> dict[str, Any]:
     """Ask a keeper for something and return its answer; raise `NoAnswer` when there is none."""
-    received = b""
     try:
         with anyio.fail_after(ANSWER_S):
-            async with connected(directory) as stream:
-                await stream.send(json.dumps(request).encode() + b"\n")
-                while not received.endswith(b"\n"):
-                    received += await stream.receive()
-    except (OSError, anyio.EndOfStream, anyio.BrokenResourceError) as problem:
+            async with connected(directory) as (reader, writer):
+                writer.write(json.dumps(request).encode() + b"\n")
+                await writer.drain()
+                received = await reader.readuntil(b"\n")
+    except (OSError, asyncio.IncompleteReadError) as problem:
         raise NoAnswer(f"no keeper answers in {directory}") from problem
     answer: dict[str, Any] = json.loads(received)
     return answer
@@ -45,24 +49,25 @@ class Watch:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._stream: SocketStream | None = None
+        self._stream: Stream | None = None
 
     async def __aenter__(self) -> Self:
         try:
             self._stream = await _connect(self._directory)
-            await self._stream.send(b'{"op": "watch"}\n')
-        except (OSError, anyio.BrokenResourceError):
-            await self._let_go()
+            self._stream[1].write(b'{"op": "watch"}\n')
+            await self._stream[1].drain()
+        except OSError:
+            self._let_go()
         except BaseException:
             # A task that is cancelled here never reaches the end of the block.
-            await self._let_go()
+            self._let_go()
             raise
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._let_go()
+        self._let_go()
 
     async def changed(self) -> None:
         """Wait for a nudge."""
@@ -71,29 +76,31 @@ class Watch:
             return
         with anyio.move_on_after(self.SLOW_S):
             try:
-                await self._stream.receive()
-            except (OSError, anyio.EndOfStream, anyio.BrokenResourceError):
-                await self._let_go()
+                news = await self._stream[0].read(_MOST)
+            except OSError:
+                news = b""
+            if not news:
+                self._let_go()
 
-    async def _let_go(self) -> None:
+    def _let_go(self) -> None:
         if self._stream is not None:
             stream, self._stream = self._stream, None
-            await anyio.aclose_forcefully(stream)
+            stream[1].transport.abort()
 
 
 @asynccontextmanager
-async def connected(directory: Path) -> AsyncIterator[SocketStream]:
+async def connected(directory: Path) -> AsyncIterator[Stream]:
     """Open a connection to the keeper for a while."""
     stream = await _connect(directory)
     try:
         yield stream
     finally:
-        await anyio.aclose_forcefully(stream)
+        stream[1].transport.abort()
 
 
-async def _connect(directory: Path) -> SocketStream:
+async def _connect(directory: Path) -> Stream:
     with short_path(directory) as path:
-        return await anyio.connect_unix(path)
+        return await asyncio.open_unix_connection(path, limit=_MOST)
 
 
 @contextmanager
