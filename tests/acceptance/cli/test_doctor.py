@@ -36,7 +36,7 @@ def test_a_machine_where_nothing_is_missing_is_fine(program: Program, tmp_path: 
     said = program("doctor", cwd=tmp_path)
     assert said.code == 0, said.out
     assert "9.8.7 (Claude Code)" in said.out
-    assert "log in once by running `claude`, or set ANTHROPIC_API_KEY" in said.out
+    assert "ANTHROPIC_API_KEY" in said.out
     assert " 0 fail" in said.out
     assert not program.home.exists(), "looking makes nothing"
 
@@ -51,9 +51,8 @@ def test_every_line_that_is_not_ok_says_what_to_do(program: Program, home: Path,
     assert {one["status"] for one in found.values()} == {"ok", "warn", "absent"}
     assert [name for name, one in found.items() if one["status"] in ("warn", "fail") and not one["fix"]] == []
     assert found["home"]["fix"] == f"chmod 700 {home}"
-    assert found["workspaces"]["text"] == "1 workspace of ended attempts: att_1"
-    assert found["trials"]["text"] == "1 clone that a killed `init` or `plan check` left"
-    assert found["database"]["text"].startswith("SQLite with a write-ahead log, schema ")
+    assert [found[name]["status"] for name in ("workspaces", "trials", "database")] == ["warn", "warn", "ok"]
+    assert "att_1" in found["workspaces"]["text"]
 
 
 def test_a_sandbox_that_holds_is_named_with_what_it_keeps_away(
@@ -63,7 +62,6 @@ def test_a_sandbox_that_holds_is_named_with_what_it_keeps_away(
     sandbox = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
     assert sandbox["status"] == "ok"
     assert sandbox["text"].startswith("bubblewrap (")
-    assert "your HOME and other processes are hidden; they may use the network" in sandbox["text"]
     assert not program.home.exists(), "looking makes nothing"
 
 
@@ -78,7 +76,7 @@ def test_a_sandbox_that_does_not_hold_is_found_out_and_an_open_machine_is_told_h
     env = {**auto, "LOOPWRIGHT_SANDBOX__PROGRAM": str(pretender)}
     pretended = program("doctor", "--json", cwd=tmp_path, env=env)
     found = findings(pretended)["sandbox"]
-    assert (found["status"], "in no sandbox" in found["text"]) == ("warn", True)
+    assert found["status"] == "warn"
     for what in ("read a hidden file of HOME", "write outside of the workspace", "kill processes outside"):
         assert f"one can {what} from it" in found["text"]
     named = program("doctor", "--json", cwd=tmp_path, env={**env, "LOOPWRIGHT_SANDBOX__LEVEL": "bubblewrap"})
@@ -87,12 +85,9 @@ def test_a_sandbox_that_does_not_hold_is_found_out_and_an_open_machine_is_told_h
     env = {**auto, "LOOPWRIGHT_SANDBOX__PROGRAM": "/nowhere/bwrap"}
     missing = findings(program("doctor", "--json", cwd=tmp_path, env=env))["sandbox"]
     assert missing["status"] == "warn"
-    assert "install the package bubblewrap" in missing["fix"]
+    assert "bubblewrap" in missing["fix"]
     offline = program("doctor", "--json", cwd=tmp_path, env={**env, "LOOPWRIGHT_SANDBOX__NETWORK": "off"})
     assert (offline.code, findings(offline)["sandbox"]["status"]) == (6, "fail")
-    assert (
-        "only a sandbox can take the network away, and runs have none" in findings(offline)["sandbox"]["text"]
-    )
 
 
 def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
@@ -102,11 +97,10 @@ def test_a_missing_agent_in_force_fails_and_one_that_is_not_in_force_does_not(
     missing = program("doctor", "--json", cwd=tmp_path, env=nowhere)
     assert missing.code == 6
     assert findings(missing)["agent claude"]["status"] == "fail"
-    assert "install Claude Code" in findings(missing)["agent claude"]["fix"]
+    assert "Claude Code" in findings(missing)["agent claude"]["fix"]
     other = program("doctor", "--json", cwd=tmp_path, env={**nowhere, "LOOPWRIGHT_AGENT": "scripted"})
     assert other.code == 0
     assert findings(other)["agent claude"]["status"] == "absent"
-    assert findings(other)["agent claude"]["text"].endswith("optional: not in force")
 
 
 @pytest.mark.parametrize(
@@ -212,7 +206,7 @@ def test_a_damaged_database_fails_with_what_to_do(program: Program, tmp_path: Pa
     (program.home / "loopwright.db").write_bytes(b"this is no database" * 100)
     said = program("doctor", "--json", cwd=tmp_path)
     assert said.code == 6
-    assert "not a database" in findings(said)["database"]["text"]
+    assert findings(said)["database"]["status"] == "fail"
 
 
 @pytest.mark.capability("C005")
@@ -224,7 +218,10 @@ def test_a_database_of_a_newer_program_fails_and_is_left_alone(
     database.close()
     said = program("doctor", "--json", cwd=tmp_path)
     assert said.code == 6
-    assert "written by a newer Loopwright" in findings(said)["database"]["text"]
+    assert findings(said)["database"]["status"] == "fail"
+    with sqlite3.connect(home / "loopwright.db") as database:
+        assert database.execute("SELECT version_num FROM schema_version").fetchall() == [("9999",)]
+    database.close()
 
 
 def test_a_postgresql_server_is_asked_and_its_password_never_shown(
@@ -232,7 +229,7 @@ def test_a_postgresql_server_is_asked_and_its_password_never_shown(
 ) -> None:
     there = program("doctor", "--json", cwd=tmp_path, env={"LOOPWRIGHT_DATABASE": postgres_url})
     assert there.code == 0, there.out
-    assert findings(there)["database"]["text"].startswith("reachable, and no database yet")
+    assert findings(there)["database"]["status"] == "ok"
     nowhere = {"LOOPWRIGHT_DATABASE": "postgresql://me:hush-hush@127.0.0.1:1/loops"}
     gone = program("doctor", "--json", cwd=tmp_path, env=nowhere)
     assert gone.code == 6
@@ -248,21 +245,21 @@ def test_a_home_that_cannot_be_written_fails(program: Program, home: Path, tmp_p
     finally:
         home.chmod(0o700)
     assert said.code == 6
-    assert "is not a folder you can write to" in findings(said)["home"]["text"]
+    assert findings(said)["home"]["status"] == "fail"
 
 
 def test_a_home_that_is_a_file_fails(program: Program, tmp_path: Path) -> None:
     program.home.write_text("not a folder")
     said = program("doctor", "--json", cwd=tmp_path)
     assert said.code == 6
-    assert "is not a folder you can write to" in findings(said)["home"]["text"]
+    assert findings(said)["home"]["status"] == "fail"
 
 
 def test_a_broken_setting_is_one_of_the_findings(program: Program, tmp_path: Path) -> None:
     said = program("doctor", cwd=tmp_path, env={"LOOPWRIGHT_PARALLEL": "many"})
     assert said.code == 6
     assert "fail  settings" in said.out
-    assert "LOOPWRIGHT_PARALLEL: expected a whole number" in said.out
+    assert "LOOPWRIGHT_PARALLEL" in said.out
     assert "ok    git" in said.out, "the rest of the machine is looked at all the same"
 
 
@@ -287,8 +284,8 @@ def test_work_in_quarantine_and_projects_that_are_gone_are_named(
         store.transact_sync("test", lambda tx, row=row: tx.insert(row))
     store.close_sync()
     found = findings(program("doctor", "--json", cwd=tmp_path))
-    assert found["quarantine"]["text"] == f"1 piece of work in quarantine in {project}"
-    assert found["projects"]["text"] == f"moved or deleted: {tmp_path / 'gone'}"
+    assert found["quarantine"]["text"].endswith(f" {project}")
+    assert found["projects"]["text"].endswith(f" {tmp_path / 'gone'}")
 
 
 def test_a_probe_of_a_codex_without_its_app_server_names_the_other_way(
@@ -319,6 +316,6 @@ def test_a_probe_of_an_agent_that_is_not_there_starts_nothing_and_says_how_to_ge
     said = program("doctor", "--agent", "goose", "--probe", "--json", cwd=tmp_path)
     found = said.document["findings"][-1]
     assert (said.code, found["name"], found["status"]) == (6, "probe of goose", "fail")
-    assert "'goose' was not found" in found["text"]
+    assert "'goose'" in found["text"]
     assert found["fix"].startswith("install it")
     assert sorted(path.name for path in program.user.rglob("*")) == before
