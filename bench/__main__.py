@@ -28,6 +28,7 @@ CASES = (
     "events",
     "loops",
     "recovery",
+    "api",
     "keeper",
     "repository",
     "sources",

@@ -2,7 +2,7 @@
 
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from bench.cases.keeper import end_keepers
 from bench.cases.loops import register, until, working
@@ -20,7 +20,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
     flying = setting.pick(IN_FLIGHT, 10)
     adopted, scheduling = [], []
     for n in range(1 if setting.quick else setting.repeats):
-        first, second = _once(setting, flying, n)
+        first, second = once(setting, flying, n, ("worker",))
         adopted.append(first)
         scheduling.append(second)
     yield Measurement(
@@ -38,12 +38,13 @@ def case(setting: Setting) -> Iterator[Measurement]:
     )
 
 
-def _once(setting: Setting, flying: int, n: int) -> tuple[float, float]:
+def once(setting: Setting, flying: int, n: int, program: Sequence[str]) -> tuple[float, float]:
+    """Do it with a worker or a daemon; return the seconds until all agents are adopted, and until new work starts."""
     yard = Yard(root=setting.folder / f"recovery-{n}", jobs=(), slots=flying + 5).make()
     yard.home.mkdir()
     store = SqlStore.open(yard.home / "loopwright.db")
     register(yard, store, range(flying), active=flying, seconds=900)
-    command = yard.command("worker", "--slots", str(flying + 5))
+    command = yard.command(*program, "--slots", str(flying + 5))
 
     def worker() -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, cwd=yard.repository, env=yard.env(), stdout=subprocess.DEVNULL)

@@ -15,8 +15,6 @@ from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
 from loopwright.server.api import (
-    attention,
-    discoveries,
     events,
     figures,
     health,
@@ -59,8 +57,6 @@ _PARTS = (
     events,
     inspection,
     figures,
-    attention,
-    discoveries,
     tokens,
 )
 _PAGES = (files, session, pages_home, pages_projects, pages_plans, pages_runs)

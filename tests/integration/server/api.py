@@ -39,6 +39,8 @@ class Watched:
         self._store = store
         self.reads = 0
         self.is_away = False
+        self.fails = ""
+        """The transaction that it does not take."""
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
@@ -50,8 +52,10 @@ class Watched:
         return await self._store.read(work)
 
     async def transact(self, name: str, work: Callable[[Tx], T]) -> T:
-        """Write, unless it is away."""
+        """Write, unless it is away, or away for this."""
         self._check()
+        if name == self.fails:
+            raise StoreUnavailable("The database is away.")
         return await self._store.transact(name, work)
 
     def _check(self) -> None:

@@ -13,7 +13,7 @@ from loopwright.adapters.machine.host import new_id
 from loopwright.core.rows.access_rows import Token
 from loopwright.core.rows.model import Project
 from loopwright.core.values.access import Caller, Scope
-from loopwright.core.values.errors import NotAllowed, NotFound, UserError
+from loopwright.core.values.errors import NotAllowed, NotFound, Refused, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
@@ -72,7 +72,7 @@ async def create_token(
 
     def insert(tx: Tx) -> Token:
         if tx.find(Token, name=name, revoked_at=None, limit=1):
-            raise UserError(
+            raise Refused(
                 f"there is already a token named {name!r}",
                 code="token_name_taken",
                 hint="choose another name, or revoke that token first",

@@ -17,7 +17,6 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import (
     BadPlan,
     LoopwrightError,
-    NotAllowed,
     NotFound,
     Refused,
     StoreUnavailable,
@@ -104,7 +103,7 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
 def _check_settings(caller: Caller, wanted: NewLoop) -> None:
     """Refuse what only an admin may set, and an agent that no plan could use."""
     if "max_cost" in wanted.settings and not caller.may(Scope.ADMIN):
-        raise NotAllowed(
+        raise Refused(
             "a budget can only be set with the scope admin: loops inherit the project's",
             code="budget_needs_admin",
         )
