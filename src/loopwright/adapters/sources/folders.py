@@ -16,7 +16,7 @@ _USUAL: Final = frozenset(
 )  # fmt: skip
 """What the sources are usually called that are not known by their folder alone."""
 _TRACKS: Final = ("conductor", "tracks")
-"""Where each folder is a source of its own."""
+"""Where each folder is a separate source."""
 _OWN: Final = {"plan_md": "plan.md", "test_state": "test-state.json"}
 """What a source that is known by its folder is called in it."""
 _MOST: Final = 20

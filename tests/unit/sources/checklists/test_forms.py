@@ -278,6 +278,18 @@ def test_headings_with_text_are_the_tasks_of_a_list() -> None:
     assert [task.title for task in work.tasks] == ["Part a", "Part b", "Part c"]
 
 
+def test_what_is_completed_and_rules_above_a_list_are_no_work() -> None:
+    parts = "".join(f"### Part {n}\n\nWords.\n\n" for n in "bcd")
+    headings = parsed(
+        "todo_md", f"# TODO\n\n## Soon\n\n### Part a\n\nWords.\n\n## Completed\n\n{parts}", "TODO.md"
+    )
+    assert [task.mark for task in headings.tasks] == [Mark.OPEN, Mark.DONE, Mark.DONE, Mark.DONE]
+    bullets = parsed(
+        "todo_md", "# fix_plan\n\nRules:\n\n1. Be short.\n2. Test it.\n\n## Queue\n\n1. Add it\n", "TODO.md"
+    )
+    assert [task.title for task in bullets.tasks] == ["Add it"]
+
+
 def test_a_list_may_have_a_heading_that_is_called_a_phase(tmp_path: Path) -> None:
     text = "# TODO\n\n## Phase 5 features\n\n- a\n- b (deferred)\n- ✅ c\n- none\n\n## Bugs\n\n- d (fixed)\n"
     laid(tmp_path, TODO_md=text)

@@ -619,21 +619,21 @@ def test_what_is_wrong_is_told_with_its_line(text: str | bytes, problem: str) ->
 @each_case(
     ("line", "problem"),
     [
-        ("- [ ]Task", '"- [ ]Task" is no checkbox: write "- [ ] Task"'),
-        ("- [x]Task", '"- [x]Task" is no checkbox: write "- [x] Task"'),
-        ("-[ ] Task", '"-[ ] Task" is no checkbox: write "- [ ] Task"'),
-        ("1.[x] Task", '"1.[x] Task" is no checkbox: write "1. [x] Task"'),
-        ("- [x ] Task", '"- [x ] Task" is no checkbox: write "- [x] Task"'),
-        ("- [ x] Task", '"- [ x] Task" is no checkbox: write "- [x] Task"'),
-        ("* [  ] Task", '"* [  ] Task" is no checkbox: write "* [ ] Task"'),
-        ("- [ ]: Task", '"- [ ]: Task" is no checkbox: write "- [ ] : Task"'),
+        ("- [ ]Task", '"- [ ]Task" is not a checkbox: write "- [ ] Task"'),
+        ("- [x]Task", '"- [x]Task" is not a checkbox: write "- [x] Task"'),
+        ("-[ ] Task", '"-[ ] Task" is not a checkbox: write "- [ ] Task"'),
+        ("1.[x] Task", '"1.[x] Task" is not a checkbox: write "1. [x] Task"'),
+        ("- [x ] Task", '"- [x ] Task" is not a checkbox: write "- [x] Task"'),
+        ("- [ x] Task", '"- [ x] Task" is not a checkbox: write "- [x] Task"'),
+        ("* [  ] Task", '"* [  ] Task" is not a checkbox: write "* [ ] Task"'),
+        ("- [ ]: Task", '"- [ ]: Task" is not a checkbox: write "- [ ] : Task"'),
         (
             "- [v] Task",
-            "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is no task, write \\[v]",
+            "unknown mark [v]: known are [ ], [~], [/], [x], [X], [!], [-]; if this is not a task, write \\[v]",
         ),
         ("- [✔️] Task", "unknown mark [✔️]: known are"),
         ("- [х] Task", "unknown mark [х]: known are"),
-        ("- []Task", '"- []Task" is no checkbox: write "- [ ] Task"'),
+        ("- []Task", '"- []Task" is not a checkbox: write "- [ ] Task"'),
     ],
 )
 def test_what_is_almost_a_checkbox_is_not_passed_over(line: str, problem: str) -> None:

@@ -68,7 +68,7 @@ def test_a_list_that_cannot_be_followed_is_an_error_with_the_line_of_its_item() 
     below = "Required: Yes\nAffected Docs:\n- docs/a.md\n- /etc/b.md\n- see the registry"
     one, two = problems(below)
     assert one.startswith('plan.md:8: affected docs: "/etc/b.md" is not inside of the project')
-    assert two.startswith('plan.md:9: affected docs: "see the registry" is no path')
+    assert two.startswith('plan.md:9: affected docs: "see the registry" is not a path')
     (many,) = problems("Required: Yes\nAffected Docs:\n" + "\n".join(f"- d{n}" for n in range(21)))
     assert many.startswith("plan.md:6: affected docs: at most 20 are taken, 21 are named")
     (none,) = problems("Required: Yes\nAffected Docs:\n- none")
@@ -113,7 +113,7 @@ def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
         ("Required: [Yes | No]", '5: required: "[Yes | No]" is the template, not filled in: write Yes or No'),
         ("Required: No or Yes", '5: required: "No or Yes" is the template, not filled in: write Yes or No'),
         ("Requried: Yes\nReason: x", '5: unknown label "requried": did you mean "required"?'),
-        ("Affected Docs: docs/a.md", "5: say whether they have to follow: `Required: Yes` or `Required: No`"),
+        ("Affected Docs: docs/a.md", "5: write `Required: Yes` or `Required: No`"),
         ("Required: Yes", "5: affected docs: documents have to follow, but none is named: name files"),
         (
             "Required: Yes\nAffected Docs: none",
@@ -125,7 +125,7 @@ def test_no_is_no_and_its_documents_do_not_matter(value: str) -> None:
         ),
         (
             "Required: Yes\nAffected Docs: see the registry in docs/registry.md",
-            '6: affected docs: "see the registry in docs/registry.md" is no path: name files',
+            '6: affected docs: "see the registry in docs/registry.md" is not a path: name files',
         ),
         (
             f"Required: Yes\nAffected Docs: {', '.join(f'd{n}' for n in range(21))}",

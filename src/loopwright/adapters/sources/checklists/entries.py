@@ -126,7 +126,7 @@ def boxed(
 ) -> list[Entry]:
     """Return the outermost checkboxes of the sections that `within` takes; boxes below one follow it.
 
-    A box below one that asks a person to do something is an entry of its own, behind it.
+    A box below one that asks a person to do something is a separate entry behind it.
     """
     wanted = within or (lambda at: not is_aside(markdown, at))
     found: list[Entry] = []

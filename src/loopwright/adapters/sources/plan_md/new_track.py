@@ -26,14 +26,14 @@ def tracks_of(kind: str, source: str) -> str:
 def track_files(track: str, *, title: str, reason: str, found_in: str, at: datetime) -> dict[str, str]:
     """Return the files of a new track.
 
-    What the agent says is words: no line of it can be taken for acceptance, or for a task of its own.
+    What the agent says is words: no line of it can be read as acceptance or as another task.
     """
     name = one_line(title)
     why = [f"  - Found: {one_line(reason, _MAX_REASON)}"] if reason.strip() else []
     plan = [
         f"# {name}",
         "",
-        f"Come upon in {one_line(found_in)}. Say what proves it done, then type `loopwright run FOLDER`",
+        f"Found in {one_line(found_in)}. Say what proves it done, then type `loopwright run FOLDER`",
         "",
         "## Phase 1",
         "",

@@ -195,7 +195,9 @@ class _Reader:
                     )
             elif one.label == "acceptance" and one.runs:
                 self._problems.note(
-                    one.line, "", f"{said} is no label, so its command would not run: did you mean {meant}?"
+                    one.line,
+                    "",
+                    f"{said} is not a label, so its command would not run: did you mean {meant}?",
                 )
             else:
                 self._problems.warn(one.line, "", f"{said} is read as text: did you mean {meant}?")

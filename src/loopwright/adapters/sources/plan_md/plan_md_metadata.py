@@ -68,7 +68,7 @@ class Metadata:
 def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
     """Return what the file says, None if it is not a track's; raise `Unreadable` if it cannot be read.
 
-    What could not be written without losing what somebody has there is noted as a problem.
+    A value that Loopwright could not write without losing another tool's data is a problem.
     """
     document = JsonEdits(content).document
     if not _is_track(document):
@@ -335,7 +335,7 @@ _DECIDED: Final = {
 
 
 def _discovered(before: Any, progress: Progress, tasks: tuple[Item, ...]) -> list[Any]:
-    """Return the list of discovered work: what others wrote stays, each of ours is there once, by its title."""
+    """Return the list of discovered work: entries of other tools stay, and each entry that we wrote is there once."""
     found = list(before) if isinstance(before, list) else []
     places = _places(found, "title")
     names = {item.key: item.name for item in tasks}

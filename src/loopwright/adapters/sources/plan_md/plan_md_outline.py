@@ -107,7 +107,7 @@ class Item:
     """The commit that another tool wrote at the end of its line."""
     ours: bool
     under: str = ""
-    """Key of the task that it is a step of: what only a person can do is an item of its own."""
+    """Key of the task that it is a step of: a step that only a person can do is a separate item."""
     steps: tuple[tuple[int, int], ...] = ()
     """Where such steps below it begin and end."""
 

@@ -1,6 +1,6 @@
 """The steps of a track after its execution: the evaluation of the whole, fixes, and the current step.
 
-EXECUTE is followed by EVALUATE_EXECUTION. What that refuses is mended in FIX, and evaluated again; what passes is
+EXECUTE is followed by EVALUATE_EXECUTION. What that refuses is fixed in FIX, and evaluated again; what passes is
 complete.
 """
 
@@ -80,7 +80,7 @@ def is_given_up(progress: Progress) -> bool:
 def planned_step(verdict: str, progress: Progress) -> dict[str, Any]:
     """Return the checkpoint of the plan's own evaluation: what a report in it says, else what ours came to.
 
-    Where no agent was asked, only what programs looked at is told, and of the rest that nobody evaluated it.
+    If no agent evaluated the plan, only the checks of programs have a result; the rest is "not evaluated".
     """
     said = progress.evaluated
     if verdict:

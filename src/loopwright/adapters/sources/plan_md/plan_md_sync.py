@@ -84,9 +84,7 @@ def _without_remark(item: str) -> str:
 def _is_required(said: dict[str, _Placed], heading: int, problems: Problems) -> bool:
     if _REQUIRED not in said:
         if _DOCS in said:
-            problems.note(
-                said[_DOCS][0], "", "say whether they have to follow: `Required: Yes` or `Required: No`"
-            )
+            problems.note(said[_DOCS][0], "", "write `Required: Yes` or `Required: No`")
         else:
             problems.warn(heading, "", "nothing follows from this section: it has no line `Required: Yes`")
         return False
@@ -112,7 +110,9 @@ def _documents(number: int, value: str, below: Sequence[_Placed], problems: Prob
         problems.note(number, _DOCS, f"documents have to follow, but none is named: {HOW}")
     for at, words, one in named:
         if _is_prose(one, words):
-            problems.note(at, _DOCS, f"{quoted(one)} is no path: {HOW}; one with a blank stands in backticks")
+            problems.note(
+                at, _DOCS, f"{quoted(one)} is not a path: {HOW}; put a path with a blank in backticks"
+            )
         elif not usable([one]):
             problems.note(at, _DOCS, f"{quoted(one)} is not inside of the project: {HOW}")
     if len(named) > MOST:

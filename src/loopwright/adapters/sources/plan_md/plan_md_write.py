@@ -63,7 +63,7 @@ def _rows(markdown: Markdown) -> Rows:
 
 
 def _added(found: Outline, _: Progress) -> bytes:
-    """Return the file with a heading of their own, in place of our summary, over tasks that were appended to that."""
+    """Return the file with a separate heading, in place of our summary, over tasks that were appended to it."""
     rows = _rows(found.markdown)
     start = _summary_at(found)
     with_tasks = {item.section for item in found.tasks}
@@ -213,7 +213,7 @@ def _fixes(found: Outline, progress: Progress) -> bytes:
 
 
 def _fix(fix: FixTask) -> list[str]:
-    title = one_line(fix.title) or "Mend what the evaluation found"
+    title = one_line(fix.title) or "Fix what the evaluation found"
     number = fix.key.removeprefix("fix-")
     named = fix.key == f"fix-{number}" and number.isascii() and number.isdigit() and len(number) < 5
     name = f"Fix {number}: {title}" if named else f"Fix: {title} {id_comment(fix.key)}"

@@ -1,4 +1,4 @@
-"""What a file is that somebody took for a plan file."""
+"""What a file is that is not a plan file."""
 
 from collections.abc import Mapping
 from typing import Any, Final

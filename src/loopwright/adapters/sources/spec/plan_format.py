@@ -169,7 +169,7 @@ PLAN_KEYS: Final[Mapping[str, Key]] = {
     ),
     "write_status": Key(
         type="boolean",
-        description="Whether this file is told how its tasks stand, by their `status`; not when left out.",
+        description="Whether Loopwright writes the `status` of each task back to this file; off when left out.",
         schema={"type": "boolean", "default": False},
     ),
     "tasks": Key(

@@ -58,7 +58,7 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def as_written(text: str) -> str:
-    """Return a planner's answer as a person would write it; what is no JSON is such a text already."""
+    """Return a planner's answer as a person would write it; an answer that is not JSON is such a text already."""
     try:
         found = json.loads(text)
     except ValueError:
@@ -86,7 +86,7 @@ def _readable(value: Any) -> Any:
     if isinstance(value, list):
         return [_readable(one) for one in value]
     if isinstance(value, str) and "\n" in value.strip():
-        # A block as it stands; a line's end that is no line feed would not survive it.
+        # A block as it is; a line ending other than a line feed would not survive it.
         lines = [line.rstrip() for line in value.strip().splitlines()]
         return LiteralScalarString("\n".join(lines) + "\n")
     return value

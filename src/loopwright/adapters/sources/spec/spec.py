@@ -1,4 +1,4 @@
-"""Our own plan file as one that is told how its tasks stand: `status` beside each of them."""
+"""Our own plan file with status written back: `status` beside each task."""
 
 import re
 from dataclasses import replace

@@ -325,7 +325,7 @@ def _is_id(words: str) -> bool:
 
 
 def is_criterion(words: str) -> bool:
-    """Say whether this can be a criterion."""
+    """Return whether this can be a criterion."""
     return 0 < len(words.strip()) <= MAX_CRITERION
 
 

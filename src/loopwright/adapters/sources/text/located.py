@@ -87,7 +87,7 @@ def located_yaml(text: str) -> tuple[Located, Any]:
 
     try:
         with warnings.catch_warnings():
-            # An anchor that is used again is legal; nobody could act on a warning about it.
+            # An anchor that is used again is legal; a warning about it would not help.
             warnings.simplefilter("ignore")
             node = composed(text)
     except MarkedYAMLError as broken:

@@ -220,7 +220,7 @@ def read_markdown(content: bytes) -> Markdown:
     if texts[-1] == "" and not parts[-1]:
         del texts[-1], endings[-1]
     else:
-        # A return without a new line at the very end belongs to the last line's text.
+        # A return without a new line at the end of the file belongs to the last line's text.
         texts[-1], endings[-1] = parts[-1], ""
     blocks = blocks_in(texts)
     lines = tuple(_line(text, at, blocks) for at, text in enumerate(texts))

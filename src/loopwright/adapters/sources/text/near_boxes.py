@@ -82,9 +82,9 @@ def tell_almost(
         problems.warn(number, "", f"{shown} is read as text: the marks of tasks are {known}")
     elif mark in marks:
         good = quoted(f"{bullet} [{mark}] {after.strip()}".strip())
-        problems.note(number, "", f"{shown} is no checkbox: write {good}")
+        problems.note(number, "", f"{shown} is not a checkbox: write {good}")
     else:
-        problems.note(number, "", f"{wrong_mark(mark, marks)}; if this is no task, write \\[{inside}]")
+        problems.note(number, "", f"{wrong_mark(mark, marks)}; if this is not a task, write \\[{inside}]")
 
 
 def tell_disputed(found: Sequence[tuple[int, str]], problems: Problems) -> None:

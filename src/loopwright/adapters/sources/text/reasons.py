@@ -16,12 +16,12 @@ def theirs(notes: str) -> str:
 
 
 def has_reason(notes: str) -> bool:
-    """Say whether a reason that we wrote stands in notes."""
+    """Return whether notes contain a reason that we wrote."""
     return theirs(notes) != notes
 
 
 def reason_in(notes: str) -> str:
-    """Return the reason that stands in the notes of a blocked item: ours, or else all that a person wrote."""
+    """Return the reason in the notes of a blocked item: ours, or else all that a person wrote."""
     ours = notes.removeprefix(theirs(notes)).removeprefix(_BEHIND).removeprefix(_OURS)
     return (ours if has_reason(notes) else notes).strip() or UNKNOWN
 

@@ -1,6 +1,6 @@
 """Checking located JSON against a JSON Schema: the published schema is what decides, and each problem has its line.
 
-Only the words of JSON Schema that our own schemas use are known; another one is a defect of ours and raises.
+Only the words of JSON Schema that our own schemas use are known; another one is our defect and raises.
 """
 
 import math
@@ -84,7 +84,7 @@ def check_schema(found: Located, schema: Schema, problems: Problems, place: str 
 def check_types(found: Located, schema: Schema, problems: Problems, place: str = "") -> None:
     """Note what has another type than its schema says; a word that the schema does not list is only odd.
 
-    For a file that others write, too: what is missing or null, and what stands in lists, may be as it is.
+    For a file that others write, too: what is missing or null, and the entries of lists, may be as they are.
     """
     value = found.value
     if value is None:

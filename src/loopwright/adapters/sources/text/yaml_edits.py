@@ -111,7 +111,7 @@ def _listed(root: Any, at: str) -> list[Any]:
 
 
 class _Nothing:
-    """Stands for an entry that is no table."""
+    """Represent an entry that is not a table."""
 
     value = ()
 

@@ -392,7 +392,7 @@ def _listed(found: dict[str, Markdown], one: PhaseSet) -> dict[str, tuple[str, i
 
 
 def _below(markdown: Markdown, at: int) -> range:
-    """Return the lines that belong to a box alone: what is nested in it up to another box, and words that go on."""
+    """Return the lines that belong to a box alone: what is nested in it up to another box, and its continued words."""
     lines, indent = markdown.lines, markdown.lines[at].indent
     after = range(at + 1, len(lines))
     ends = (n for n in after if lines[n].kind is not Kind.TEXT and not _is_nested(lines[n], indent))

@@ -40,7 +40,7 @@ class PhaseSet:
 def phase_sets(names: Iterable[str], *, alone: bool = False) -> tuple[PhaseSet, ...]:
     """Return the sets among these files, those of earlier dates first; a file that is in none is left out.
 
-    Without an overview one file is no set, unless `alone` says so: many names have a number in them.
+    Without an overview one file is not a set, unless `alone` says so: many names have a number in them.
     """
     known = sorted({name for name in names if name.casefold().endswith(".md")})
     prefixes = [prefix for name in known if (prefix := _overview_of(name)) is not None]

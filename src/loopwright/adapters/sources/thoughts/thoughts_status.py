@@ -69,7 +69,7 @@ class Standing:
     commit: str | None = None
     reason: str = ""
     ask: str = ""
-    """Why only a person can say whether it is done."""
+    """Why only a person can decide that it is done."""
     note: str = ""
     """What contradicts the mark."""
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -63,18 +64,23 @@ class TodoMdSource(ChecklistSource):
         return place.is_file() and super().recognises(place)
 
     def entries(self, markdown: Markdown) -> list[Entry]:
-        """Return the outermost bullets, or the innermost headings if most of those have text of their own."""
+        """Return the outermost bullets, or the innermost headings if most of those have text below them."""
         parents = {section.parent for section in markdown.sections}
         leaves = [at for at, one in enumerate(markdown.sections) if at not in parents and one.level > 2]
         told = [at for at in leaves if _begins_with_text(markdown, at)]
         if len(told) > 2 and 2 * len(told) > len(leaves):
             titles = {markdown.sections[at].title for at in leaves if not _is_left_out(markdown, at)}
-            return headed(markdown, lambda title: title in titles)
+            found = headed(markdown, lambda title: title in titles)
+            return [
+                replace(entry, mark=Mark.DONE) if _is_finished(markdown, entry.section) else entry
+                for entry in found
+            ]
         return [
             _bullet(markdown, item)
             for item in markdown.items
             if item.parent is None
             and not _is_left_out(markdown, item.section)
+            and not _is_below_rules(markdown, item)
             and not says_nothing(item.words)
         ]
 
@@ -147,14 +153,29 @@ def _is_left_out(markdown: Markdown, section: int) -> bool:
     )
 
 
+def _is_finished(markdown: Markdown, section: int) -> bool:
+    """Return whether a heading around a place says that everything below it is done."""
+    return any(_FINISHED.match(plain(markdown.sections[at].title)) for at in markdown.around(section))
+
+
+def _is_below_rules(markdown: Markdown, item: Item) -> bool:
+    """Return whether the line above a list is `Rules:` or the like."""
+    at = item.line - 1
+    while at >= 0 and markdown.lines[at].kind in (Kind.BLANK, Kind.BULLET):
+        at -= 1
+    above = markdown.lines[at] if at >= 0 else None
+    if above is None or above.kind is not Kind.TEXT or not above.words.rstrip("* ").endswith(":"):
+        return False
+    return _NOT_WORK.match(above.words) is not None
+
+
 def _bullet(markdown: Markdown, item: Item) -> Entry:
-    titles = [markdown.sections[at].title for at in markdown.around(item.section)]
     settled = settled_by(item.words)
     is_done = (
         item.mark is Mark.DONE
         or bool(_STRUCK.match(item.words))
         or settled is Settled.DONE
-        or any(_FINISHED.match(plain(one)) for one in titles)
+        or _is_finished(markdown, item.section)
     )
     words = whole_words(markdown, item).removeprefix(_DONE)
     return Entry(
