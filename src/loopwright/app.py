@@ -36,6 +36,7 @@ from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
+from loopwright.core.policy.share import SlotLimits, read_slots
 from loopwright.core.rows.model import Leg, Plan, Project
 from loopwright.core.values.accounts import Accounts
 from loopwright.core.values.errors import StaleVersion
@@ -99,6 +100,10 @@ def make_world(
             version=__version__,
             lease_s=settings.values.lease,
             project_id=project_id,
+        ),
+        slot_limits=SlotLimits(
+            agents=dict(map(read_slots, settings.values.agent_slots)),
+            project=settings.values.project_slots or None,
         ),
         paths=HomePaths(root=home.root),
         store=home.store,

@@ -65,6 +65,13 @@ def _is_fallback(text: str) -> bool:
     return re.fullmatch(_FALLBACK, text) is not None
 
 
+_SLOTS: Final = rf"^{AGENT_NAME}(/{ACCOUNT_NAME})? [1-9][0-9]{{0,3}}$"
+
+
+def _is_slots(text: str) -> bool:
+    return re.fullmatch(_SLOTS, text) is not None
+
+
 def _is_command(text: str) -> bool:
     return bool(text.strip()) and len(text) <= 1000
 
@@ -123,6 +130,19 @@ class Values:
         "How long a question waits for your answer. After that its default counts, or its task is blocked.",
     )
     parallel: int = setting(count(1, 256), 2, "How many tasks run at the same time.")
+    agent_slots: tuple[str, ...] = setting(
+        items(
+            what='a list such as "claude 2" or "claude/work 1": an agent or an account, and a number',
+            each=_is_slots,
+            schema={"pattern": _SLOTS},
+        ),
+        (),
+        "How many runs of an agent, or of one of its accounts, may be active at once, for all projects together.",
+        machine=True,
+    )
+    project_slots: int = setting(
+        count(0, 256), 0, "How many agents may work for one project at once; 0: any number.", machine=True
+    )
     max_attempts: int = setting(count(1, 100), 3, "How many judged attempts a task may have before it fails.")
     max_call_retries: int = setting(
         count(0, 1000),

@@ -23,6 +23,8 @@ SAMPLES: dict[str, list[object]] = {
     "model": ["m1", "m2", "m3", "m4", "m5", "m6"],
     "permission_mode": ["sandboxed-all", "read-only", "edit", "sandboxed-all", "read-only", "edit"],
     "parallel": [3, 4, 5, 6, 7, 8],
+    "agent_slots": [[f"claude {n}", f"claude/work {n}"] for n in range(1, 7)],
+    "project_slots": [1, 2, 3, 4, 5, 6],
     "max_attempts": [4, 5, 6, 7, 8, 9],
     "max_call_retries": [0, 1, 2, 3, 4, 6],
     "fix_cycles": [0, 1, 2, 4, 5, 6],

@@ -4,6 +4,7 @@ It never sees a whole plan: how many dependencies a task still waits for, and ho
 counts on the rows. So a pass costs as much as there is to do, not as much as there is.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -14,6 +15,7 @@ from loopwright.core.policy.graph import claims, scopes_overlap
 from loopwright.core.policy.quotas import Admission, Choice, Held, unwilling
 from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.policy.rounds import Last, Stop, following, is_late
+from loopwright.core.policy.share import Claim, aged, fair_shares
 from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
@@ -21,6 +23,8 @@ from loopwright.core.values.states import LoopState, PlanState
 from loopwright.core.values.wording import to_type
 
 _MOST_AHEAD = 4
+_MOST_ROUNDS = 8
+"""How often room that a loop cannot use is offered to another one in the same pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +61,8 @@ class Front:
     """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
     """Of a loop over a prompt with nothing left to do: its newest round."""
+    preparing: int = 0
+    """How many of those in `working` only make their workspace ready: no agent of theirs runs yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +78,8 @@ class Frontier:
     """What agents draw from, by id."""
     accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
     """The accounts of each agent for which the settings name any, in their order."""
+    served: Mapping[str, int] = field(default_factory=dict)
+    """When each plan last got an agent, as a number that grows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -189,11 +197,57 @@ class Decided:
 
 def decide(frontier: Frontier, now: datetime) -> Decided:
     """Return everything that may happen now, most urgent loop first."""
+    fronts = sorted(
+        frontier.fronts, key=lambda one: (urgency_of(one, now), *_urgency(one.loop, one.plan)[1:])
+    )
+    shares = _shares(fronts, frontier, now)
+    decided, unused = _decide_all(fronts, frontier, now, shares)
+    rounds = 0
+    while unused and rounds < _MOST_ROUNDS:
+        # What one of them cannot use, the others get.
+        rounds += 1
+        shares.update(unused)
+        decided, unused = _decide_all(fronts, frontier, now, shares)
+    return decided
+
+
+def urgency_of(front: Front, now: datetime) -> int:
+    """Return how urgent a loop is; lower goes first. One that has no agent and could use one gets more urgent."""
+    waits = not front.working and front.ready
+    return aged(front.loop.priority, now - front.ready[0].updated_at) if waits else front.loop.priority
+
+
+def _shares(fronts: Sequence[Front], frontier: Frontier, now: datetime) -> dict[str, int]:
+    """Return how much of the room each of several loops may use; empty where only one wants any."""
+    claims = [
+        Claim(
+            name=one.plan.id,
+            urgency=urgency_of(one, now),
+            held=len(one.working),
+            served=frontier.served.get(one.plan.id, 0),
+            wanted=len(one.ready) + len(one.waiting),
+        )
+        for one in fronts
+        if one.loop.state is LoopState.RUNNING and (one.ready or one.waiting)
+    ]
+    return fair_shares(claims, max(0, frontier.room)) if len(claims) > 1 else {}
+
+
+def _decide_all(
+    fronts: Sequence[Front], frontier: Frontier, now: datetime, shares: Mapping[str, int]
+) -> tuple[Decided, dict[str, int]]:
+    """Return what may happen with these shares, and better shares if one held a loop back while room is left."""
+    used: dict[str, int] = {}
+    held_back = ""
+    preparing: Counter[int] = Counter()
+    # On a shared home nothing is made ready ahead.
+    for one in fronts if frontier.verify_room is not None else ():
+        preparing[urgency_of(one, now)] += one.preparing
     left, verify_left = frontier.room, frontier.verify_room
     admission = Admission(frontier.envelopes, now, frontier.accounts)
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
     due: list[datetime] = []
-    for front in sorted(frontier.fronts, key=lambda one: _urgency(one.loop, one.plan)):
+    for front in fronts:
         resume_at = front.loop.resume_at
         if front.loop.state is LoopState.PAUSED and resume_at is not None:
             if resume_at <= now:
@@ -203,9 +257,18 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
         if front.loop.state is not LoopState.RUNNING:
             continue
         own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
-        room = min(left, own)
+        # A more urgent loop gets its place in line before those that only make their workspaces ready.
+        mine = urgency_of(front, now)
+        ahead_of = sum(count for urgency, count in preparing.items() if urgency > mine)
+        share = shares.get(front.plan.id, left)
+        room = min(min(left, share) if left > 0 else left + ahead_of, own)
         made, later = _decide_plan(front, now, room, left if verify_left is None else verify_left, admission)
-        left -= sum(isinstance(one, StartAttempt | WakeAttempt) for one in made)
+        started = sum(isinstance(one, StartAttempt | WakeAttempt) for one in made)
+        if front.plan.id in shares:
+            used[front.plan.id] = started
+        if not held_back and started == share < min(left, own, len(front.ready) + len(front.waiting)):
+            held_back = front.plan.id
+        left -= started
         begun = sum(isinstance(one, BeginVerify) for one in made)
         if verify_left is None:
             left -= begun
@@ -213,14 +276,21 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
             verify_left -= begun
         decisions.extend(made)
         due.extend(later)
-    return Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
+    decided = Decided(decisions=tuple(decisions), look_again_at=min(due, default=None))
+    return decided, {**used, held_back: used[held_back] + left} if held_back and left > 0 else {}
 
 
 def turn_of(loop: Loop, plan: Plan, task: Task) -> Turn:
     """Return the place of a task's attempt in the line for an agent."""
     # What was added to a plan may have the position of another task: then the older one goes first.
     rank = (*_urgency(loop, plan), task.priority, task.position, task.created_at)
-    return Turn(plan_id=plan.id, parallel=plan.policy.parallel, rank=rank)
+    return Turn(
+        plan_id=plan.id,
+        parallel=plan.policy.parallel,
+        rank=rank,
+        project_id=plan.project_id,
+        agent=fallback.meant(task, plan.policy)[0],
+    )
 
 
 def _urgency(loop: Loop, plan: Plan) -> tuple[int, datetime, str]:

@@ -569,6 +569,8 @@ class Turn:
     """How many agents the plan may have at once."""
     rank: tuple[int, datetime, str, int, int, datetime]
     """Lower goes first: the loop's priority, the older plan, the task's priority, its position in the source."""
+    project_id: str = ""
+    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,10 +8,13 @@ import asyncio
 import hashlib
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, fields, replace
+from datetime import timedelta
 from pathlib import Path, PurePosixPath
+from typing import Final
 
 from loopwright.core.policy.budget import over_budget
-from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Review, Run, Usage
+from loopwright.core.policy.share import Used
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Review, Run, Usage
 from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import FenceLost, Refused
 from loopwright.core.values.permissions import Access, access_of, is_kept, mode_in_words
@@ -32,6 +35,9 @@ from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import AgentRequest, Invocation, RunSpec, Sandbox, Spent, Tx
+
+_LOOK_AGAIN: Final = timedelta(seconds=5)
+"""When an attempt looks again that found no slot of its agent, account or project."""
 
 PAUSED = "paused by a person"
 """Why an attempt is parked that only a person wakes."""
@@ -160,6 +166,10 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
         raise _TermsChanged
     if not quotas.admit(tx, current, run, fence=fence, account=drawn):
         return None
+    if full := _full(tx, world, plan, facts.agent, drawn):
+        soon = tx.now() + _LOOK_AGAIN
+        move_attempt(tx, current, AttemptState.WAITING, fence=fence, wait_reason=full, wake_at=soon)
+        return None
     if review is None:
         quotas.note_account(tx, current, plan, run, drawn)
         change_attempt(tx, current.id, fence, account=drawn)
@@ -183,6 +193,22 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
         sandbox_made_with=sandbox.made_with,
         max_cost_micros=most if now is not None else None,
     )
+
+
+def _full(tx: Tx, world: World, plan: Plan, agent: str, account: str) -> str:
+    """Return what has no slot left for one more agent; empty if everything has."""
+    limits = world.slot_limits
+    if limits.project is None and not limits.agents.keys() & {agent, f"{agent}/{account}"}:
+        return ""
+    running = tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES)
+    mine = [one for one in running if one.agent == agent]
+    plans = {one.id for one in tx.find(Plan, id={one.plan_id for one in running}, project_id=plan.project_id)}
+    used = Used(
+        agent=len(mine),
+        account=sum(one.account == account for one in mine),
+        project=sum(one.plan_id in plans for one in running),
+    )
+    return limits.full(agent=agent, account=account, used=used)
 
 
 async def launch(

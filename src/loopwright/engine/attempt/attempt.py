@@ -6,6 +6,7 @@ repeated, and then moves the row under the leg's fence; so a kill between the tw
 
 import asyncio
 import logging
+from dataclasses import replace
 from pathlib import Path
 
 from loopwright.core.gates.gates import setup_command
@@ -43,7 +44,7 @@ from loopwright.engine.attempt.reviewing import give_up
 from loopwright.engine.attempt.workspace_setup import set_up
 from loopwright.engine.gates.gate_rows import break_off, end_all
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
-from loopwright.engine.memory.slots import AgentSlots, Slot
+from loopwright.engine.memory.slots import AgentSlots, Slot, Use
 from loopwright.engine.money.spending import SpendingWatch
 from loopwright.engine.people import discoveries
 from loopwright.engine.people.served_projects import may_move
@@ -325,11 +326,11 @@ class AttemptLeg:
             return False
         return await rounds.start_of(self._world, self._repository(rows), rows) != rows.attempt.base_sha
 
-    async def _take_slot(self, rows: Rows, interrupt: asyncio.Event) -> bool:
+    async def _take_slot(self, rows: Rows, interrupt: asyncio.Event, agent: str | None = None) -> bool:
         """Wait for a slot, unless an earlier try at this stage has one; False when the leg is to stop."""
         if self._slot is not None:
             return not interrupt.is_set()
-        turn = turn_of(rows.loop, rows.plan, rows.task)
+        turn = replace(turn_of(rows.loop, rows.plan, rows.task), agent=agent or rows.attempt.agent)
         self._slot = await self._slots.take(self._leg, turn, unless=interrupt)
         return self._slot is not None
 
@@ -351,8 +352,10 @@ class AttemptLeg:
         if run.state is RunState.QUEUED and self._slot is None:
             await until_room(world, rows.plan, interrupt)
         if run.state is not RunState.QUEUED:
-            self._slot = self._slot or self._slots.take_now(attempt.id, rows.plan.id)
-        elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt)):
+            self._slot = self._slot or self._slots.take_now(
+                attempt.id, Use(rows.plan.id, rows.plan.project_id, run.agent or attempt.agent)
+            )
+        elif interrupt.is_set() or not (self._slot or await self._take_slot(rows, interrupt, run.agent)):
             raise Interrupted
         try:
             started = await start_run(world, rows, run, fence=self._leg.fence)

@@ -1,13 +1,16 @@
 """Which agents and gates of this worker may run now. An agent waits here while its workspace is already made."""
 
 import asyncio
+import time
 from bisect import insort
 from collections import Counter
-from collections.abc import AsyncIterator, Collection, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from datetime import timedelta
+from typing import Any, NamedTuple
 
+from loopwright.core.policy.share import SlotLimits, Used, aged, next_in_line
 from loopwright.core.rows.model import Leg, Turn
 from loopwright.engine.memory.interrupts import call_off
 
@@ -95,74 +98,107 @@ class Underway:
         return at == goal
 
 
+class Use(NamedTuple):
+    """Whom an agent works for, and which one it is."""
+
+    plan_id: str
+    project_id: str = ""
+    agent: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class _InLine:
     leg_id: str
     turn: Turn
+    since: float
+    """When it came, by the monotonic clock."""
     called: "asyncio.Future[None] | None" = None
     """Set once its workspace is ready and it waits for its turn."""
+
+    @property
+    def use(self) -> Use:
+        return use_of(self.turn)
+
+
+def use_of(turn: Turn) -> Use:
+    """Return whom the agent of a turn works for."""
+    return Use(turn.plan_id, turn.project_id, turn.agent)
 
 
 class Slot:
     """The right to run one agent, until it is given back."""
 
-    def __init__(self, slots: "AgentSlots", plan_id: str) -> None:
+    def __init__(self, slots: "AgentSlots", use: Use) -> None:
         self._slots: AgentSlots | None = slots
-        self._plan_id = plan_id
+        self._use = use
 
     def keep_for(self, attempt_id: str) -> None:
         """Leave it to the leg that continues the attempt: its agent may or may not have been started."""
         if self._slots is not None:
-            self._slots.expected(attempt_id, self._plan_id)
+            self._slots.expected(attempt_id, self._use)
             self._slots = None
 
     def release(self) -> None:
         """Give it back; a second time does nothing."""
         if self._slots is not None:
-            self._slots.give_back(self._plan_id)
+            self._slots.give_back(self._use)
             self._slots = None
 
 
 class AgentSlots:
-    """Counts agents: in all, and for each plan.
+    """Counts agents: in all, and for each plan, project and agent.
 
-    The legs that need one stand in line by the rank of their tasks, from their first moment on. A slot is kept for the
-    first in line while its workspace is still being made: a later task that is ready sooner does not overtake it.
+    The legs that need one stand in line from their first moment on. The most urgent loop goes first, and one that
+    waits gets more urgent (`core.policy.share`). Among equals, the loop with the fewest agents goes first, then the
+    one that was served the longest ago. A slot is kept for the first in line while its workspace is still being made:
+    a later task that is ready sooner does not overtake it.
     """
 
-    def __init__(self, slots: int) -> None:
+    def __init__(
+        self,
+        slots: int,
+        limits: SlotLimits | None = None,
+        now: Callable[[], float] = time.monotonic,
+        served: dict[str, int] | None = None,
+    ) -> None:
         self._free = slots
-        self._used: Counter[str] = Counter()
+        self._served = {} if served is None else served
+        """By plan, the number of the last slot that it got."""
+        self._grants = 0
+        self._limits = limits or SlotLimits()
+        self._now = now
+        self._used: Counter[tuple[str, str]] = Counter()
         self._line: list[_InLine] = []
-        self._expected: dict[str, str] = {}
+        self._expected: dict[str, Use] = {}
 
-    def expect(self, running: Mapping[str, str]) -> None:
-        """Keep room for agents that an earlier worker left: attempts and their plans. No leg has adopted them yet."""
-        for attempt_id, plan_id in running.items():
-            self._count(plan_id)
-            self.expected(attempt_id, plan_id)
+    def expect(self, running: Mapping[str, Use]) -> None:
+        """Keep room for agents that an earlier worker left, by attempt. No leg has adopted them yet."""
+        for attempt_id, use in running.items():
+            self._count(use)
+            self.expected(attempt_id, use)
 
-    def expected(self, attempt_id: str, plan_id: str) -> None:
+    def expected(self, attempt_id: str, use: Use) -> None:
         """Keep a slot that is counted already for this attempt."""
         if attempt_id in self._expected:
-            self.give_back(plan_id)
-        self._expected[attempt_id] = plan_id
+            self.give_back(use)
+        self._expected[attempt_id] = use
 
     def expect_only(self, attempts: Collection[str]) -> None:
         """Give up the slots of expected agents that no leg is about to adopt."""
         for attempt_id in self._expected.keys() - set(attempts):
             self.give_back(self._expected.pop(attempt_id))
 
-    def take_now(self, attempt_id: str, plan_id: str) -> Slot:
+    def take_now(self, attempt_id: str, use: Use) -> Slot:
         """Count an agent that runs already, whether there is room for it or not."""
-        if self._expected.pop(attempt_id, None) is None:
-            self._count(plan_id)
-        return Slot(self, plan_id)
+        known = self._expected.pop(attempt_id, None)
+        if known is None:
+            self._count(use)
+        return Slot(self, known or use)
 
     def line_up(self, leg: Leg) -> None:
         """Give a leg its place in line before its workspace is ready, if it needs an agent."""
         if leg.turn is not None and leg.subject not in self._expected:
-            self._add(_InLine(leg.id, leg.turn))
+            self._add(_InLine(leg.id, leg.turn, self._now()))
 
     def leave(self, leg: Leg) -> None:
         """Give up the place of a leg that takes no agent after all."""
@@ -171,12 +207,15 @@ class AgentSlots:
 
     async def take(self, leg: Leg, turn: Turn, *, unless: asyncio.Event) -> Slot | None:
         """Wait for room in this worker and in the plan; None when `unless` is set first."""
-        if self._expected.pop(leg.subject, None) is not None:
+        known = self._expected.pop(leg.subject, None)
+        if known is not None:
             self.leave(leg)
-            return Slot(self, turn.plan_id)
+            return Slot(self, known)
         called: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        waiting = _InLine(leg.id, turn, called)
-        self._line = [one for one in self._line if one.leg_id != leg.id or one.called is not None]
+        placed = [one for one in self._line if one.leg_id == leg.id and one.called is None]
+        since = min((one.since for one in placed), default=self._now())
+        waiting = _InLine(leg.id, turn, since, called)
+        self._line = [one for one in self._line if one not in placed]
         self._add(waiting)
         self._serve()
         stopping = asyncio.ensure_future(unless.wait())
@@ -184,7 +223,7 @@ class AgentSlots:
             either: set[asyncio.Future[Any]] = {called, stopping}
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if called.done() and not unless.is_set():
-                return Slot(self, turn.plan_id)
+                return Slot(self, waiting.use)
             self._withdraw(waiting)
             return None
         except asyncio.CancelledError:
@@ -193,37 +232,52 @@ class AgentSlots:
         finally:
             await call_off(stopping)
 
-    def give_back(self, plan_id: str) -> None:
+    def give_back(self, use: Use) -> None:
         """Let the next one run."""
         self._free += 1
-        self._used[plan_id] -= 1
+        self._used.subtract(_keys(use))
         self._serve()
 
     def _add(self, one: _InLine) -> None:
         insort(self._line, one, key=lambda each: each.turn.rank)
 
-    def _count(self, plan_id: str) -> None:
+    def _count(self, use: Use) -> None:
         self._free -= 1
-        self._used[plan_id] += 1
+        self._used.update(_keys(use))
 
     def _withdraw(self, waiting: _InLine) -> None:
         if waiting.called is not None and waiting.called.done():
-            self.give_back(waiting.turn.plan_id)
+            self.give_back(waiting.use)
         else:
             self._line.remove(waiting)
             self._serve()
 
     def _serve(self) -> None:
-        free, used = self._free, self._used.copy()
-        for one in list(self._line):
-            plan_id = one.turn.plan_id
-            if free <= 0:
-                return
-            if used[plan_id] >= one.turn.parallel:
-                continue
+        now, free, used, line = self._now(), self._free, self._used.copy(), list(self._line)
+
+        def key(one: _InLine) -> tuple[int, int, int]:
+            has = used["plan", one.turn.plan_id]
+            waited = timedelta(seconds=0 if has else now - one.since)
+            return aged(one.turn.rank[0], waited), has, self._served.get(one.turn.plan_id, 0)
+
+        def fits(one: _InLine) -> bool:
+            use = one.use
+            has = Used(agent=used["agent", use.agent], account=0, project=used["project", use.project_id])
+            return used["plan", use.plan_id] < one.turn.parallel and not self._limits.full(
+                agent=use.agent, account="", used=has
+            )
+
+        while free > 0 and (one := next_in_line(line, key, fits)) is not None:
+            line.remove(one)
             free -= 1
-            used[plan_id] += 1
+            used.update(_keys(one.use))
             if one.called is not None:
-                self._count(plan_id)
+                self._count(one.use)
+                self._grants += 1
+                self._served[one.turn.plan_id] = self._grants
                 self._line.remove(one)
                 one.called.set_result(None)
+
+
+def _keys(use: Use) -> list[tuple[str, str]]:
+    return [("plan", use.plan_id), ("project", use.project_id), ("agent", use.agent)]

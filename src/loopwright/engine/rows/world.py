@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopwright.core.policy.share import SlotLimits
 from loopwright.core.replies.discoveries import Noticed
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.model import Plan, Project
@@ -215,6 +216,10 @@ class World:
     ledger: Ledger = field(default_factory=Ledger)
     underway: "Underway" = field(default_factory=_nothing_underway)
     gate_turns: "GateTurns" = field(default_factory=_gate_turns)
+    slot_limits: SlotLimits = field(default_factory=SlotLimits)
+    """How many agents may run at once, by agent, account and project."""
+    served: dict[str, int] = field(default_factory=dict)
+    """By plan, the number of the last slot that it got from this worker."""
     room: Room = field(default_factory=Room)
     """Room on the disk of the home."""
     dependencies: DependencyCache | None = None

@@ -148,6 +148,7 @@ def _frontier(tx: Tx, world: World) -> policy.Frontier:
         verify_room=verify_room,
         envelopes=standing,
         accounts=quotas.names(world.accounts),
+        served=dict(world.served),
     )
 
 
@@ -205,6 +206,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
         unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,
+        preparing=sum(one.state is AttemptState.PREPARING and one.task_id not in checked for one in attempts),
         judged=tuple(task for task in running if task.id in checked),
         waiting=waiting,
         parked=tuple(task for task in running if task.id in parked),

@@ -24,7 +24,7 @@ from loopwright.core.values.states import LIVE_ATTEMPT, OPEN_FINISH, AttemptStat
 from loopwright.engine.attempt.attempt import AttemptLeg
 from loopwright.engine.attempt.landing_line import LandingLines
 from loopwright.engine.memory.interrupts import Interrupts
-from loopwright.engine.memory.slots import AgentSlots
+from loopwright.engine.memory.slots import AgentSlots, Use
 from loopwright.engine.people import commands
 from loopwright.engine.people.clean import Retention
 from loopwright.engine.plans.finish import FinishLeg
@@ -121,7 +121,7 @@ class WorkerLoop:
         self._retention = Retention(self._world)
         self._interrupts = Interrupts()
         self._lines = LandingLines()
-        self._slots = AgentSlots(me.slots)
+        self._slots = AgentSlots(me.slots, world.slot_limits, world.clock.monotonic, world.served)
         self._legs: set[str] = set()
         self._files = files
         self._outbox = Outbox(self._world, files)
@@ -187,15 +187,21 @@ class WorkerLoop:
     async def _launch(self) -> None:
         """Take legs: alone in a home more than there are slots, because judging and preparing needs no agent."""
         me, alone = self._world.me, self._world.membership.exclusive
-        legs = 2 * me.slots + ahead(me.slots) if alone else me.slots
+        # One that is more urgent than those that are made ready is made ready beside them.
+        legs = 2 * (me.slots + ahead(me.slots)) if alone else me.slots
         if alone:
             self._slots.expect(await self._world.store.read(self._left_running))
         await self._world.engine.launch(self._execute, worker_id=self.lease.worker.id, slots=legs)
 
-    def _left_running(self, tx: Tx) -> dict[str, str]:
-        """Return the attempts, with their plans, whose agents an earlier worker may have left running here."""
+    def _left_running(self, tx: Tx) -> dict[str, Use]:
+        """Return the attempts whose agents an earlier worker may have left running here."""
         running = tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES, host_id=self._world.me.host_id)
-        return {run.attempt_id: run.plan_id for run in running if run.attempt_id is not None}
+        plans = {one.id: one.project_id for one in tx.find(Plan, id={run.plan_id for run in running})}
+        return {
+            run.attempt_id: Use(run.plan_id, plans.get(run.plan_id, ""), run.agent or "")
+            for run in running
+            if run.attempt_id is not None
+        }
 
     def interrupt_all(self) -> bool:
         """Have each leg of this process end what it runs; return whether there is any."""

@@ -3,19 +3,33 @@
 import asyncio
 from datetime import UTC, datetime
 from itertools import count
+from typing import Any
 
+import pytest
+
+from loopwright.core.policy.share import AGING, SlotLimits
 from loopwright.core.rows.model import Leg, Turn
-from loopwright.engine.memory.slots import AgentSlots, Slot
+from loopwright.engine.memory.slots import AgentSlots, Slot, Use
 
 NUMBERS = count(1)
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-def turn(plan: str, *, parallel: int = 9, loop: int = 5, priority: int = 50, position: int = 0) -> Turn:
-    return Turn(plan_id=plan, parallel=parallel, rank=(loop, THEN, "", priority, position, THEN))
+def turn(
+    plan: str,
+    *,
+    parallel: int = 9,
+    loop: int = 5,
+    priority: int = 50,
+    position: int = 0,
+    project: str = "",
+    agent: str = "",
+) -> Turn:
+    rank = (loop, THEN, "", priority, position, THEN)
+    return Turn(plan_id=plan, parallel=parallel, rank=rank, project_id=project, agent=agent)
 
 
-def leg(plan: str = "a", subject: str = "", **more: int) -> Leg:
+def leg(plan: str = "a", subject: str = "", **more: Any) -> Leg:
     return Leg(subject=subject or f"new_{next(NUMBERS)}", n=1, fence=1, turn=turn(plan, **more))
 
 
@@ -28,11 +42,11 @@ async def given(slots: AgentSlots, one: Leg) -> Slot:
     return slot
 
 
-async def taken(slots: AgentSlots, plan: str, **more: int) -> Slot:
+async def taken(slots: AgentSlots, plan: str, **more: Any) -> Slot:
     return await given(slots, leg(plan, **more))
 
 
-def waiting(slots: AgentSlots, plan: str, **more: int) -> "asyncio.Task[Slot]":
+def waiting(slots: AgentSlots, plan: str, **more: Any) -> "asyncio.Task[Slot]":
     return asyncio.ensure_future(taken(slots, plan, **more))
 
 
@@ -152,11 +166,11 @@ async def test_who_is_dropped_in_the_moment_of_its_turn_gives_it_on() -> None:
 
 async def test_room_is_kept_for_agents_that_an_earlier_worker_left() -> None:
     slots = AgentSlots(2)
-    slots.expect({"att_1": "a", "att_2": "b"})
+    slots.expect({"att_1": Use("a"), "att_2": Use("b")})
     fresh = waiting(slots, "a")
     await settle()
     assert not fresh.done()
-    adopted = slots.take_now("att_1", "a")
+    adopted = slots.take_now("att_1", Use("a"))
     await settle()
     assert not fresh.done(), "the one that was expected is the one that came"
     slots.expect_only(["att_2"])
@@ -170,7 +184,7 @@ async def test_room_is_kept_for_agents_that_an_earlier_worker_left() -> None:
 
 async def test_an_agent_that_runs_already_counts_even_if_there_is_no_room() -> None:
     slots = AgentSlots(1)
-    first, second = slots.take_now("att_1", "a"), slots.take_now("att_2", "a")
+    first, second = slots.take_now("att_1", Use("a")), slots.take_now("att_2", Use("a"))
     fresh = waiting(slots, "a")
     first.release()
     await settle()
@@ -194,3 +208,75 @@ async def test_a_slot_that_is_kept_for_an_attempt_is_given_to_nobody_else() -> N
     assert mine is not None
     mine.release()
     await other
+
+
+async def test_agents_and_projects_have_no_more_than_their_slots() -> None:
+    slots = AgentSlots(9, SlotLimits(agents={"claude": 1}, project=2))
+    first = await taken(slots, "a", project="p", agent="claude")
+    second = waiting(slots, "b", project="q", agent="claude")
+    await taken(slots, "c", project="p", agent="codex")
+    third = waiting(slots, "d", project="p", agent="codex")
+    await settle()
+    assert (second.done(), third.done()) == (False, False)
+    first.release()
+    await asyncio.gather(second, third)
+
+
+async def test_a_loop_that_waits_gets_more_urgent_until_it_has_an_agent() -> None:
+    time = [0.0]
+    slots = AgentSlots(1, now=lambda: time[0])
+    held = await taken(slots, "a")
+    low = waiting(slots, "low", loop=9)
+    await settle()
+    time[0] = 5 * AGING.total_seconds()
+    high = waiting(slots, "high", loop=5)
+    await settle()
+    held.release()
+    (await low).release()
+    await high
+
+
+@pytest.mark.capability("C074", "C077")
+async def test_twenty_loops_share_three_slots_and_an_urgent_one_gets_the_next() -> None:
+    slots = AgentSlots(3)
+    running, most, order = 0, 0, list[str]()
+    steps = asyncio.Semaphore(0)
+
+    async def loop(name: str, tasks: int, **more: Any) -> None:
+        nonlocal running, most
+
+        async def work(position: int) -> None:
+            nonlocal running, most
+            slot = await taken(slots, name, position=position, **more)
+            running += 1
+            most = max(most, running)
+            order.append(name)
+            await steps.acquire()
+            running -= 1
+            slot.release()
+
+        await asyncio.gather(*(work(position) for position in range(tasks)))
+
+    first = [await taken(slots, "first") for _ in range(3)]
+    loops = [asyncio.create_task(loop(f"loop {n}", 3)) for n in range(20)]
+    await settle()
+    for slot in first:
+        slot.release()
+    await settle()
+    for done in range(30):
+        steps.release()
+        await settle()
+        if done == 9:
+            urgent = asyncio.create_task(loop("urgent", 1, loop=1))
+            await settle()
+            before = len(order)
+            steps.release()
+            await settle()
+            assert order[before] == "urgent", "it gets the next free slot"
+    counts = [order.count(f"loop {n}") for n in range(20)]
+    assert most == 3
+    assert max(counts) - min(counts) <= 1, "equals have equal shares"
+    for _ in range(61):
+        steps.release()
+    await asyncio.gather(*loops, urgent)
+    assert len(order) == 61
