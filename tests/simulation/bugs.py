@@ -394,7 +394,7 @@ def slot_kept_for_the_answer() -> Patches:
         goes_on = await right(self, rows, *rest)
         after = await self._rows()
         if after is not None and after.attempt.state is AttemptState.WAITING and after.attempt.questions:
-            self._slots.take_now(rows.attempt.id, rows.plan.id)
+            self._slots.take_now(rows.attempt.id, slots.Use(rows.plan.id))
         return goes_on
 
     return ((attempt.AttemptLeg, "_work", work),)

@@ -116,7 +116,7 @@ def who_waits_for_an_answer_holds_no_slot(watch: Watch, name: str, changes: tupl
         # A leg that was followed by another one counts its slot as well, until it notices.
         legs = [leg.rpartition("/")[0] for leg in loop._legs]
         twice = len(legs) - len(set(legs))
-        used = sum(loop._slots._used.values())
+        used = sum(count for (kind, _), count in loop._slots._used.items() if kind == "plan")
         if attempt.id in expected or used > len(holders) + twice:
             yield f"{name} parks {attempt.id}: {used} slots are taken by {len(holders)} others"
 

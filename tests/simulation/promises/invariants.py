@@ -256,7 +256,9 @@ def slots_are_never_exceeded(watch: Watch, name: str, changes: tuple[Change, ...
         return
     # Alone in a home, some are made ready for the next free slot, and some may be judged: neither runs an agent.
     judged = sum(one.state in JUDGED for one in driven)
-    most = slots + ahead(slots)
+    # A more urgent loop takes its place before those that are only made ready.
+    preparing = sum(one.state is AttemptState.PREPARING for one in driven)
+    most = slots + ahead(slots) + min(preparing, slots + ahead(slots))
     if begun and (len(driven) - judged > most or len(driven) > most + slots):
         yield f"{name} started {len(begun)}: now {len(driven)} are under way, {judged} judged, in {slots} slots"
     if len(verifying) > slots:

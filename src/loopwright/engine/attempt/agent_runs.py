@@ -166,7 +166,7 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
         raise _TermsChanged
     if not quotas.admit(tx, current, run, fence=fence, account=drawn):
         return None
-    if full := _full(tx, world, plan, facts.agent, drawn):
+    if full := full_slots(tx, world, plan, facts.agent, drawn):
         soon = tx.now() + _LOOK_AGAIN
         move_attempt(tx, current, AttemptState.WAITING, fence=fence, wait_reason=full, wake_at=soon)
         return None
@@ -195,7 +195,7 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
     )
 
 
-def _full(tx: Tx, world: World, plan: Plan, agent: str, account: str) -> str:
+def full_slots(tx: Tx, world: World, plan: Plan, agent: str, account: str) -> str:
     """Return what has no slot left for one more agent; empty if everything has."""
     limits = world.slot_limits
     if limits.project is None and not limits.agents.keys() & {agent, f"{agent}/{account}"}:
