@@ -62,7 +62,7 @@ class Front:
     last_round: Last | None = None
     """Of a loop over a prompt with nothing left to do: its newest round."""
     preparing: int = 0
-    """How many of those in `working` only make their workspace ready: no agent of theirs runs yet."""
+    """How many of those in `working` only make their workspace ready: their agents do not run yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
