@@ -1,6 +1,5 @@
 """Writing and removing files so that a kill at any moment leaves something that is understood."""
 
-import asyncio
 import contextlib
 import errno
 import fcntl
@@ -111,6 +110,8 @@ def copy_tree(source: Path, target: Path) -> None:
 
 async def copy_folder(source: Path, target: Path) -> None:
     """Copy a folder that has files to a new place; raise `OSError` and leave nothing there if that fails."""
+    import asyncio  # `status` does without it
+
     await asyncio.to_thread(_copy_folder, source, target)
 
 
@@ -242,6 +243,8 @@ def too_long(top: Path) -> list[bytes]:
 @contextlib.asynccontextmanager
 async def held(lock: Path) -> AsyncIterator[None]:
     """Hold a file lock, waiting without blocking the event loop; it ends with the process that held it."""
+    import asyncio  # `status` does without it
+
     lock.parent.mkdir(parents=True, exist_ok=True)
     handle = os.open(lock, os.O_CREAT | os.O_RDWR, 0o600)
     try:

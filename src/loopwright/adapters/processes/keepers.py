@@ -3,80 +3,23 @@
 import json
 import os
 import subprocess
-import time
-from collections.abc import AsyncIterator, Collection, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import anyio
 import anyio.lowlevel
 import anyio.to_thread
-import psutil
 
 from loopwright.adapters.processes import keeper_files
 from loopwright.adapters.processes.keeper_calls import NoAnswer, Watch, call
 from loopwright.adapters.processes.keeper_files import evidence_hash
+from loopwright.adapters.processes.marked_processes import kill_marked
 from loopwright.adapters.processes.nursery import START_S, Nursery
 from loopwright.adapters.sandbox.container import remove_of_run
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import CannotRun
 from loopwright.keeper import cgroup, places
-from loopwright.keeper.processes import content
 from loopwright.ports import Exit, Failpoint, OutputLine, RunSpec, Sighting, no_failpoint
-
-# The processes that carry a run's marker in their environment: what a lost keeper left behind.
-
-SWEEP_S = 10.0
-PROC = "/proc"
-
-
-def kill_marked(run_ids: Collection[str]) -> int:
-    """Kill them until none is found; return how many there were."""
-    killed: set[psutil.Process] = set()
-    until = time.monotonic() + SWEEP_S
-    # Again until nothing is found: a process may have forked between being seen and being killed.
-    while found := _marked(run_ids):
-        for process in found:
-            try:
-                process.kill()
-            except psutil.NoSuchProcess:
-                continue
-            killed.add(process)
-        psutil.wait_procs(found, timeout=0.5)
-        if time.monotonic() > until:
-            pids = ", ".join(str(process.pid) for process in found)
-            raise CannotRun(f"these processes of {', '.join(run_ids)} could not be killed: {pids}")
-    return len(killed)
-
-
-def _marked(run_ids: Collection[str]) -> list[psutil.Process]:
-    found = []
-    for process in _perhaps_marked(run_ids):
-        try:
-            marked = process.environ().get(places.MARKER) in run_ids
-            if marked and process.status() != psutil.STATUS_ZOMBIE:
-                found.append(process)
-        except (psutil.NoSuchProcess, psutil.AccessDenied, OSError):
-            continue
-    if not found:
-        return found
-    ourselves = {os.getpid(), *(parent.pid for parent in psutil.Process().parents())}
-    return [process for process in found if process.pid not in ourselves]
-
-
-def _perhaps_marked(run_ids: Collection[str]) -> Iterator[psutil.Process]:
-    """Yield the processes to look at: where /proc is, only those whose environment names one of the runs."""
-    if not os.path.isdir(PROC):  # noqa: PTH112 - a text, as below
-        yield from psutil.process_iter()
-        return
-    names = [run_id.encode() for run_id in run_ids]
-    # After every agent, among all processes of the machine: psutil's own way and pathlib's take many times as long.
-    for pid in filter(str.isdigit, os.listdir(PROC)):  # noqa: PTH208
-        try:
-            environment = content(f"{PROC}/{pid}/environ")
-            if any(name in environment for name in names):
-                yield psutil.Process(int(pid))
-        except (OSError, psutil.NoSuchProcess):
-            continue
 
 
 class ProcessKeepers:
@@ -195,8 +138,6 @@ class ProcessKeepers:
 
     async def sweep(self, *run_ids: str) -> int:
         """Kill every process that carries the marker of one of these runs; return how many there were."""
-        # psutil is slow to load, and only what was lost needs it.
-
         killed = await anyio.to_thread.run_sync(kill_marked, run_ids)
         if self._containers is not None and self._containers.is_dir():
             for run_id in run_ids:

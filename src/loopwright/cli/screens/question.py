@@ -1,12 +1,16 @@
 """One question on the screen: what is asked, by which task, and what to type."""
 
+from typing import TYPE_CHECKING
+
 from rich.console import Group
 from rich.text import Text
 
 from loopwright.cli.shell.lines import Wrapped, local_time
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted, on_one_line, to_type, visible
-from loopwright.services.questions import QuestionView
+
+if TYPE_CHECKING:  # `status` shows questions and answers none
+    from loopwright.services.questions import QuestionView
 
 _NAMED = 3
 
@@ -33,7 +37,7 @@ _BY_HAND = "or skip, or 'failed: WHY'; other tasks continue in the meantime"
 _WIDER = "for this once; later runs too: --for loop (this plan file) or --for project"
 
 
-def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> Group:
+def picture(view: "QuestionView", *, whole: bool = False, again: bool = False) -> Group:
     """Return a question as lines: what is asked, by which task, until when, and what to type.
 
     A long question is shown with its beginning and its end, unless `whole`. A question about a task that was given up
@@ -69,12 +73,12 @@ def picture(view: QuestionView, *, whole: bool = False, again: bool = False) -> 
     return Group(*parts)
 
 
-def _briefly(view: QuestionView) -> Wrapped:
+def _briefly(view: "QuestionView") -> Wrapped:
     said = _head(view).append(": ").append(command(view), style="bold")
     return Wrapped(said.append(', or "retry: a hint", "leave it", cancel'), indent="  ")
 
 
-def _head(view: QuestionView) -> Text:
+def _head(view: "QuestionView") -> Text:
     return Text("? ", style="yellow").append(short_id(view.id), style="bold").append(f"  {_asker(view)}")
 
 
@@ -91,7 +95,7 @@ def _asked(text: str, *, whole: bool) -> list[Wrapped]:
     return [Wrapped(Text(f"{front}{line}"), indent=front) for line in lines]
 
 
-def _by_default(view: QuestionView) -> str:
+def _by_default(view: "QuestionView") -> str:
     """Return what happens if you do not answer."""
     default = on_one_line(view.default or "")
     other = "" if not view.options or view.default in view.options else " (none of the options)"
@@ -100,13 +104,13 @@ def _by_default(view: QuestionView) -> str:
     return f"taken if you do not answer: {default}{other}"
 
 
-def command(view: QuestionView) -> str:
+def command(view: "QuestionView") -> str:
     """Return what to type to answer."""
     said = view.options[0] if view.options else "..."
     return to_type("answer", short_id(view.id), on_one_line(said))
 
 
-def _asker(view: QuestionView) -> str:
+def _asker(view: "QuestionView") -> str:
     named = ", ".join(view.tasks[:_NAMED])
     more = f" and {counted(len(view.tasks) - _NAMED, 'more task')}" if len(view.tasks) > _NAMED else ""
     if view.is_about_budget:

@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from textwrap import wrap
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from rich.console import Console
 from rich.text import Text
@@ -16,7 +16,6 @@ from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.findings import Check, CommandResult, is_sentence
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import clean, duration, money
-from loopwright.services.views.changes import Change
 from loopwright.services.views.tasks import (
     AttemptView,
     Finding,
@@ -31,6 +30,9 @@ from loopwright.services.views.tasks import (
     place,
     what_stays,
 )
+
+if TYPE_CHECKING:  # the list of tasks asks git for nothing
+    from loopwright.services.views.changes import Change
 
 _LEAST: Final = 3
 _MOST: Final = 14
@@ -69,7 +71,7 @@ _LEVELS: Final = (
 
 def task_screen(
     detail: TaskDetail,
-    changes: Mapping[int, Change | None],
+    changes: "Mapping[int, Change | None]",
     *,
     names: Names,
     height: int,
@@ -266,7 +268,7 @@ def _check(check: Check) -> Lines:
     ]
 
 
-def _attempts(detail: TaskDetail, changes: Mapping[int, Change | None], most: int) -> Lines:
+def _attempts(detail: TaskDetail, changes: "Mapping[int, Change | None]", most: int) -> Lines:
     shown = detail.attempts[-most:]
     earlier = len(detail.attempts) - len(shown)
     lines = [_title("attempts" + (f" (and {earlier} earlier)" if earlier else ""))]
@@ -345,7 +347,7 @@ def _who_worked(attempt: AttemptView) -> Lines:
     return lines
 
 
-def _landed(detail: TaskDetail, changes: Mapping[int, Change | None]) -> Lines:
+def _landed(detail: TaskDetail, changes: "Mapping[int, Change | None]") -> Lines:
     task = detail.task
     if task.manual:
         return [Text(clean(task.reason) or "done by hand")]

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from loopwright.core.replies.discoveries import (
     Discovery,
@@ -19,7 +19,6 @@ from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.states import DISCOVERY, DiscoveryState, PlanState, step
 from loopwright.core.values.wording import to_type
-from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.plan_states_text import plan_word
@@ -27,6 +26,9 @@ from loopwright.engine.rows.projects import Checkouts, project_ids
 from loopwright.engine.rows.retries import refuse_superseded, reopen_plan
 from loopwright.engine.rows.world import World
 from loopwright.ports import Ids, PlannedTask, RunSpec, Tx
+
+if TYPE_CHECKING:  # `status` lists discoveries and runs nothing
+    from loopwright.engine.processes.runs import Ended
 
 ORIGIN: Final = "discovered"
 """The origin of a task that a person made of such work."""
@@ -62,7 +64,7 @@ class DiscoveryView:
     """The work source in whose plan it was found, relative to the repository."""
 
 
-def with_discovered(world: World, spec: RunSpec, ended: Ended) -> Ended:
+def with_discovered(world: World, spec: RunSpec, ended: "Ended") -> "Ended":
     """Return how a run ended, with the work that it told of: by the tool for it, or in its last words."""
     said = (ended.result.last_words or ended.result.summary) if ended.result else ""
     noticed = (

@@ -1,6 +1,6 @@
 """Plans as they are now, with the processes behind them, what their source says beyond them, and what to do next."""
 
-import asyncio
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -9,7 +9,7 @@ from loopwright.adapters import registry
 from loopwright.adapters.processes import keeper_files
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Envelope
-from loopwright.core.values.states import EnvelopeState
+from loopwright.core.values.states import ENDED_PLAN, EnvelopeState
 from loopwright.engine.rows.finishes import FinishView
 from loopwright.engine.rows.plan_states_text import NO_WORKER
 from loopwright.engine.rows.world import HomePaths
@@ -27,16 +27,13 @@ from loopwright.services.homes.repository import has_branch
 if TYPE_CHECKING:  # `status` shows the news of an ended plan without opening a home for work
     from loopwright.services.homes.session import Session
 
-from contextlib import suppress
-
-from loopwright.core.values.states import ENDED_PLAN
-from loopwright.services.homes.session import Session
-
 # A plan together with what its source says beyond it.
 
 
 async def view_with_news(at: "Session", plan_id: str) -> PlanView:
     """Return a plan, and, once it ended, what is new in its source."""
+    import asyncio  # `status` does without it
+
     paths = HomePaths(root=at.home.root)
     view, ended = await at.home.store.read(
         lambda tx: (plan_view(tx, plan_id, paths), ended_plan(tx, plan_id))
@@ -201,8 +198,10 @@ _RECEIPT_S: Final = 5.0
 """How long to wait for a receipt that another worker writes."""
 
 
-async def ended_view(at: Session, plan_id: str) -> PlanView:
+async def ended_view(at: "Session", plan_id: str) -> PlanView:
     """Return a plan that rests, with the news of its source; wait a moment for the receipt of one that ended."""
+    import asyncio  # `status` does without it
+
     view = await view_with_news(at, plan_id)
     if view.status in ENDED_PLAN:
         with suppress(TimeoutError):

@@ -1,6 +1,5 @@
 """`status`: what happens now, or everything about one plan, task or run. It changes nothing."""
 
-import asyncio
 import shlex
 from pathlib import Path
 
@@ -24,7 +23,6 @@ from loopwright.core.values.wording import command, counted, duration, money
 from loopwright.services.homes.read_only_home import project_here
 from loopwright.services.quota import label
 from loopwright.services.quota import standing as standing_of
-from loopwright.services.views.changes import changes_of
 from loopwright.services.views.events import Plan
 from loopwright.services.views.plans import Known, Overview, Seen, Step, known_about, next_steps
 from loopwright.services.views.tasks import RunView, TaskSeen, look_up, look_up_obvious
@@ -42,6 +40,11 @@ def print_seen(seen: TaskSeen | RunView, *, as_json: bool) -> int:
 
 
 def _print_task(seen: TaskSeen, *, as_json: bool) -> int:
+    # Only the screen of one task asks git.
+    import asyncio
+
+    from loopwright.services.views.changes import changes_of
+
     detail = seen.detail
     changes = asyncio.run(changes_of(detail))
     if as_json:
