@@ -139,23 +139,18 @@ def test_a_locked_account_is_one_alert_survives_a_crash_and_goes_on_when_it_is_o
 
 @pytest.mark.capability("C086")
 @pytest.mark.timeout(300)
-def test_a_service_that_asks_to_slow_down_is_asked_again_after_pauses_that_grow(shop: Workshop) -> None:
-    shop.play_claude("rate_limit", "rate_limit", "done")
+def test_a_service_that_asks_to_slow_down_is_asked_again_after_a_pause(shop: Workshop) -> None:
+    """That pauses grow is shown without waiting for them, in `test_retry`."""
+    shop.play_claude("rate_limit", "done")
     said = shop("run", str(shop.plan("slow", [task("a", "test -s made.txt")])), timeout=90)
     assert said.code == 0, said.out + said.err
     (attempt,) = shop.attempts("a")
-    first, second, third = shop.rows(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)
-    assert (first.failure, second.failure, third.failure) == ("rate_limit", "rate_limit", None)
+    first, second = shop.rows(Run, attempt_id=attempt.id, role=Role.IMPLEMENTER)
+    assert (first.failure, second.failure) == ("rate_limit", None)
     assert first.ended_at
     assert second.started_at
-    assert second.ended_at
-    assert third.started_at
-    pauses = [
-        (after - before).total_seconds()
-        for before, after in ((first.ended_at, second.started_at), (second.ended_at, third.started_at))
-    ]
-    assert pauses[0] >= 4, "five seconds, less a fifth"
-    assert pauses[1] >= 8, "twice that"
+    pause = (second.started_at - first.ended_at).total_seconds()
+    assert pause >= 4, "five seconds, less a fifth"
     assert shop.rows(Envelope, state="CLOSED") == [], "others are not held back by it"
 
 
