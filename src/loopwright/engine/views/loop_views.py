@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
-from loopwright.core.values.states import LIVE_ATTEMPT, LoopState, PlanState, TaskState
+from loopwright.core.values.states import ENDED_PLAN, LIVE_ATTEMPT, LoopState, PlanState, TaskState
 from loopwright.ports import Tx
 
 
@@ -133,7 +133,8 @@ def status_word(view: LoopView) -> str:
 
 def at_work(tx: Tx, plan: Plan | None) -> tuple[str, ...]:
     """Return the keys of the tasks that are worked on, in the order of the source."""
-    live = tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) if plan else []
+    is_open = plan is not None and plan.status not in ENDED_PLAN
+    live = tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) if plan is not None and is_open else []
     tasks: Sequence[Task] = (
         tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else ()
     )
