@@ -45,7 +45,7 @@ def main(url: str, token: str) -> None:
     """Create, steer and verify the loops, and print what their receipts say."""
     api = Api(url, token)
     loops: list[tuple[int, str]] = []
-    for project in api("GET", "/api/projects"):
+    for project in api("GET", "/api/projects?limit=200")["projects"]:
         for number in range(1, PLANS + 1):
             wanted = {"project_id": project["projectId"], "source": f"plan-{number}.json"}
             loops.append((number, api("POST", "/api/loops", wanted)["id"]))
@@ -74,7 +74,11 @@ def _steer(api: Api, number: int, loop: str, plan: str) -> None:
     elif number == 2:
 
         def asked() -> list[str]:
-            return [one["id"] for one in api("GET", "/api/needs-response") if one["plan_id"] == plan]
+            return [
+                one["id"]
+                for one in api("GET", "/api/needs-response?limit=200")["questions"]
+                if one["plan_id"] == plan
+            ]
 
         (question,) = until(asked, "a question")
         api("POST", f"/api/questions/{question}/answer", {"answer": "retry"})

@@ -26,12 +26,14 @@ class Tx(Protocol):
         *,
         order_by: Sequence[str] = (),
         limit: int | None = None,
+        after: Sequence[Any] = (),
         **where: Any,
     ) -> list[R]:
         """Return rows whose columns equal `where`; a list, tuple, set or frozenset means any of them.
 
         `None` means IS NULL. `order_by` takes column names, with `-` in front for descending; the id is always
-        the last tie-breaker.
+        the last tie-breaker. `after` is a place in this order, the values of its columns and an id: only rows
+        behind it are returned. Its columns cannot be NULL.
         """
 
     def count(self, kind: type[Any], /, **where: Any) -> int:

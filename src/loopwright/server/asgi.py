@@ -15,6 +15,8 @@ from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
 from loopwright.server.api import (
+    attention,
+    discoveries,
     events,
     figures,
     health,
@@ -57,6 +59,8 @@ _PARTS = (
     events,
     inspection,
     figures,
+    attention,
+    discoveries,
     tokens,
 )
 _PAGES = (files, session, pages_home, pages_projects, pages_plans, pages_runs)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Depends, Header, Request
+from fastapi import Depends, Header, Query, Request
 
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotAllowed
@@ -13,6 +13,7 @@ from loopwright.server.journal import Figures
 from loopwright.server.links import LoginLinks
 from loopwright.services.homes.caller import expect_version
 from loopwright.services.homes.session import Session
+from loopwright.services.remote.pages import LARGEST, USUAL, Asked
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,9 +71,17 @@ async def _matching(
     return caller
 
 
+def _asked(
+    after: Annotated[str, Query(max_length=500, description="`next` of the page before.")] = "",
+    limit: Annotated[int, Query(ge=1, le=LARGEST)] = USUAL,
+) -> Asked:
+    return Asked(after=after, limit=limit)
+
+
 Home = Annotated[Served, Depends(_served)]
 Reader = Annotated[Caller, Depends(_allowed(Scope.READ))]
 Operator = Annotated[Caller, Depends(_allowed(Scope.OPERATE))]
+Paging = Annotated[Asked, Depends(_asked)]
 Writer = Annotated[Caller, Depends(_matching)]
 """An operator that may name the version which it wants to change."""
 Admin = Annotated[Caller, Depends(_allowed(Scope.ADMIN))]

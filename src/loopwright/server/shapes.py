@@ -15,11 +15,15 @@ from loopwright.core.values.documents import plain
 from loopwright.core.values.findings import CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.states import PlanState, TaskState
 from loopwright.services.remote.loops import LoopHealth, LoopView
-from loopwright.services.remote.plans import LogPage, PlanRecord, TaskRecord
+from loopwright.services.remote.plans import PlanRecord, TaskRecord
 from loopwright.services.remote.projects import ProjectView
+from loopwright.services.remote.runs import LogPage
 
 ORG: Final = "local"
 """The organisation of everything in a home: a home belongs to one."""
+
+
+NEXT: Final = Field(default=None, description="`after` for the next page; null on the last one.")
 
 
 class Camel(BaseModel):
@@ -126,11 +130,28 @@ class PlanDocument(Camel):
     verified_at: datetime | None = Field(default=None, description="When the complete gate finished.")
 
 
+class PlanChange(Camel):
+    """One change of a plan's status."""
+
+    type: str
+    at: datetime
+    actor: str
+    reason: str = ""
+
+
+class PlanDetail(PlanDocument):
+    """A plan with its history."""
+
+    history: list[PlanChange] = Field(
+        description="Every change of its status in all cycles, the oldest first."
+    )
+
+
 class PlanPage(Camel):
     """Some plans."""
 
     plans: list[PlanDocument]
-    next: str | None = Field(default=None, description="The value of `after` for the next page.")
+    next: str | None = NEXT
 
 
 class RunDocument(Camel):
@@ -153,6 +174,13 @@ class RunDocument(Camel):
     created_at: datetime
     started_at: datetime | None = None
     ended_at: datetime | None = None
+
+
+class RunPage(Camel):
+    """Some runs."""
+
+    runs: list[RunDocument]
+    next: str | None = NEXT
 
 
 class LogLine(Camel):
@@ -252,7 +280,7 @@ class LoopPage(BaseModel):
     """Some loops."""
 
     loops: list[LoopDocument]
-    next: str | None = Field(default=None, description="The value of `after` for the next page.")
+    next: str | None = NEXT
 
 
 class HealthDocument(BaseModel):
@@ -284,6 +312,13 @@ class ProjectDocument(Camel):
     needs_response: bool
     has_environment: bool
     created_at: datetime
+
+
+class ProjectPage(Camel):
+    """Some projects."""
+
+    projects: list[ProjectDocument]
+    next: str | None = NEXT
 
 
 def loop_document(view: LoopView) -> LoopDocument:
@@ -352,6 +387,15 @@ def plan_document(record: PlanRecord) -> PlanDocument:
         completed_at=plan.completed_at,
         verified_at=plan.verified_at,
     )
+
+
+def plan_detail(record: PlanRecord) -> PlanDetail:
+    """Return a plan with its history as a document."""
+    changes = [
+        PlanChange(type=one.type, at=one.at, actor=one.actor, reason=str(one.payload.get("reason") or ""))
+        for one in record.history
+    ]
+    return PlanDetail(**dict(plan_document(record)), history=changes)
 
 
 def _task(record: TaskRecord, ids: dict[str, str]) -> PlanTask:
@@ -438,7 +482,7 @@ def logs_document(page: LogPage) -> Logs:
     return Logs(
         logs=[LogLine(offset=one.offset, stream=one.stream, line=one.text) for one in page.lines],
         next_offset=page.next_offset,
-        has_more=not page.ended or bool(page.lines),
+        has_more=not page.ended,
     )
 
 

@@ -224,11 +224,14 @@ class MemoryTx:
         *,
         order_by: Sequence[str] = (),
         limit: int | None = None,
+        after: Sequence[Any] = (),
         **where: Any,
     ) -> list[R]:
         """Return the rows that match, in order."""
         found = self._matching(kind, _normal(kind, where))
-        terms = _terms(kind, tuple(order_by)) if order_by else ()  # type: ignore[arg-type]
+        terms = _terms(kind, tuple(order_by)) if order_by else ()
+        if after:
+            found = [row for row in found if _is_behind(row, order_by, after)]
         if len(found) > 1:
             found.sort(key=_ID)
             for name, backwards in terms:
@@ -376,6 +379,15 @@ _OWNED: Final = {
 
 
 @cache
+def _is_behind(row: Any, order_by: Sequence[str], place: Sequence[Any]) -> bool:
+    """Return whether a row comes behind a place in an order."""
+    for term, value in zip((*order_by, "id"), place, strict=True):
+        mine = getattr(row, term.removeprefix("-"))
+        if mine != value:
+            return bool(mine < value) if term.startswith("-") else bool(mine > value)
+    return False
+
+
 def _terms(kind: type[Any], order_by: tuple[str, ...]) -> list[tuple[str, bool]]:
     """Return the columns of an order, the last one first, each with whether it goes backwards."""
     terms = []

@@ -32,7 +32,7 @@ def test_a_packet_becomes_a_plan_that_waits_for_its_dispatch_and_its_verificatio
     packet = served.post(f"/api/inspection/run/{run.id}").json()
     assert packet["packetId"].startswith("pkt_")
     assert packet["runId"] == run.id
-    assert [one["packetId"] for one in served.get("/api/inspection")] == [packet["packetId"]]
+    assert [one["packetId"] for one in served.get("/api/inspection")["packets"]] == [packet["packetId"]]
     assert served.get(f"/api/inspection/{packet['packetId']}") == packet
     answer = served.post(f"/api/projects/{project}/plan", {"packetId": packet["packetId"]})
     assert answer.status_code == 202, answer.text
@@ -109,11 +109,51 @@ def test_results_settings_quota_and_metrics_can_be_read(served: Served) -> None:
     assert 'loopwright_plans{state="verified"} 1' in figures
     detail = served.get(f"/api/plans/{plan}/tasks/first")
     assert [one["state"] for one in detail["attempts"]] == ["LANDED"]
-    found = {one["key"]: one for one in served.get(f"/api/projects/{project}/settings")}
+    found = {one["key"]: one for one in served.get(f"/api/projects/{project}/settings")["settings"]}
     assert found["agent"]["value"] == "scripted"
-    assert served.get("/api/quota")
+    assert served.get("/api/quota")["accounts"]
+    checked = served.post(f"/api/plans/{plan}/receipt/verify").json()
+    assert (checked["agrees"], checked["differences"]) == (True, [])
+    (gate,) = served.get(f"/api/projects/{project}/gates")["gates"]
+    assert gate["passed"] is True
+    assert served.get(f"/api/runs/{gate['runId']}")["taskRunId"] == f"verify_{plan}"
+    assert served.get(f"/api/projects/{project}/budget")["plans"] == {}
+    assert served.get(f"/api/projects/{project}/environment")["recorded"] is True
+    assert served.get("/api/workers")["workers"]
+    assert [one["name"] for one in served.get("/api/costs", by="role")["costs"]] == ["implementer"]
+    loop = served.row(Loop).id
+    report = served.get(f"/api/loops/{loop}/report")
+    assert (report["plans"], report["verified"], report["alerts"]) == (1, 1, [])
+    with served.client() as client:
+        told = client.get(f"/api/loops/{loop}/report", params={"format": "markdown"}).text
+    assert "| first | COMPLETE |" in told
+    (run,) = served.rows(Run, role=Role.IMPLEMENTER)
+    shown = served.get(f"/api/runs/{run.id}")
+    assert (shown["projectId"], shown["planId"], shown["status"]) == (project, plan, "COMPLETE")
+    assert "first" in shown["prompt"]
+    told = served.get(f"/api/runs/{run.id}/events")
+    assert (told["events"][0]["type"], told["hasMore"]) == ("run_started", False)
+    lines = [one["message"] for one in told["events"] if one["type"] == "log"]
+    assert lines == [one["line"] for one in served.get(f"/api/runs/{run.id}/logs")["logs"]]
+    with served.client() as client:
+        streamed = client.get(f"/api/runs/{run.id}/logs/stream").text
+    assert streamed.endswith("event: end\ndata: {}\n\n")
+    assert streamed.count('data: {"offset"') == len(lines) > 0
+    over = served.post(f"/api/runs/{run.id}/interrupt")
+    assert (over.status_code, over.json()["code"]) == (409, "task_settled")
     rejected = served.post(f"/api/plans/{plan}/tasks/first/reject", {})
     assert (rejected.status_code, rejected.json()["code"]) == (422, "note_missing")
+    comments = {"comments": [{"at": "first:1", "text": "say 2"}]}
+    assert served.post(f"/api/plans/{plan}/tasks/first/reject", comments).status_code == 200
+    (said,) = served.get(f"/api/plans/{plan}/comments")["comments"]
+    assert (said["file"], said["line"], said["text"]) == ("first", 1, "say 2")
+    assert served.task("first").status != "COMPLETE"
+
+
+def test_landed_work_is_rolled_back(served: Served) -> None:
+    _project(served)
+    plan = served.row(Plan).id
+    served.serve()
     back = served.post(f"/api/plans/{plan}/tasks/first/rollback")
     assert back.status_code == 200, back.text
     assert served.task("first").status != "COMPLETE"

@@ -182,6 +182,33 @@ async def test_rows_come_in_the_order_that_was_asked_for(store: Any) -> None:
         assert (order_by, limit, await store.read(find)) == (order_by, limit, expected)
 
 
+async def test_pages_in_every_order_have_each_row_once(store: Any) -> None:
+    await store.transact("make", three_tasks)
+    for order_by, limit, expected in ORDER:
+        if limit is not None or any("agent" in term or "id" in term for term in order_by):
+            continue
+        seen, place = "", ()
+        for _ in expected:
+            find = partial(_page, order_by=order_by, place=place)
+            page, place = await store.read(find)
+            seen += page
+        assert (order_by, seen, place and await store.read(partial(find, place=place))) == (
+            order_by,
+            expected,
+            ("", ()),
+        )
+    behind_nothing = await store.read(lambda tx: tx.find(Task, order_by=("priority",), after=(99, "x")))
+    assert behind_nothing == []
+
+
+def _page(tx: Any, order_by: tuple[str, ...], place: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    found = tx.find(Task, order_by=order_by, limit=1, after=place)
+    if not found:
+        return "", ()
+    (one,) = found
+    return one.id[-1], (*(getattr(one, term.removeprefix("-")) for term in order_by), one.id)
+
+
 def _find_tasks(tx: Any, **how: Any) -> str:
     return "".join(one.id[-1] for one in tx.find(Task, **how))
 

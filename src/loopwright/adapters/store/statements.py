@@ -74,9 +74,23 @@ def record() -> str:
     return _insert(RecordedEvent, "")
 
 
-def matching(kind: Any, where: Mapping[str, Any], order_by: Sequence[str], *, limited: bool) -> str:
-    """Select the rows that match, in order."""
-    return _matching(kind, _shape(where), tuple(order_by), limited)
+def matching(
+    kind: Any, where: Mapping[str, Any], order_by: Sequence[str], *, behind: bool, limited: bool
+) -> str:
+    """Select the rows that match, in order, all of them or those behind a place."""
+    return _matching(kind, _shape(where), tuple(order_by), behind, limited)
+
+
+def values_behind(kind: type[Any], order_by: Sequence[str], place: Sequence[Any]) -> list[Any]:
+    """Return the values that a statement with a place takes: each column as often as `_behind` names it."""
+    if not place:
+        return []
+    names = [*(term.removeprefix("-") for term in order_by), "id"]
+    if len(place) != len(names):
+        raise TypeError(f"a place in this order has {len(names)} values")
+    values = [field_of(kind, name).encode(value) for name, value in zip(names, place, strict=True)]
+    first = values[:1] if len(values) > 1 else []
+    return first + [one for n in range(len(values)) for one in values[: n + 1]]
 
 
 def counting(kind: Any, where: Mapping[str, Any]) -> str:
@@ -95,10 +109,35 @@ def events(where: Mapping[str, Any], *, newest: bool = False) -> str:
 
 
 @lru_cache(_SHAPES)
-def _matching(kind: Any, shape: Shape, order_by: tuple[str, ...], limited: bool) -> str:
+def _matching(kind: Any, shape: Shape, order_by: tuple[str, ...], behind: bool, limited: bool) -> str:
     terms = ", ".join([*(_order(kind, term) for term in order_by), "id ASC"])
     limit = " LIMIT ?" if limited else ""
-    return f"SELECT {_columns(kind)} FROM {_table(kind)}{_where(kind, shape)} ORDER BY {terms}{limit}"  # noqa: S608
+    where = [*(_match(kind, *one) for one in shape), *([_behind(kind, order_by)] if behind else [])]
+    wanted = f" WHERE {' AND '.join(where)}" if where else ""
+    return f"SELECT {_columns(kind)} FROM {_table(kind)}{wanted} ORDER BY {terms}{limit}"  # noqa: S608
+
+
+def _behind(kind: Any, order_by: tuple[str, ...]) -> str:
+    """Select what comes behind a place: the first column further on, or equal and the next further on, and so on."""
+    columns = [(_sortable(kind, term), "<" if term.startswith("-") else ">") for term in order_by]
+    columns.append(('"id"', ">"))
+    ways = []
+    for n, (column, further) in enumerate(columns):
+        equal = [f"{one} = ?" for one, _ in columns[:n]]
+        ways.append(" AND ".join([*equal, f"{column} {further} ?"]))
+    either = f"({' OR '.join(ways)})"
+    if len(columns) == 1:
+        return either
+    first, further = columns[0]
+    # What follows from the rest: databases take it for a range of an index.
+    return f"{first} {further}= ? AND {either}"
+
+
+def _sortable(kind: Any, term: str) -> str:
+    name = term.removeprefix("-")
+    if field_of(kind, name).nullable:
+        raise TypeError(f"{kind.__name__}.{name} may be empty, so no place can be named in its order")
+    return f'"{name}"'
 
 
 @lru_cache(_SHAPES)

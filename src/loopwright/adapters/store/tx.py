@@ -98,13 +98,14 @@ class SqlTx:
         *,
         order_by: Sequence[str] = (),
         limit: int | None = None,
+        after: Sequence[Any] = (),
         **where: Any,
     ) -> list[R]:
         """Return the rows that match, in order."""
-        values = statements.values_of(kind, where)
+        values = [*statements.values_of(kind, where), *statements.values_behind(kind, order_by, after)]
         if limit is not None:
             values.append(limit)
-        query = statements.matching(kind, where, order_by, limited=limit is not None)
+        query = statements.matching(kind, where, order_by, behind=bool(after), limited=limit is not None)
         return [decode_again(kind, row) for row in self._link.rows(query, values)]
 
     def count(self, kind: type[Any], /, **where: Any) -> int:

@@ -97,6 +97,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "plan_rolled_back": EventType(_HIGH, "A person took landed work back out of the plan branch."),
         "task_reopened": EventType(_HIGH, "A person's decision gave the task another attempt."),
         "task_rejected": EventType(_NORMAL, "A person rejected work of a task that is queued already."),
+        "task_interrupted": EventType(_NORMAL, "A person ended the agent of the task, which begins again."),
         "task_taken_over": EventType(_HIGH, "You work on the task instead of an agent."),
         "task_handed_back": EventType(_HIGH, "A person's own work on the task is checked like any other."),
         "task_not_accepted": EventType(_HIGH, "What a person handed back did not pass; it stays with them."),

@@ -511,6 +511,8 @@ VERBS: Final[Mapping[str, Apply]] = {
     "reverify": lambda tx, _, command: verifying.reverify(tx, command, _cancel_task),
     "fail": lambda tx, _, command: verifying.fail(tx, command, _cancel_task),
     "dispatch": steering.dispatch,
+    "interrupt": steering.interrupt,
+    "set_limits": steering.set_limits,
     "answer": _answered,
     "open": quotas.reopen,
     "accept": finishes.accept,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 from loopwright.core.policy import fallback
+from loopwright.core.policy.budget import CAPS
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Command, Loop, Plan, Run, Task
 from loopwright.core.values.errors import NotFound, Refused
@@ -19,6 +20,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.core.values.wording import to_type
+from loopwright.engine.rows import pauses
 from loopwright.engine.rows.added_tasks import add_task
 from loopwright.engine.rows.drafts import refuse_unwritten
 from loopwright.engine.rows.moves import move_loop, need
@@ -129,6 +131,41 @@ def inject(tx: Tx, ids: Ids, command: Command) -> str:
     if waited and loop.state is LoopState.PAUSED:
         move_loop(tx, loop, LoopState.RUNNING, "loop_started", command.actor)
     return f"the task {key} was added to the plan"
+
+
+def interrupt(tx: Tx, _ids: Ids, command: Command) -> str:
+    """End the agent that works on a task: the task begins again with the note, and no attempt is used up."""
+    task = tx.get(Task, command.target)
+    if task is None:
+        raise NotFound(f"there is no task {command.target}", code="task_not_found")
+    plan = _open_plan(tx, task)
+    attempt = tx.get(Attempt, task.attempt_id) if task.attempt_id else None
+    run = str(command.arguments.get("run") or "")
+    at_work = attempt is not None and attempt.state is AttemptState.WORKING and not attempt.interrupt
+    if attempt is None or not at_work or (run and attempt.run_id != run):
+        raise Refused(
+            f"no agent works on {task.key} now",
+            code="run_not_interruptible",
+            hint="only a running agent can be interrupted",
+        )
+    note = str(command.arguments.get("note") or "")
+    if note:
+        task = tx.update(Task, task.id, note=note, updated_at=tx.now())
+    tx.update(Attempt, attempt.id, interrupt="cancel")
+    tx.append(happened("task_interrupted", command.actor, plan=plan, task=task, note=note))
+    return f"the agent of {task.key} ends, and the task begins again"
+
+
+def set_limits(tx: Tx, _ids: Ids, command: Command) -> str:
+    """Change cost limits of a plan."""
+    plan, _ = current(tx, command)
+    if plan.status in ENDED_PLAN:
+        raise Refused(
+            f"the plan is {plan.status.value}", code="plan_ended", hint="nothing more is spent in it"
+        )
+    limits = {name: command.arguments[name] for name in CAPS if name in command.arguments}
+    pauses.set_limits(tx, plan, limits, command.actor)
+    return "the limits are set"
 
 
 def dispatch(tx: Tx, _ids: Ids, command: Command) -> str:

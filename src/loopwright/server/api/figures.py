@@ -1,29 +1,88 @@
 """Settings, quota, and metrics for Prometheus."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
+from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
-from loopwright.server.context import Home, Reader
+from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.shapes import Camel
 from loopwright.services.remote import figures
 from loopwright.services.remote.figures import Counts
 
 router = APIRouter(tags=["figures"])
 
 
+class Settings(BaseModel):
+    """The settings in force."""
+
+    settings: list[dict[str, Any]]
+
+
+class Quota(BaseModel):
+    """The accounts of a home."""
+
+    accounts: list[dict[str, Any]]
+
+
+class OpenAccount(BaseModel):
+    """An account to open again."""
+
+    account: str = Field(min_length=1, max_length=200, description="AGENT, AGENT/ACCOUNT or AGENT:MODEL.")
+
+
+class Opened(BaseModel):
+    """What it came to."""
+
+    result: str
+
+
+class GateDocument(Camel):
+    """One command of the complete gate, and what it said last."""
+
+    name: str
+    command: str
+    timeout_s: float | None
+    passed: bool | None
+    duration_s: float | None
+    run_id: str | None
+    at: datetime | None
+
+
+class Gates(Camel):
+    """The complete gate in its order."""
+
+    gates: list[GateDocument]
+
+
 @router.get("/api/projects/{project_id}/settings")
-async def get_settings(project_id: str, home: Home, caller: Reader) -> list[dict[str, Any]]:
+async def get_settings(project_id: str, home: Home, caller: Reader) -> Settings:
     """Return every setting in force in a project, with its origin."""
-    return [dict(one) for one in await figures.project_settings(home.at, caller, project_id)]
+    found = await figures.project_settings(home.at, caller, project_id)
+    return Settings(settings=[dict(one) for one in found])
+
+
+@router.get("/api/projects/{project_id}/gates")
+async def get_gates(project_id: str, home: Home, caller: Reader) -> Gates:
+    """Return the complete gate of a project in its order, and what each command said last."""
+    found = await figures.project_gates(home.at, caller, project_id)
+    return Gates(gates=[GateDocument(**document(one)) for one in found])
 
 
 @router.get("/api/quota")
-async def get_quota(home: Home, caller: Reader) -> list[dict[str, Any]]:
+async def get_quota(home: Home, caller: Reader) -> Quota:
     """Return the accounts that agents draw from, and when closed ones open again."""
-    return [document(one) for one in await figures.quota(home.at, caller)]
+    return Quota(accounts=[document(one) for one in await figures.quota(home.at, caller)])
+
+
+@router.post("/api/quota/open")
+async def open_account(wanted: OpenAccount, home: Home, caller: Operator) -> Opened:
+    """Open a closed account again: the tasks that wait for it continue."""
+    return Opened(result=(await figures.open_account(home.at, caller, wanted.account)).result)
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

@@ -8,7 +8,8 @@ from pydantic import BaseModel, Field
 from pydantic.alias_generators import to_camel
 from starlette.responses import PlainTextResponse
 
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.context import Home, Operator, Paging, Reader
+from loopwright.server.shapes import NEXT
 from loopwright.services.remote import packets
 
 router = APIRouter(prefix="/api/inspection", tags=["inspection"])
@@ -21,6 +22,13 @@ class Inspect(BaseModel):
     """What to look at in a project."""
 
     goal: str = Field(min_length=1, max_length=20_000)
+
+
+class PacketPage(BaseModel):
+    """Some packets, without their long parts."""
+
+    packets: list[dict[str, Any]]
+    next: str | None = NEXT
 
 
 @router.post("/run/{run_id}")
@@ -36,9 +44,10 @@ async def inspect_project(project_id: str, wanted: Inspect, home: Home, caller: 
 
 
 @router.get("")
-async def list_packets(home: Home, caller: Reader, project: str | None = None) -> list[dict[str, Any]]:
+async def list_packets(home: Home, caller: Reader, page: Paging, project: str | None = None) -> PacketPage:
     """List the packets, the newest first."""
-    return [_camel(one) for one in await packets.list_packets(home.at, caller, project)]
+    found = await packets.list_packets(home.at, caller, page, project)
+    return PacketPage(packets=list(map(_camel, found.items)), next=found.next)
 
 
 @router.get("/{packet_id}")

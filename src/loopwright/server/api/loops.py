@@ -3,17 +3,17 @@
 from http import HTTPStatus
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body
 from pydantic import BaseModel, Field
 
-from loopwright.server.api.plans import InjectTask
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.context import Home, Operator, Paging, Reader
+from loopwright.server.plan_bodies import InjectTask
 from loopwright.server.shapes import (
     HealthDocument,
     LoopDocument,
     LoopPage,
     PlanDocument,
-    RunDocument,
+    RunPage,
     health_document,
     loop_document,
     plan_document,
@@ -75,19 +75,10 @@ class ChangeLoop(LoopSettings):
 
 
 @router.get("")
-async def list_loops(
-    home: Home,
-    caller: Reader,
-    project: str | None = None,
-    after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
-) -> LoopPage:
+async def list_loops(home: Home, caller: Reader, page: Paging, project: str | None = None) -> LoopPage:
     """List the loops."""
-    found = await loops.list_loops(home.at, caller, project_id=project, after=after, limit=limit + 1)
-    page = found[:limit]
-    return LoopPage(
-        loops=[loop_document(one) for one in page], next=page[-1].id if len(found) > limit else None
-    )
+    found = await loops.list_loops(home.at, caller, page, project_id=project)
+    return LoopPage(loops=list(map(loop_document, found.items)), next=found.next)
 
 
 @router.get("/{loop_id}")
@@ -193,7 +184,8 @@ async def skip(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDoc
 
 
 @router.get("/{loop_id}/transcripts")
-async def list_transcripts(loop_id: str, home: Home, caller: Reader) -> list[RunDocument]:
+async def list_transcripts(loop_id: str, home: Home, caller: Reader, page: Paging) -> RunPage:
     """List the runs of the plan that a loop drives; `/api/runs/{id}/logs` has what each printed."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
-    return [run_document(one) for one in await plans.plan_runs(home.at, caller, plan)]
+    found = await plans.plan_runs(home.at, caller, plan, page)
+    return RunPage(runs=list(map(run_document, found.items)), next=found.next)

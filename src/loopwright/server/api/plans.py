@@ -1,23 +1,36 @@
 """Plans and their tasks: look at them, and decide about them."""
 
-from datetime import datetime
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Annotated
 
 from fastapi import APIRouter, Body, Header, Query, Response
-from pydantic import BaseModel, Field
 
-from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import PlanState
-from loopwright.server.context import Home, Operator, Reader, Served, Writer
+from loopwright.server.context import Home, Operator, Paging, Reader, Served, Writer
+from loopwright.server.plan_bodies import (
+    ChangeTask,
+    DispatchedPlan,
+    DispatchedRun,
+    DispatchPlan,
+    EditDraft,
+    Fail,
+    InjectTask,
+    Replan,
+    Result,
+    Retry,
+    Skip,
+    VerifiedPlan,
+    VerifyPlan,
+)
 from loopwright.server.problems import NotModified
 from loopwright.server.shapes import (
-    Camel,
-    GateResult,
+    PlanDetail,
     PlanDocument,
-    RunDocument,
+    PlanPage,
+    RunPage,
     gate_result,
+    plan_detail,
     plan_document,
     run_document,
 )
@@ -29,60 +42,16 @@ from loopwright.services.remote.plans import PlanRecord
 router = APIRouter(prefix="/api/plans", tags=["plans"])
 
 
-class Result(BaseModel):
-    """What a decision came to."""
-
-    command: str = Field(description="The id of its record.")
-    result: str
-    notes: list[str]
+Statuses = Annotated[list[PlanState] | None, Query(description="Only plans with one of these statuses.")]
 
 
-class Retry(BaseModel):
-    """How to try a task again."""
-
-    note: str | None = Field(default=None, max_length=20_000, description="What the agent should know.")
-    agent: str | None = Field(default=None, max_length=64)
-    model: str | None = Field(default=None, max_length=200)
-
-
-class Skip(BaseModel):
-    """Why a task is given up."""
-
-    reason: str = Field(default="", max_length=2000)
-
-
-class ChangeTask(BaseModel):
-    """What to change in a task."""
-
-    priority: int | None = Field(default=None, ge=0, le=100, description="Lower goes first.")
-    agent: str | None = Field(default=None, max_length=64)
-    model: str | None = Field(default=None, max_length=200)
-
-
-class InjectTask(BaseModel):
-    """A task to add."""
-
-    key: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
-    title: str = Field(min_length=1, max_length=500)
-    description: str = Field(default="", max_length=20_000)
-    criteria: list[str] = Field(default_factory=list, max_length=100)
-    acceptance: list[str] = Field(
-        default_factory=list,
-        max_length=100,
-        description="Commands that must pass; they need the scope `admin`.",
-    )
-    priority: int = Field(default=50, ge=0, le=100)
-
-    def item(self) -> plans.NewTask:
-        """Return it as a value."""
-        return plans.NewTask(
-            key=self.key,
-            title=self.title,
-            description=self.description,
-            criteria=tuple(self.criteria),
-            acceptance=tuple(self.acceptance),
-            priority=self.priority,
-        )
+@router.get("")
+async def list_plans(
+    home: Home, caller: Reader, page: Paging, project: str | None = None, status: Statuses = None
+) -> PlanPage:
+    """List the plans of all projects, the newest first."""
+    found = await plans.list_plans(home.at, caller, page, project_id=project, statuses=tuple(status or ()))
+    return PlanPage(plans=list(map(plan_document, found.items)), next=found.next)
 
 
 @router.get("/{plan_id}", responses={304: {"description": "It is as you saw it."}})
@@ -92,119 +61,21 @@ async def get_plan(
     caller: Reader,
     response: Response,
     if_none_match: Annotated[str | None, Header(max_length=200)] = None,
-) -> PlanDocument:
-    """Return a plan with its tasks."""
+) -> PlanDetail:
+    """Return a plan with its tasks and its history."""
     record = await plans.get_plan(home.at, caller, plan_id)
     tag = f'"{record.version}"'
     if if_none_match == tag:
         raise NotModified(tag)
     response.headers["ETag"] = tag
-    return plan_document(record)
+    return plan_detail(record)
 
 
 @router.get("/{plan_id}/runs")
-async def list_runs(plan_id: str, home: Home, caller: Reader) -> list[RunDocument]:
+async def list_runs(plan_id: str, home: Home, caller: Reader, page: Paging) -> RunPage:
     """List the runs of a plan, the oldest first."""
-    return [run_document(one) for one in await plans.plan_runs(home.at, caller, plan_id)]
-
-
-class DispatchPlan(BaseModel):
-    """How to dispatch a draft."""
-
-    parallel: bool = Field(default=True, description="Run tasks at the same time.")
-    despite: str = Field(default="", max_length=2000, description="Why to run it against its evaluation.")
-
-
-class VerifyPlan(BaseModel):
-    """How to verify a plan."""
-
-    partial: bool = Field(default=False, description="Give up the tasks that failed, and judge what landed.")
-
-
-class Fail(BaseModel):
-    """Why a plan failed."""
-
-    reason: str = Field(min_length=1, max_length=2000)
-
-
-class Replan(BaseModel):
-    """How to plan again."""
-
-    goal: str = Field(default="", max_length=20_000, description="Empty for the goal of the plan.")
-    model: str | None = Field(default=None, max_length=200)
-    autonomy: Literal["manual", "supervised", "auto"] | None = None
-
-
-class EditTask(Camel):
-    """A task of a draft as it should be; a part that is left out stays as it is."""
-
-    task_id: str = Field(
-        min_length=1, max_length=128, description="Its id or its key; a new key adds a task."
-    )
-    title: str | None = Field(default=None, min_length=1, max_length=500)
-    description: str | None = Field(default=None, max_length=20_000)
-    priority: int | None = Field(default=None, ge=0, le=1000)
-    dependencies: list[str] | None = Field(default=None, max_length=200, description="Ids or keys.")
-    criteria: list[str] | None = Field(default=None, max_length=100)
-    acceptance: list[str] | None = Field(
-        default=None, max_length=100, description="Commands that must pass; they need the scope `admin`."
-    )
-
-
-class EditDraft(Camel):
-    """A draft as it should be."""
-
-    title: str | None = Field(default=None, min_length=1, max_length=500)
-    tasks: list[EditTask] | None = Field(
-        default=None, min_length=1, max_length=1000, description="All tasks in their order."
-    )
-
-    def edit(self) -> DraftEdit:
-        """Return it as a value."""
-        return DraftEdit(
-            title=self.title, tasks=None if self.tasks is None else tuple(map(_edited, self.tasks))
-        )
-
-
-def _edited(task: EditTask) -> DraftTask:
-    def many(values: list[str] | None) -> tuple[str, ...] | None:
-        return None if values is None else tuple(values)
-
-    return DraftTask(
-        key=task.task_id,
-        title=task.title,
-        description=task.description,
-        priority=task.priority,
-        depends_on=many(task.dependencies),
-        criteria=many(task.criteria),
-        acceptance=many(task.acceptance),
-    )
-
-
-class DispatchedRun(Camel):
-    """The run of a task."""
-
-    task_id: str
-    run_id: str | None
-
-
-class DispatchedPlan(Camel):
-    """A plan that was dispatched."""
-
-    plan_id: str
-    status: PlanState
-    runs: list[DispatchedRun]
-    executed_at: datetime | None
-
-
-class VerifiedPlan(Camel):
-    """A plan that was judged."""
-
-    plan_id: str
-    status: PlanState
-    verify_run_id: str | None
-    gate_result: GateResult | None
-    verified_at: datetime | None
+    found = await plans.plan_runs(home.at, caller, plan_id, page)
+    return RunPage(runs=list(map(run_document, found.items)), next=found.next)
 
 
 Wait = Annotated[float, Query(ge=0, le=60, description="Seconds to wait for the result.")]

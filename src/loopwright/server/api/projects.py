@@ -1,18 +1,20 @@
 """Projects, and the plans of each."""
 
 from http import HTTPStatus
-from typing import Annotated, Literal
+from typing import Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Response
 from pydantic import Field
 
-from loopwright.server.api.plans import Wait, awaited_plan
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.core.values.documents import document
+from loopwright.server.api.plans import Statuses, Wait, awaited_plan
+from loopwright.server.context import Admin, Home, Operator, Paging, Reader
 from loopwright.server.shapes import (
     Camel,
     PlanDocument,
     PlanPage,
     ProjectDocument,
+    ProjectPage,
     plan_document,
     project_document,
 )
@@ -22,9 +24,40 @@ router = APIRouter(prefix="/api/projects", tags=["projects"])
 
 
 @router.get("")
-async def list_projects(home: Home, caller: Reader) -> list[ProjectDocument]:
-    """List the projects."""
-    return [project_document(one) for one in await projects.list_projects(home.at, caller)]
+async def list_projects(home: Home, caller: Reader, page: Paging) -> ProjectPage:
+    """List the projects by name."""
+    found = await projects.list_projects(home.at, caller, page)
+    return ProjectPage(projects=list(map(project_document, found.items)), next=found.next)
+
+
+class AddProject(Camel):
+    """A repository to register."""
+
+    path: str = Field(
+        min_length=1, max_length=4096, description="The absolute path of the repository, or a folder in it."
+    )
+
+
+class EnvironmentDocument(Camel):
+    """The names of the variables that plans take which are made without a terminal. Values are never shown."""
+
+    project_id: str
+    recorded: bool
+    variables: list[str]
+    secrets: list[str]
+
+
+@router.post("", status_code=HTTPStatus.CREATED)
+async def add_project(wanted: AddProject, home: Home, caller: Admin) -> ProjectDocument:
+    """Register a repository. Record its environment in a terminal with `loopwright projects env --record`."""
+    return project_document(await projects.add_project(home.at, caller, wanted.path))
+
+
+@router.get("/{project_id}/environment")
+async def get_environment(project_id: str, home: Home, caller: Reader) -> EnvironmentDocument:
+    """Return the names of the variables that were recorded for a project."""
+    found = await projects.project_environment(home.at, caller, project_id)
+    return EnvironmentDocument(**document(found))
 
 
 @router.get("/{project_id}")
@@ -64,14 +97,8 @@ async def make_plan(
 
 @router.get("/{project_id}/plans")
 async def list_plans(
-    project_id: str,
-    home: Home,
-    caller: Reader,
-    after: str = "",
-    limit: Annotated[int, Query(ge=1, le=200)] = 50,
+    project_id: str, home: Home, caller: Reader, page: Paging, status: Statuses = None
 ) -> PlanPage:
     """List the plans of a project, the newest first."""
-    found = await plans.list_plans(home.at, caller, project_id=project_id, after=after, limit=limit + 1)
-    page = found[:limit]
-    more = len(found) > limit
-    return PlanPage(plans=[plan_document(one) for one in page], next=page[-1].plan.id if more else None)
+    found = await plans.list_plans(home.at, caller, page, project_id=project_id, statuses=tuple(status or ()))
+    return PlanPage(plans=list(map(plan_document, found.items)), next=found.next)

@@ -7,8 +7,9 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from loopwright.core.values.documents import document
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.context import Home, Operator, Paging, Reader
 from loopwright.server.problems import HttpProblem
+from loopwright.server.shapes import NEXT
 from loopwright.services.remote import questions
 
 router = APIRouter(prefix="/api", tags=["questions"])
@@ -22,6 +23,13 @@ class Answer(BaseModel):
         default="run", description="How far the answer to a permission request goes."
     )
     other: bool = Field(default=False, description="Allow an answer that is not one of the options.")
+
+
+class QuestionPage(BaseModel):
+    """Some questions."""
+
+    questions: list[dict[str, Any]]
+    next: str | None = NEXT
 
 
 class Taken(BaseModel):
@@ -40,9 +48,12 @@ def check_answer(text: str) -> None:
 
 
 @router.get("/needs-response")
-async def needs_response(home: Home, caller: Reader) -> list[dict[str, Any]]:
+async def needs_response(
+    home: Home, caller: Reader, page: Paging, project: str | None = None
+) -> QuestionPage:
     """List the questions that wait for an answer, the oldest first."""
-    return [document(one) for one in await questions.open_questions(home.at, caller)]
+    found = await questions.open_questions(home.at, caller, page, project_id=project)
+    return QuestionPage(questions=[document(one) for one in found.items], next=found.next)
 
 
 @router.post("/questions/{question_id}/answer")

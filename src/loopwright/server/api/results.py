@@ -1,5 +1,6 @@
 """What plans came to: receipts, diffs, task details, and decisions about landed work."""
 
+from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
@@ -7,8 +8,10 @@ from pydantic import BaseModel, Field
 from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
-from loopwright.server.api.plans import Result, result_of
+from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Reader, Writer
+from loopwright.server.plan_bodies import Result
+from loopwright.server.shapes import Camel
 from loopwright.services.remote import results
 
 router = APIRouter(prefix="/api/plans", tags=["results"])
@@ -35,10 +38,55 @@ class Reject(BaseModel):
     comments: list[Comment] = Field(default_factory=list, max_length=200)
 
 
+class SentComment(Camel):
+    """A comment on a line that went back to an agent."""
+
+    task_id: str
+    task: str
+    file: str
+    line: int
+    text: str
+    quoted: str = Field(description="The line itself, as the rejected work had it.")
+    actor: str
+    at: datetime
+
+
+class Comments(Camel):
+    """Comments on lines."""
+
+    comments: list[SentComment]
+
+
+class CheckedReceipt(Camel):
+    """What a receipt says, held against the repository."""
+
+    agrees: bool
+    differences: list[dict[str, Any]]
+    checked: list[str]
+
+
 @router.get("/{plan_id}/receipt")
 async def get_receipt(plan_id: str, home: Home, caller: Reader) -> dict[str, Any]:
     """Return the receipt of a plan as it is now."""
     return dict(await results.receipt(home.at, caller, plan_id))
+
+
+@router.post("/{plan_id}/receipt/verify")
+async def verify_receipt(plan_id: str, home: Home, caller: Reader) -> CheckedReceipt:
+    """Compute again what the receipt of a plan says, and name every difference."""
+    found = await results.verify_receipt(home.at, caller, plan_id)
+    return CheckedReceipt(
+        agrees=found.agrees,
+        differences=[document(one) for one in found.differences],
+        checked=list(found.checked),
+    )
+
+
+@router.get("/{plan_id}/comments")
+async def list_comments(plan_id: str, home: Home, caller: Reader, task: str | None = None) -> Comments:
+    """Return the comments on lines of the diff that went back to agents, the oldest first."""
+    found = await results.line_comments(home.at, caller, plan_id, task)
+    return Comments(comments=[SentComment(**document(one)) for one in found])
 
 
 class UnifiedDiff(PlainTextResponse):
@@ -94,6 +142,12 @@ async def rollback(plan_id: str, task: str, home: Home, caller: Writer) -> Resul
 async def take_over(plan_id: str, task: str, home: Home, caller: Writer) -> dict[str, Any]:
     """Take a task from its agent, and make a checkout with the last work on it."""
     return document(await results.take_over(home.at, caller, plan_id, task))
+
+
+@router.post("/{plan_id}/tasks/{task}/give-back")
+async def give_back(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
+    """Give a task that was taken over back to the agents, without the work of the person."""
+    return result_of(await results.give_back(home.at, caller, plan_id, task))
 
 
 @router.post("/{plan_id}/tasks/{task}/hand-back")

@@ -9,8 +9,10 @@ from pydantic import BaseModel, Field
 from loopwright.core.rows.access_rows import Token
 from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import Refused
-from loopwright.server.context import Admin, Home, Reader
+from loopwright.server.context import Admin, Home, Paging, Reader
+from loopwright.server.shapes import NEXT
 from loopwright.services.access import tokens
+from loopwright.services.remote.pages import cut
 
 router = APIRouter(prefix="/api/tokens", tags=["tokens"])
 
@@ -40,10 +42,19 @@ class MadeToken(TokenDocument):
     token: str = Field(description="The token itself. It is shown only now.")
 
 
+class TokenPage(BaseModel):
+    """Some tokens."""
+
+    tokens: list[TokenDocument]
+    next: str | None = NEXT
+
+
 @router.get("")
-async def list_tokens(home: Home, caller: Admin) -> list[TokenDocument]:
-    """List the tokens."""
-    return [_document(one) for one in await tokens.list_tokens(home.at, within=caller.projects)]
+async def list_tokens(home: Home, caller: Admin, page: Paging) -> TokenPage:
+    """List the tokens, the newest first; revoked ones too."""
+    known = await tokens.list_tokens(home.at, within=caller.projects)
+    found = cut(known, page, lambda one: (one.created_at.isoformat(), one.id))
+    return TokenPage(tokens=list(map(_document, found.items)), next=found.next)
 
 
 @router.post("", status_code=HTTPStatus.CREATED)

@@ -15,6 +15,7 @@ from loopwright.server.streams import Stream
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.remote import questions
 from loopwright.services.remote.events import Wanted
+from loopwright.services.remote.pages import LARGEST, Asked
 
 router = APIRouter(include_in_schema=False)
 
@@ -43,7 +44,7 @@ async def board(request: Request, home: Home, caller: Reader) -> Response:
 @router.get("/questions")
 async def list_questions(request: Request, home: Home, caller: Reader) -> Response:
     """Show what waits for an answer."""
-    found = await questions.open_questions(home.at, caller)
+    found = (await questions.open_questions(home.at, caller, Asked(limit=LARGEST))).items
     return page(request, "questions.html", questions=found, now=_now(), asks=len(found), refused="")
 
 
@@ -62,7 +63,7 @@ async def answer(
     try:
         await questions.answer_question(home.at, caller, question_id, own or answer, other=bool(own))
     except LoopwrightError as refused:
-        found = await questions.open_questions(home.at, caller)
+        found = (await questions.open_questions(home.at, caller, Asked(limit=LARGEST))).items
         return page(
             request,
             "questions.html",

@@ -150,6 +150,20 @@ async def reverify(
     )
 
 
+async def interrupt(
+    at: Session, task: str, *, run_id: str = "", note: str = "", told: Told = UNHEARD
+) -> Decision:
+    """End the agent of a task; the task begins again with the note, and no attempt is used up."""
+    return await _decide(at, "interrupt", task, {"run": run_id, "note": note}, told=told, continues=True)
+
+
+async def set_limits(
+    at: Session, plan: str, limits: Mapping[str, int | None], *, told: Told = UNHEARD
+) -> Decision:
+    """Change cost limits of a plan, in millionths of a dollar; None removes one."""
+    return await _decide(at, "set_limits", plan, limits, told=told)
+
+
 async def fail(at: Session, plan: str, reason: str, *, told: Told = UNHEARD) -> Decision:
     """End a plan as failed, for a reason; what landed stays."""
     return await _decide(at, "fail", plan, {"reason": reason}, told=told)

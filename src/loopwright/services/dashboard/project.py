@@ -13,6 +13,7 @@ from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.loops import LoopView, loop_view
 from loopwright.services.remote.packets import list_packets
+from loopwright.services.remote.pages import Asked
 from loopwright.services.remote.seen import seen_project
 
 LISTED: Final = 50
@@ -54,7 +55,7 @@ async def list_projects(at: Session, caller: Caller) -> tuple[Project, ...]:
 
 async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectPage:
     """Return the page of a project."""
-    packets = await list_packets(at, caller, project_id)
+    packets = (await list_packets(at, caller, Asked(limit=LISTED), project_id)).items
     paths = HomePaths(root=at.home.root)
 
     def load(tx: Tx) -> ProjectPage:

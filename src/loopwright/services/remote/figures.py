@@ -3,13 +3,16 @@
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Worker
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Command, Loop, Plan, Project, Run, Worker
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound
+from loopwright.core.values.findings import CommandResult
+from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import (
     ENDED_PLAN,
     LIVE_ATTEMPT,
@@ -19,6 +22,9 @@ from loopwright.core.values.states import (
     RunState,
 )
 from loopwright.ports import Tx
+from loopwright.services.control import decisions
+from loopwright.services.homes.caller import called_from
+from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import acting, seen_project
 from loopwright.services.settings import show_settings
@@ -55,6 +61,61 @@ async def quota(at: Session, caller: Caller) -> tuple[Envelope, ...]:
     if not caller.sees(None):
         raise NotFound("this token sees no accounts", code="account_unknown_here")
     return tuple(await at.home.store.read(lambda tx: tx.find(Envelope, order_by=("agent", "account", "id"))))
+
+
+async def open_account(at: Session, caller: Caller, name: str) -> Command:
+    """Let the tasks continue that wait for an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
+    if not caller.sees(None):
+        raise NotFound("this token sees no accounts", code="account_unknown_here")
+    with called_from(at.home.root, at.env, name=caller.actor):
+        return await decisions.open_account(at, name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GateView:
+    """One command of a project's complete gate."""
+
+    name: str
+    command: str
+    timeout_s: float | None
+    passed: bool | None
+    """What it said last; None if it did not run yet."""
+    duration_s: float | None
+    run_id: str | None
+    at: datetime | None
+
+
+async def project_gates(at: Session, caller: Caller, project_id: str) -> tuple[GateView, ...]:
+    """Return the complete gate of a project in its order, and what each command said last."""
+
+    def load(tx: Tx) -> tuple[Project, list[Plan], Run | None]:
+        project = seen_project(tx, caller, project_id)
+        plans = tx.find(Plan, project_id=project.id, made_for=None, order_by=("-created_at",), limit=50)
+        for plan in plans:
+            run = tx.get(Run, plan.verify_run_id) if plan.verify_run_id else None
+            if run is not None and run.verdict is not None:
+                return project, plans, run
+        return project, plans, None
+
+    project, plans, run = await at.home.store.read(load)
+    with acting(at, caller, project):
+        gates = (await asyncio.to_thread(look_settings)).gates
+    if not gates and plans:
+        gates = plans[0].gates  # the project leaves them to its plans
+    said = {one.command: one for one in run.verdict.commands} if run and run.verdict else {}
+    return tuple(_gate(one, said.get(one.command), run) for one in gates)
+
+
+def _gate(gate: GateCommand, result: CommandResult | None, run: Run | None) -> GateView:
+    return GateView(
+        name=gate.name,
+        command=gate.command,
+        timeout_s=gate.timeout_s,
+        passed=result.exit_code == 0 and not result.timed_out if result else None,
+        duration_s=result.duration_s if result else None,
+        run_id=run.id if result and run else None,
+        at=run.ended_at if result and run else None,
+    )
 
 
 async def counts(at: Session, caller: Caller) -> Counts:

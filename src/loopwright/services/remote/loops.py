@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.core.rows.model import Loop, Plan, Project
@@ -18,7 +18,8 @@ from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.seen import acting, current_plan, seen_loop, seen_project
+from loopwright.services.remote.pages import Asked, Page, find_page
+from loopwright.services.remote.seen import acting, current_plan, seen_loop, seen_project, seen_where
 
 __all__ = [
     "LoopHealth",
@@ -61,18 +62,13 @@ class LoopHealth:
 
 
 async def list_loops(
-    at: Session, caller: Caller, *, project_id: str | None = None, after: str = "", limit: int = 50
-) -> tuple[LoopView, ...]:
-    """Return loops in the order of their ids, from the one after `after` on."""
+    at: Session, caller: Caller, page: Asked, *, project_id: str | None = None
+) -> Page[LoopView]:
+    """Return loops in the order of their ids."""
 
-    def load(tx: Tx) -> tuple[LoopView, ...]:
-        where: dict[str, Any] = {"deleted_at": None}
-        if project_id is not None:
-            where["project_id"] = seen_project(tx, caller, project_id).id
-        elif caller.projects is not None:
-            where["project_id"] = sorted(caller.projects)
-        rows = [one for one in tx.find(Loop, order_by=("id",), **where) if one.id > after][:limit]
-        return tuple(loop_view(tx, at, one) for one in rows)
+    def load(tx: Tx) -> Page[LoopView]:
+        where = seen_where(tx, caller, project_id)
+        return find_page(tx, Loop, page, deleted_at=None, **where).map(lambda one: loop_view(tx, at, one))
 
     return await at.home.store.read(load)
 

@@ -1,7 +1,8 @@
 """Inspection packets: make one of a run, or of a project and a goal, and find them again."""
 
+import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from loopwright.core.values.ids import Kind, is_id
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.inspection import inspect
+from loopwright.services.remote.pages import Asked, Page, cut
 from loopwright.services.remote.seen import acting, seen_project, seen_run
 
 Packet = Mapping[str, Any]
@@ -39,17 +41,28 @@ async def inspect_project(at: Session, caller: Caller, project_id: str, goal: st
         return document((await inspect(goal=goal)).packet)
 
 
-async def list_packets(at: Session, caller: Caller, project_id: str | None = None) -> tuple[Packet, ...]:
+async def list_packets(
+    at: Session, caller: Caller, page: Asked, project_id: str | None = None
+) -> Page[Packet]:
     """Return the packets of a project, or of all, without their long parts; the newest first."""
-    found = [
-        packet
-        for project in await _projects(at, caller, project_id)
-        for path in _folder(project).glob("pkt_*.json")
-        if (packet := _read(path)) is not None
-    ]
-    found.sort(key=lambda one: str(one.get("generated_at", "")), reverse=True)
+    projects = await _projects(at, caller, project_id)
+    found = await asyncio.to_thread(lambda: [one for project in projects for one in _kept(project)])
     named = ("packet_id", "type", "generated_at", "goal", "run_id", "plan_id", "project_id")
-    return tuple({name: one.get(name) for name in named} for one in found)
+
+    def read(place: tuple[int, Path]) -> Packet:
+        packet = _read(place[1]) or {"packet_id": place[1].stem}
+        return {name: packet.get(name) for name in named}
+
+    return cut(found, page, lambda one: (one[0], one[1].stem)).map(read)
+
+
+def _kept(project: Project) -> Iterator[tuple[int, Path]]:
+    """Yield when each packet was written, and its file."""
+    for path in _folder(project).glob("pkt_*.json"):
+        try:
+            yield path.stat().st_mtime_ns, path
+        except FileNotFoundError:
+            continue  # it was removed since it was listed
 
 
 async def get_packet(at: Session, caller: Caller, packet_id: str) -> Packet:

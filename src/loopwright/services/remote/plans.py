@@ -2,30 +2,42 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Final, Literal
 
-from loopwright.adapters.processes.keeper_files import OutputReader
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.rows.model import Attempt, Plan, Run, Task
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotAllowed
-from loopwright.core.values.states import PlanState, RunState
+from loopwright.core.values.states import PlanState
 from loopwright.engine.rows.drafts import is_written
 from loopwright.engine.rows.versions import plan_version
-from loopwright.engine.rows.world import HomePaths
-from loopwright.engine.views.overview import RunView, run_view
-from loopwright.ports import OutputLine, Tx
+from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.session import Session
+from loopwright.services.remote.pages import Asked, Page, find_page
 from loopwright.services.remote.seen import (
     acting,
     plan_and_project,
     seen_plan,
-    seen_project,
-    seen_run,
+    seen_where,
     task_and_project,
 )
+
+ACTIVITY: Final = (
+    "plan_created",
+    "plan_drafted",
+    "plan_dispatched",
+    "plan_completed",
+    "plan_evaluated",
+    "plan_verifying",
+    "plan_verified",
+    "plan_failed",
+    "plan_reopened",
+    "plan_cancelled",
+)
+"""The events that tell how a plan came to its status."""
 
 TaskAction = Literal["retry", "reset", "skip"]
 PlanAction = Literal["pause", "resume", "stop", "cancel", "reverify"]
@@ -51,6 +63,8 @@ class PlanRecord:
     """Whether its tasks are there, or are still to be written by an agent."""
     planner_plan_id: str | None
     """The plan whose agent writes the tasks."""
+    history: tuple[RecordedEvent, ...] = ()
+    """Every change of its status, the oldest first; empty in lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,39 +80,22 @@ class NewTask:
     priority: int = 50
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LogPage:
-    """Some lines of what a run printed."""
-
-    lines: tuple[OutputLine, ...]
-    next_offset: int
-    """Where to read on."""
-    ended: bool
-    """Whether the run has ended, so that nothing more comes after the last line."""
-
-
 async def list_plans(
     at: Session,
     caller: Caller,
+    page: Asked,
     *,
     project_id: str | None = None,
     statuses: Sequence[PlanState] = (),
-    after: str = "",
-    limit: int = 50,
-) -> tuple[PlanRecord, ...]:
-    """Return plans, the newest first, from the one after the plan `after` on."""
+) -> Page[PlanRecord]:
+    """Return plans, the newest first; those that only ask an agent something are left out."""
 
-    def load(tx: Tx) -> tuple[PlanRecord, ...]:
-        where: dict[str, Any] = {"made_for": None}
+    def load(tx: Tx) -> Page[PlanRecord]:
+        where = seen_where(tx, caller, project_id)
         if statuses:
             where["status"] = list(statuses)
-        if project_id is not None:
-            where["project_id"] = seen_project(tx, caller, project_id).id
-        elif caller.projects is not None:
-            where["project_id"] = sorted(caller.projects)
-        rows = tx.find(Plan, order_by=("-created_at", "-id"), **where)
-        begin = next((n + 1 for n, one in enumerate(rows) if one.id == after), 0) if after else 0
-        return tuple(_record(tx, one) for one in rows[begin : begin + limit])
+        rows = find_page(tx, Plan, page, order_by=("-created_at",), made_for=None, **where)
+        return rows.map(lambda one: _record(tx, one))
 
     return await at.home.store.read(load)
 
@@ -108,32 +105,14 @@ async def get_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
     return await at.home.store.read(lambda tx: _record(tx, seen_plan(tx, caller, plan_id), versioned=True))
 
 
-async def plan_runs(at: Session, caller: Caller, plan_id: str) -> tuple[Run, ...]:
+async def plan_runs(at: Session, caller: Caller, plan_id: str, page: Asked) -> Page[Run]:
     """Return the runs of a plan, the oldest first."""
 
-    def load(tx: Tx) -> tuple[Run, ...]:
+    def load(tx: Tx) -> Page[Run]:
         plan = seen_plan(tx, caller, plan_id)
-        return tuple(tx.find(Run, plan_id=plan.id, order_by=("created_at",)))
+        return find_page(tx, Run, page, order_by=("created_at",), plan_id=plan.id)
 
     return await at.home.store.read(load)
-
-
-async def get_run(at: Session, caller: Caller, run_id: str) -> RunView:
-    """Return one run."""
-    paths = HomePaths(root=at.home.root)
-    return await at.home.store.read(lambda tx: run_view(tx, seen_run(tx, caller, run_id), paths))
-
-
-async def run_log(at: Session, caller: Caller, run_id: str, *, offset: int = 0, limit: int = 500) -> LogPage:
-    """Return what a run printed from a position on, at most `limit` lines."""
-    run = await at.home.store.read(lambda tx: seen_run(tx, caller, run_id))
-    lines: list[OutputLine] = []
-    for line in OutputReader(HomePaths(root=at.home.root).run(run.id), offset).all():
-        lines.append(line)
-        if len(lines) >= limit:
-            break
-    ended = run.state not in (RunState.QUEUED, RunState.RUNNING)
-    return LogPage(lines=tuple(lines), next_offset=lines[-1].offset if lines else offset, ended=ended)
 
 
 async def decide_plan(
@@ -217,6 +196,7 @@ def _record(tx: Tx, plan: Plan, *, versioned: bool = False) -> PlanRecord:
         version=plan_version(tx, plan) if versioned else "",
         is_written=is_written(plan),
         planner_plan_id=by[0].id if by else None,
+        history=tuple(tx.events(plan=plan.id, types=ACTIVITY)) if versioned else (),
         tasks=tuple(
             TaskRecord(
                 task=task,

@@ -14,7 +14,8 @@ from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.questions import Answered, Scope, answer
-from loopwright.services.remote.seen import acting, seen_project, seen_question, seen_run
+from loopwright.services.remote.pages import Asked, Page, find_page
+from loopwright.services.remote.seen import acting, seen_project, seen_question, seen_run, seen_where
 
 _WIDENING: Final[Mapping[str, str]] = {
     "permission": "what an agent may do",
@@ -24,12 +25,15 @@ _WIDENING: Final[Mapping[str, str]] = {
 """Kinds of questions that a token for an agent cannot answer, and what they decide about."""
 
 
-async def open_questions(at: Session, caller: Caller) -> tuple[QuestionView, ...]:
+async def open_questions(
+    at: Session, caller: Caller, page: Asked, *, project_id: str | None = None
+) -> Page[QuestionView]:
     """Return the questions that wait for an answer, the oldest first."""
 
-    def load(tx: Tx) -> tuple[QuestionView, ...]:
-        rows = tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",))
-        return tuple(question_view(tx, one) for one in rows if caller.sees(one.project_id))
+    def load(tx: Tx) -> Page[QuestionView]:
+        where = seen_where(tx, caller, project_id)
+        rows = find_page(tx, Question, page, order_by=("created_at",), state=QuestionState.OPEN, **where)
+        return rows.map(lambda one: question_view(tx, one))
 
     return await at.home.store.read(load)
 

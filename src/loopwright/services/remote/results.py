@@ -2,9 +2,12 @@
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 from typing import Any, Final
 
-from loopwright.core.rows.model import Project
+from loopwright.core.policy.rejections import comments_in
+from loopwright.core.rows.model import Command, CommandState, Project, Task
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
 from loopwright.engine.rows.world import HomePaths
@@ -26,6 +29,58 @@ async def receipt(at: Session, caller: Caller, plan_id: str) -> Mapping[str, Any
     with acting(at, caller, project):
         shown = await receipts.show(plan.id)
     return shown.receipt if isinstance(shown.receipt, Mapping) else document(shown.receipt)
+
+
+async def verify_receipt(at: Session, caller: Caller, plan_id: str) -> receipts.Verified:
+    """Compute again what the receipt of a plan says, and name every difference."""
+    plan, project = await at.home.store.read(lambda tx: plan_and_project(tx, caller, plan_id))
+    with acting(at, caller, project):
+        return await receipts.verify(plan.id)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineComment:
+    """What a person said about a line of rejected work."""
+
+    task_id: str
+    task: str
+    file: str
+    line: int
+    text: str
+    quoted: str
+    actor: str
+    at: datetime
+
+
+async def line_comments(
+    at: Session, caller: Caller, plan_id: str, task: str | None = None
+) -> tuple[LineComment, ...]:
+    """Return the comments on lines that went back to agents, the oldest first."""
+
+    def load(tx: Tx) -> tuple[LineComment, ...]:
+        plan, _ = plan_and_project(tx, caller, plan_id)
+        tasks = tx.find(Task, plan_id=plan.id)
+        if task is not None:
+            tasks = [seen_task(tx, caller, plan, task)]
+        keys = {one.id: one.key for one in tasks}
+        sent = tx.find(Command, verb="reject", target=list(keys), order_by=("created_at",)) if keys else []
+        return tuple(
+            LineComment(
+                task_id=one.target,
+                task=keys[one.target],
+                file=said.file,
+                line=said.line,
+                text=said.text,
+                quoted=said.quoted,
+                actor=one.actor,
+                at=one.created_at,
+            )
+            for one in sent
+            if one.state is not CommandState.REFUSED
+            for said in comments_in(one.arguments.get("comments"))
+        )
+
+    return await at.home.store.read(load)
 
 
 async def diff(at: Session, caller: Caller, plan_id: str, task: str | None = None) -> tuple[str, bool]:
@@ -109,6 +164,13 @@ async def take_over(at: Session, caller: Caller, plan_id: str, task: str) -> han
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await handover.take_over(at, row.id)
+
+
+async def give_back(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:
+    """Give a task that was taken over back to the agents, without the work of the person."""
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        return await decisions.give_back(at, row.id)
 
 
 async def hand_back(at: Session, caller: Caller, plan_id: str, task: str) -> handover.HandedBack:

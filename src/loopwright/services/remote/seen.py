@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
 from loopwright.core.rows.waiting_rows import Question
@@ -20,6 +21,13 @@ def seen_project(tx: Tx, caller: Caller, project_id: str) -> Project:
     if project is None or not caller.sees(project.id):
         raise NotFound(f"there is no project {project_id}", code="project_not_found")
     return project
+
+
+def seen_where(tx: Tx, caller: Caller, project_id: str | None) -> dict[str, Any]:
+    """Return what limits a search to one project, or to all that the caller may see."""
+    if project_id is not None:
+        return {"project_id": seen_project(tx, caller, project_id).id}
+    return {} if caller.projects is None else {"project_id": sorted(caller.projects)}
 
 
 def seen_loop(tx: Tx, caller: Caller, loop_id: str, *, deleted: bool = False) -> Loop:

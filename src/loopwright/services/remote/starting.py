@@ -17,6 +17,7 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import (
     BadPlan,
     LoopwrightError,
+    NotAllowed,
     NotFound,
     Refused,
     StoreUnavailable,
@@ -103,7 +104,7 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
 def _check_settings(caller: Caller, wanted: NewLoop) -> None:
     """Refuse what only an admin may set, and an agent that no plan could use."""
     if "max_cost" in wanted.settings and not caller.may(Scope.ADMIN):
-        raise Refused(
+        raise NotAllowed(
             "a budget can only be set with the scope admin: loops inherit the project's",
             code="budget_needs_admin",
         )

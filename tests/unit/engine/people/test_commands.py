@@ -35,6 +35,7 @@ _MISSING = {
     "retry": "no task",
     "reset": "no task",
     "set_agent": "no loop or task",
+    "interrupt": "no task",
     "set_priority": "no loop or task",
     "take_over": "no task",
     "hand_back": "no task",

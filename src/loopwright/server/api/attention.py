@@ -1,0 +1,184 @@
+"""Alerts, reports, budgets, costs and workers."""
+
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from fastapi import APIRouter, Query
+from pydantic import BaseModel, Field
+from starlette.responses import PlainTextResponse, Response
+
+from loopwright.core.values.documents import document
+from loopwright.server.api.plans import result_of
+from loopwright.server.context import Home, Reader, Writer
+from loopwright.server.plan_bodies import Result
+from loopwright.server.shapes import Camel, LoopDocument, loop_document
+from loopwright.services.remote import attention
+from loopwright.services.remote.attention import LoopReport, Severity
+
+router = APIRouter(prefix="/api", tags=["attention"])
+
+
+class AlertDocument(Camel):
+    """Something that needs a person. It goes away when its cause does."""
+
+    id: str
+    severity: Severity
+    kind: str
+    message: str
+    hint: str
+    project_id: str | None
+    loop_id: str | None
+    plan_id: str | None
+    task_id: str | None
+    since: datetime
+
+
+class Alerts(Camel):
+    """What needs a person, the most urgent first; at most 200."""
+
+    alerts: list[AlertDocument]
+
+
+class Report(BaseModel):
+    """How a loop is going."""
+
+    loop: LoopDocument
+    plan: dict[str, Any] | None
+    plans: int
+    verified: int
+    figures: dict[str, Any] | None
+    alerts: list[AlertDocument]
+    generated_at: datetime
+
+
+class Limit(Camel):
+    """A cost limit, in millionths of a dollar."""
+
+    setting: str
+    limit_micros: int
+    spent_micros: int | None
+    warning: str
+
+
+class BudgetDocument(Camel):
+    """What a project has spent today, and the limits of its plans that are under way."""
+
+    project_id: str
+    day: str
+    spent_micros: int
+    unknown_costs: int
+    plans: dict[str, list[Limit]]
+
+
+class SetLimits(Camel):
+    """Cost limits in millionths of a dollar; null removes one, and what is left out stays."""
+
+    max_cost: int | None = Field(default=None, ge=0, le=10**15)
+    max_cost_per_run: int | None = Field(default=None, ge=0, le=10**15)
+    max_cost_per_task: int | None = Field(default=None, ge=0, le=10**15)
+    max_cost_per_loop: int | None = Field(default=None, ge=0, le=10**15)
+    max_cost_per_project: int | None = Field(default=None, ge=0, le=10**15)
+    max_cost_per_day: int | None = Field(default=None, ge=0, le=10**15)
+
+
+class CostDocument(Camel):
+    """What runs cost that have something in common."""
+
+    name: str
+    runs: int
+    cost_micros: int
+    unknown_costs: int
+    seconds: float
+
+
+class Costs(Camel):
+    """What agents cost."""
+
+    by: str
+    costs: list[CostDocument]
+
+
+class Workers(BaseModel):
+    """The workers with a valid lease."""
+
+    workers: list[dict[str, Any]]
+
+
+@router.get("/alerts")
+async def list_alerts(home: Home, caller: Reader, project: str | None = None) -> Alerts:
+    """Return what needs a person, the most urgent first."""
+    found = await attention.alerts(home.at, caller, project)
+    return Alerts(alerts=[AlertDocument(**document(one)) for one in found])
+
+
+@router.get("/loops/{loop_id}/report", response_model=Report)
+async def get_report(
+    loop_id: str, home: Home, caller: Reader, format: Literal["json", "markdown"] = "json"
+) -> Report | Response:
+    """Return how a loop is going, as JSON or as Markdown."""
+    report = await attention.loop_report(home.at, caller, loop_id)
+    if format == "markdown":
+        return PlainTextResponse(_markdown(report), media_type="text/markdown")
+    return Report(
+        loop=loop_document(report.loop),
+        plan=document(report.plan) if report.plan else None,
+        plans=report.plans,
+        verified=report.verified,
+        figures=document(report.figures) if report.figures else None,
+        alerts=[AlertDocument(**document(one)) for one in report.alerts],
+        generated_at=report.generated_at,
+    )
+
+
+@router.get("/projects/{project_id}/budget")
+async def get_budget(project_id: str, home: Home, caller: Reader) -> BudgetDocument:
+    """Return what a project has spent today, and the limits of its plans that are under way."""
+    return BudgetDocument(**document(await attention.budget(home.at, caller, project_id)))
+
+
+@router.patch("/plans/{plan_id}/budget")
+async def set_budget(plan_id: str, limits: SetLimits, home: Home, caller: Writer) -> Result:
+    """Change cost limits of a plan; to raise one needs the scope `admin`."""
+    given = {name: getattr(limits, name) for name in limits.model_fields_set}
+    return result_of(await attention.set_limits(home.at, caller, plan_id, given))
+
+
+@router.get("/costs")
+async def get_costs(
+    home: Home,
+    caller: Reader,
+    by: Literal["day", "project", "agent", "model", "role"] = "day",
+    project: str | None = None,
+    days: Annotated[int, Query(ge=1, le=366)] = 30,
+) -> Costs:
+    """Return what agents cost in the last days."""
+    found = await attention.costs(home.at, caller, by=by, project_id=project, days=days)
+    return Costs(by=by, costs=[CostDocument(**document(one)) for one in found])
+
+
+@router.get("/workers")
+async def list_workers(home: Home, caller: Reader) -> Workers:
+    """Return the workers of the home."""
+    return Workers(workers=[document(one) for one in await attention.workers(home.at, caller)])
+
+
+def _markdown(report: LoopReport) -> str:
+    loop, plan = report.loop, report.plan
+    passed = f"{loop.progress.passed} of {loop.progress.total} tasks passed"
+    lines = [f"# {loop.name}", "", f"{loop.status.value.lower()}: {passed}"]
+    if loop.reason:
+        lines.append(f"Reason: {loop.reason}")
+    if plan is not None:
+        lines += ["", f"## {plan.title} ({plan.status.value})", ""]
+        lines += ["| task | status | attempts | |", "|---|---|---|---|"]
+        for task in plan.tasks:
+            cells = (_cell(task.key), task.status.value, str(task.attempts_used), _cell(task.reason))
+            lines.append(f"| {' | '.join(cells)} |")
+    if report.alerts:
+        lines += ["", "## Needs you", ""]
+        lines += [f"- {one.severity.value}: {one.message} ({one.hint})" for one in report.alerts]
+    return "\n".join(lines) + "\n"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")[:200]

@@ -1,0 +1,67 @@
+"""Work that agents found beside their tasks."""
+
+from typing import Any, Literal
+
+from fastapi import APIRouter
+from pydantic import BaseModel, Field
+
+from loopwright.core.values.documents import document
+from loopwright.server.context import Home, Operator, Paging, Reader
+from loopwright.server.shapes import NEXT
+from loopwright.services.control.discoveries import DiscoveryDecision
+from loopwright.services.remote import discoveries
+
+router = APIRouter(prefix="/api/discoveries", tags=["discoveries"])
+
+
+class DiscoveryPage(BaseModel):
+    """Some discoveries."""
+
+    discoveries: list[dict[str, Any]]
+    next: str | None = NEXT
+
+
+class AcceptDiscovery(BaseModel):
+    """How to have it done."""
+
+    way: Literal["current", "new"] | None = Field(
+        default=None,
+        description="In the plan in which it was found, or in a new one; as the agent advised if left out.",
+    )
+
+
+class Decided(BaseModel):
+    """What a decision came to."""
+
+    plan_id: str
+    result: str
+
+
+@router.get("")
+async def list_discoveries(
+    home: Home, caller: Reader, page: Paging, project: str | None = None, everything: bool = False
+) -> DiscoveryPage:
+    """List work that agents found and that waits for a decision, the oldest first."""
+    found = await discoveries.list_discoveries(
+        home.at, caller, page, project_id=project, everything=everything
+    )
+    return DiscoveryPage(discoveries=[document(one) for one in found.items], next=found.next)
+
+
+@router.post("/{discovery_id}/accept")
+async def accept(
+    discovery_id: str, home: Home, caller: Operator, how: AcceptDiscovery | None = None
+) -> Decided:
+    """Have found work done."""
+    way = how.way if how else None
+    return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=True, way=way))
+
+
+@router.post("/{discovery_id}/dismiss")
+async def dismiss(discovery_id: str, home: Home, caller: Operator) -> Decided:
+    """Decide that found work is not wanted."""
+    return _decided(await discoveries.decide(home.at, caller, discovery_id, accept=False))
+
+
+def _decided(made: DiscoveryDecision) -> Decided:
+    return Decided(plan_id=made.plan_id, result=made.command.result)
