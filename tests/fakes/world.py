@@ -71,7 +71,7 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("loop", "FAILED"): ("loop_failed",),
     ("plan", "DISPATCHING"): ("plan_dispatching",),
     ("plan", "RUNNING"): ("plan_dispatched", "plan_reopened", "plan_evaluated", "docs_due"),
-    ("plan", "VERIFYING"): ("plan_verifying",),
+    ("plan", "VERIFYING"): ("plan_verifying", "plan_evaluating"),
     ("plan", "VERIFIED"): ("plan_verified",),
     ("plan", "FAILED"): ("plan_failed",),
     ("plan", "CANCELLED"): ("plan_cancelled",),

@@ -363,7 +363,7 @@ def plan_document(record: PlanRecord) -> PlanDocument:
         replaces=plan.replaces,
         planner_plan_id=record.planner_plan_id,
         title=plan.title,
-        status=plan.status,
+        status=PlanState.RUNNING if plan.evaluating else plan.status,
         planning=not record.is_written and plan.status is PlanState.DRAFT,
         autonomy=plan.policy.autonomy,
         evaluating=plan.evaluating,

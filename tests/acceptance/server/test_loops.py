@@ -174,7 +174,7 @@ def test_loops_are_made_from_registered_templates_and_specs(served: Served) -> N
             ({"template": "write-file", "source": "first.yaml"}, 422, "loop_source_wrong"),
             (
                 {"template": "write-file", "values": {"file": "second"}, "max_cost": 5},
-                409,
+                403,
                 "budget_needs_admin",
             ),
         ):

@@ -87,6 +87,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _NORMAL,
             "Business documents are not up to date before the verification, and a task was added for it.",
         ),
+        "plan_evaluating": EventType(
+            _LOW, "The complete gate runs before the verification; a task may still fix what it finds."
+        ),
         "plan_verifying": EventType(_NORMAL, "The complete gate runs on the integrated branch."),
         "plan_verified": EventType(_HIGH, "The complete gate passed on the final tree."),
         "plan_failed": EventType(_HIGH, "The plan ended without being verified."),

@@ -58,7 +58,15 @@ from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.rows import finishes
 from loopwright.engine.rows.legs import carry_on
-from loopwright.engine.rows.moves import MACHINE, move_loop, move_plan, move_question, move_task, need
+from loopwright.engine.rows.moves import (
+    MACHINE,
+    may_be_fixed,
+    move_loop,
+    move_plan,
+    move_question,
+    move_task,
+    need,
+)
 from loopwright.engine.rows.questions import of_plan
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.world import World
@@ -452,8 +460,7 @@ class VerifyLeg:
 
 def role_now(plan: Plan) -> Role:
     """Return the role of the complete gate: an evaluation while a fix may still follow, else the verification."""
-    may_fix = plan.fix_cycles < plan.policy.fix_cycles and plan.policy.autonomy != "manual"
-    return Role.EVALUATION if may_fix else Role.VERIFY
+    return Role.EVALUATION if may_be_fixed(plan) else Role.VERIFY
 
 
 def is_to_be_mended(plan: Plan, verdict: Verdict) -> bool:

@@ -54,6 +54,8 @@ from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Ids, Tx
 
+_ADDED_AT_THE_END = ("fix", "docs")
+"""Origins of tasks that a completed plan gets before its verification: they do not complete it a second time."""
 MACHINE = "loopwright"
 """The actor of everything that no person asked for."""
 
@@ -119,6 +121,7 @@ def move_plan(
     if plan.status in ENDED_PLAN and actor == MACHINE:
         # A worker that slept through the end of a plan takes nothing back: only a person does.
         raise IllegalTransition("plan", plan.id, plan.status.value, target.value)
+    changes = {"evaluating": False, **changes}
     moved = tx.update(
         Plan, plan.id, expect={"status": plan.status}, status=target, updated_at=tx.now(), **changes
     )
@@ -296,14 +299,21 @@ def commit_leg(tx: Tx, attempt: Attempt, **changes: Any) -> Leg:
     return Leg(subject=current.id, n=current.leg, fence=current.fence, host_id=current.host_id)
 
 
+def may_be_fixed(plan: Plan) -> bool:
+    """Return whether a task may still fix what the complete gate finds."""
+    return plan.fix_cycles < plan.policy.fix_cycles and plan.policy.autonomy != "manual"
+
+
 def begin_verify(tx: Tx, plan: Plan, actor: str = MACHINE) -> Leg:
-    """Commit to a verification of the plan."""
+    """Commit to a verification of the plan, or to its evaluation while a task may still fix what that finds."""
+    evaluating = actor == MACHINE and may_be_fixed(plan)
     moved = move_plan(
         tx,
         plan,
         PlanState.VERIFYING,
-        "plan_verifying",
+        "plan_evaluating" if evaluating else "plan_verifying",
         actor,
+        evaluating=evaluating,
         verify_n=plan.verify_n + 1,
         verify_leg=plan.verify_leg + 1,
         verify_fence=plan.verify_fence + 1,
@@ -350,7 +360,8 @@ def note_completion(tx: Tx, task: Task) -> None:
     more = rounds.loops(plan, task)  # only what stops a loop completes it
     if plan.open_tasks == 0 and plan.failed_tasks == 0 and plan.completed_at is None and not more:
         plan = tx.update(Plan, plan.id, completed_at=tx.now())
-        tx.append(happened("plan_completed", MACHINE, plan=plan))
+        if task.origin not in _ADDED_AT_THE_END:
+            tx.append(happened("plan_completed", MACHINE, plan=plan))
 
 
 def fail_attempt(

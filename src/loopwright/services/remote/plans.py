@@ -30,6 +30,7 @@ ACTIVITY: Final = (
     "plan_drafted",
     "plan_dispatched",
     "plan_completed",
+    "plan_evaluating",
     "plan_evaluated",
     "plan_verifying",
     "plan_verified",

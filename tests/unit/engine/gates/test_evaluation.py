@@ -42,7 +42,9 @@ async def landed(cycles: int) -> tuple[Home, Leg]:
 @pytest.mark.capability("C044")
 async def test_what_the_complete_gate_finds_becomes_a_task_and_the_plan_is_verified_after_it() -> None:
     home, leg = await landed(2)
+    assert home.plan().evaluating
     await home.verify(leg, RED)
+    assert not home.plan().evaluating
     plan, fix = home.plan(), home.task("fix-1")
     assert (plan.status, plan.fix_cycles, plan.open_tasks) == (PlanState.RUNNING, 1, 1)
     assert plan.completed_at is None
@@ -55,6 +57,7 @@ async def test_what_the_complete_gate_finds_becomes_a_task_and_the_plan_is_verif
     [leg] = await home.turn()
     await home.verify(leg, PASSED)
     assert home.plan().status is PlanState.VERIFIED
+    assert home.told("plan_completed", "plan_verified") == ["plan_completed", "plan_verified"]
     assert [run.role for run in home.all(Run) if run.attempt_id is None] == [Role.EVALUATION, Role.VERIFY]
     last = home.get(Run, home.plan().verify_run_id)
     assert (last.role, last.label) == (Role.VERIFY, f"verify_{plan.id}")
