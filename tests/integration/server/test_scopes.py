@@ -23,6 +23,17 @@ DEFINING = re.compile(
 HARMLESS = {
     # A file of a registered project, or a registered template whose values are prose or limited by it.
     "POST /api/loops": {"source", "template", "values"},
+    # An operator may lower a limit; `test_attention` tries to raise one.
+    "PATCH /api/plans/{plan_id}/budget": {
+        *(
+            "maxCost",
+            "maxCostPerDay",
+            "maxCostPerLoop",
+            "maxCostPerProject",
+            "maxCostPerRun",
+            "maxCostPerTask",
+        )
+    },
 }
 BUDGETS = {"max_cost"}
 """Fields that set a budget; a test of its own tries them."""
@@ -33,6 +44,7 @@ TRIED: Mapping[str, Mapping[str, Any]] = {
     "POST /api/loops/{loop_id}/tests": {"key": "k", "title": "t", "acceptance": ["rm -rf /"]},
     "POST /api/plans/{plan_id}/tasks": {"key": "k", "title": "t", "acceptance": ["rm -rf /"]},
     "PATCH /api/plans/{plan_id}": {"tasks": [{"taskId": "{task_id}", "acceptance": ["rm -rf /"]}]},
+    "POST /api/projects": {"path": "/etc"},
     "POST /api/tokens": {"name": "mine", "scope": "admin"},
     "GET /api/tokens": {},
     "DELETE /api/tokens/{token_id}": {},
@@ -104,7 +116,7 @@ def test_an_answer_that_widens_what_agents_may_do_needs_an_admin(api: Api, kind:
     with api.client(agent) as client:
         answer = client.post(f"/api/questions/{question.id}/answer", json={"answer": "yes"})
     assert (answer.status_code, answer.json()["code"]) == (403, "answer_needs_admin")
-    assert len(api.get("/api/needs-response", token=agent)) == 1
+    assert len(api.get("/api/needs-response", token=agent)["questions"]) == 1
 
 
 def test_an_admin_of_some_projects_gains_no_others(api: Api) -> None:
@@ -115,8 +127,8 @@ def test_an_admin_of_some_projects_gains_no_others(api: Api) -> None:
         everything = client.post("/api/tokens", json={"name": "a", "scope": "admin"})
         foreign = client.post("/api/tokens", json={"name": "b", "projects": [project.id, other.id]})
         own = client.post("/api/tokens", json={"name": "c", "projects": [project.id]})
-        seen = {one["name"] for one in client.get("/api/tokens").json()}
-        owner = next(one["id"] for one in api.get("/api/tokens") if one["name"] == "owner")
+        seen = {one["name"] for one in client.get("/api/tokens").json()["tokens"]}
+        owner = next(one["id"] for one in api.get("/api/tokens")["tokens"] if one["name"] == "owner")
         revoked = client.delete(f"/api/tokens/{owner}")
     assert (everything.status_code, everything.json()["code"]) == (403, "token_reaches_too_far")
     assert (foreign.status_code, foreign.json()["code"]) == (404, "project_not_found")
