@@ -41,7 +41,8 @@ def start(home: Path, arguments: Sequence[str]) -> DaemonNote:
             break
         time.sleep(_LOOK_S)
     said = log.read_bytes()[begin:].decode(errors="replace").strip().splitlines()
-    why = said[-1] if said else "it said nothing"
+    errors = [one.removeprefix("error: ") for one in said if one.startswith("error: ")]
+    why = (errors or said or ["it said nothing"])[-1]
     raise CannotRun(f"the daemon did not start: {why}; its log is {log}")
 
 
