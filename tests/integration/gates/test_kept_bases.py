@@ -11,8 +11,8 @@ from loopwright.adapters.machine.files import delete
 from loopwright.config.resolve import Settings, load
 from loopwright.core.plans.base_checks import Condition, conditions
 from loopwright.core.values.policy import GateCommand
+from loopwright.services.gates.base_gates import Bases
 from loopwright.services.gates.clean_tree import clean_tree
-from loopwright.services.gates.kept_bases import Bases
 from loopwright.testing.sample import make_sample_repository
 
 TREE = "a" * 40

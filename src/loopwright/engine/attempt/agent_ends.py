@@ -14,7 +14,7 @@ from loopwright.core.rows.model import Attempt, Plan, Run
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.policy import Answering
 from loopwright.core.values.states import AttemptState, RunState
-from loopwright.engine.gates.gate_rows import exit_facts
+from loopwright.engine.gates.gate_runs import exit_facts
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import discoveries
 from loopwright.engine.processes.runs import Ended

@@ -42,7 +42,7 @@ from loopwright.engine.attempt.land import check_and_land
 from loopwright.engine.attempt.landing_line import Landing, LandingLines
 from loopwright.engine.attempt.reviewing import give_up
 from loopwright.engine.attempt.workspace_setup import set_up
-from loopwright.engine.gates.gate_rows import break_off, end_all
+from loopwright.engine.gates.gate_runs import break_off, end_all
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
 from loopwright.engine.memory.slots import AgentSlots, Slot, Use
 from loopwright.engine.money.spending import SpendingWatch

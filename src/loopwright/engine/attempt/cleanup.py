@@ -9,7 +9,7 @@ from loopwright.core.rows.model import AUTHORS, Attempt, Plan, Project, Role, Ru
 from loopwright.core.values.errors import CannotRun, GitFailed, Unrecordable, UserError
 from loopwright.core.values.states import AttemptState, RunState
 from loopwright.engine.attempt.reviewing import remove_tree
-from loopwright.engine.gates.gate_rows import break_off, end_all
+from loopwright.engine.gates.gate_runs import break_off, end_all
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, trailers
 from loopwright.engine.rows.world import World

@@ -13,8 +13,7 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import RunState
-from loopwright.engine.gates.gate_rows import exit_facts
-from loopwright.engine.gates.gate_runs import denial_in, gate_request
+from loopwright.engine.gates.gate_runs import denial_in, exit_facts, gate_request
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import install_dependencies
 from loopwright.engine.processes.disk import RoomWatch

@@ -10,7 +10,7 @@ from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import RunState
-from loopwright.engine.gates.gate_rows import exit_facts
+from loopwright.engine.gates.gate_runs import exit_facts
 from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.ports import Exit, Ids, Tx
 

@@ -13,7 +13,7 @@ from loopwright.core.values.errors import GitFailed, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.engine.attempt.cleanup import cancelled_gates, tidy_attempt
-from loopwright.engine.gates.gate_rows import end_all
+from loopwright.engine.gates.gate_runs import end_all
 from loopwright.engine.people.commands import is_to_be_ended
 from loopwright.engine.people.served_projects import may_move
 from loopwright.engine.rows import finishes

@@ -14,8 +14,16 @@ from loopwright.services.homes.session import Session
 from loopwright.services.plans.checking import PlanReport, RunOnBase, examine
 from loopwright.services.plans.planning import GoalRequest, Planned, check_goal, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
-from loopwright.services.runs.preparation import NothingToDo, Prepared, RunRequest, Tell, prepare
-from loopwright.services.runs.submission import Submitted, run, submit
+from loopwright.services.runs.preparation import (
+    NothingToDo,
+    Prepared,
+    RunRequest,
+    Submitted,
+    Tell,
+    prepare,
+    run,
+    submit,
+)
 from loopwright.services.views.changes import Span, span_of, write_diff
 from loopwright.services.views.events import RecordedEvent, events_after, followed
 from loopwright.services.views.plans import (

@@ -1,12 +1,15 @@
-"""Drive one plan from this process, or follow the worker that does, until it rests."""
+"""Drive one plan from this process, or follow the worker that does, until it rests and its source has the status."""
 
 import asyncio
 import os
+import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from loopwright.adapters import registry
 from loopwright.adapters.agents.environment import gone
 from loopwright.adapters.home.membership import ALL
 from loopwright.adapters.machine.host import host_id, new_id
@@ -23,13 +26,68 @@ from loopwright.engine.plans.state_export import is_exported
 from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import HomePaths, World
+from loopwright.engine.rows.writeback_debts import Untold, ask, is_asked, note_outcome
+from loopwright.engine.sources.later_edits import ended_plan, stale_items
 from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.engine.worker.worker import WorkerLoop
 from loopwright.ports import Tx
-from loopwright.services.driving.writeback import tell_stale, until_told, world_of
 from loopwright.services.homes.caller import unheard
 from loopwright.services.homes.context import actor, called_as
 from loopwright.services.homes.session import Session
+
+# Have a source's status written back before a plan is made of it, or after one has ended.
+
+_AGAIN_S: Final = 1.0
+"""How often to look whether the worker has written the status back."""
+_NET_S: Final = 5.0
+"""How long to wait for a worker that is about to do so."""
+_TELL_S: Final = 40.0
+"""How long to wait for a worker that was asked to: a tracker may take half a minute for its answer."""
+
+
+def world_of(at: Session) -> World:
+    """Return the ports for a single step that is taken here."""
+    return make_world(at.home, at.settings, at.env, slots=1)
+
+
+async def until_told(home: Home, plan_id: str) -> None:
+    """Wait a moment until the worker of a plan has written its last status back."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_NET_S):
+            while not await home.store.read(lambda tx: is_exported(tx, plan_id)):
+                await home.store.changed(_AGAIN_S)
+
+
+async def tell_now(at: Session, plan_id: str) -> None:
+    """Write the status of a plan back now: here, or by the worker of the home, which may be waiting to retry."""
+    home, world = at.home, world_of(at)
+    is_done = await catch_up_state_files(world)
+    await until_told(home, plan_id)
+    if is_done or not await home.store.transact("source.asked", lambda tx: ask(tx, plan_id)):
+        return
+    until = time.monotonic() + _TELL_S
+    while await home.store.read(lambda tx: is_asked(tx, plan_id)) and time.monotonic() < until:
+        await home.store.changed(_AGAIN_S)
+        if await catch_up_state_files(world):
+            return  # the worker has left
+
+
+async def tell_stale(at: Session, plan_id: str) -> bool:
+    """Write the status back again where the source says that settled items are in progress; return whether it did.
+
+    An editor saved an older copy of the source over the end.
+    """
+    home = at.home
+    ended = await home.store.read(lambda tx: ended_plan(tx, plan_id))
+    if ended is None or ended.kind not in registry.known_sources():
+        return False
+    items = await asyncio.to_thread(stale_items, registry.source(ended.kind), ended)
+    if items:
+        left = Untold(reason="it was saved with an older status", items=items)
+        await home.store.transact("source.debt", lambda tx: note_outcome(tx, plan_id, left))
+        await tell_now(at, plan_id)
+    return bool(items)
+
 
 FOLLOW_S: Final = 1.0
 """How often to look whether a plan that another process drives still runs."""

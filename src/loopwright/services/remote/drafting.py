@@ -30,8 +30,7 @@ from loopwright.services.preflight.run_inputs import project_settings
 from loopwright.services.remote.packets import packet_file
 from loopwright.services.remote.plans import PlanRecord, decide_plan, get_plan
 from loopwright.services.remote.seen import acting, acting_as, plan_and_project, seen_project
-from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
-from loopwright.services.runs.submission import submit
+from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
 
 log = logging.getLogger(__name__)
 

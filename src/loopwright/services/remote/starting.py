@@ -35,8 +35,7 @@ from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.remote.loops import LoopView, get_loop
 from loopwright.services.remote.seen import acting, acting_as, seen_loop, seen_project
 from loopwright.services.remote.templates import find_template
-from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare
-from loopwright.services.runs.submission import submit
+from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
 
 log = logging.getLogger(__name__)
 

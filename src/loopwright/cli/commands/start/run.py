@@ -37,8 +37,17 @@ from loopwright.services.homes.session import Session
 from loopwright.services.plans.planning import is_goal
 from loopwright.services.projects.found_work import find_work
 from loopwright.services.runs.last_plan import for_finished
-from loopwright.services.runs.preparation import Importance, NothingToDo, Prepared, RunRequest, Tell, prepare
-from loopwright.services.runs.submission import Standing, Submitted, submit
+from loopwright.services.runs.preparation import (
+    Importance,
+    NothingToDo,
+    Prepared,
+    RunRequest,
+    Standing,
+    Submitted,
+    Tell,
+    prepare,
+    submit,
+)
 from loopwright.services.runs.unknown_work import UnknownWork
 from loopwright.services.views.plans import view_with_news
 
