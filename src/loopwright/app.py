@@ -144,7 +144,6 @@ def make_world(
             keep_recordings=settings.values.disk.keep_recordings,
         ),
         dependencies=DependencyCache(home.root / "dependencies"),
-        caches=settings.values.caches,
         copy_folder=copy_folder,
     )
 

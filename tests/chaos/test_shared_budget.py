@@ -44,7 +44,7 @@ def test_who_waits_for_the_budget_takes_no_place_and_goes_on_when_an_agent_that_
 ) -> None:
     hold = shop.gate("hold")
     shop.play({key: [[{"write": key, "text": "x"}, hold.step, spent(0.2)]] for key in "ab"})
-    settings = {"max_cost": 1.5, "reserve_per_run": 1, "parallel": 2}
+    settings = {"max_cost": 0.75, "parallel": 2}
     tasks = [task("a", "test -s a"), task("b", "test -s b")]
     going = shop.start("run", str(shop.plan("two", tasks, settings=settings)))
 

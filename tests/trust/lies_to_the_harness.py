@@ -401,7 +401,7 @@ STAGES = {
         settings={
             "parallel": 4,
             "max_call_retries": 0,
-            "limits": {"idle": "8s", "term_grace": "300ms"},
+            "limits": {"idle": "8s"},
         },
     ),
     "open": Stage(

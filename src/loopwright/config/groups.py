@@ -37,9 +37,6 @@ class LimitValues:
         1800.0,
         "Ends a run that shows no output, no processor time and no file change for this long.",
     )
-    term_grace: float = setting(
-        duration(zero=True), 5.0, "How long a process may take to end when asked, before it is killed."
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -296,12 +296,6 @@ class Values:
         None,
         "The same for all plans of the project on one day (UTC); the next day work resumes by itself.",
     )
-    reserve_per_run: int | None = setting(
-        DOLLARS,
-        500_000,
-        "The least that stays reserved of these limits for each run, if max_cost_per_run is off and runs "
-        "have not cost more on average.",
-    )
     prices: tuple[str, ...] = setting(
         items(
             what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '
@@ -362,12 +356,6 @@ class Values:
         ),
         None,
         "The URL of a PostgreSQL database; SQLite in the home when empty.",
-        machine=True,
-    )
-    caches: bool = setting(
-        SWITCH,
-        default=True,
-        description="Shares download caches of package managers between workspaces.",
         machine=True,
     )
     limits: LimitValues = field(default_factory=LimitValues, metadata={"description": "When a run is ended."})
@@ -506,10 +494,13 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
 
 
 CONSTANTS: Final[Mapping[str, str]] = {
+    "caches": "workspaces share download caches of package managers",
     "latest_resume": "a plan resumes at any hour",
     "limits.done_grace": "1m, or half of limits.idle if that is shorter",
     "limits.output": "64MB",
+    "limits.term_grace": "5s",
     "ports": "each attempt has 10 ports, from 20000 on",
+    "reserve_per_run": "$0.50, or what similar runs cost on average",
 }
 """Settings of earlier versions that are constants now, each with what holds instead."""
 

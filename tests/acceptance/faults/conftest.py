@@ -138,7 +138,7 @@ def _hang(sandbox: Sandbox) -> Said:
             ESCAPE: [[{"spawn": "sleep 600", "pid_file": str(pid_file)}, _right("spawns")]],
         }
     )
-    limits = {"hard": "6s", "idle": "3s", "term_grace": "300ms"}
+    limits = {"hard": "6s", "idle": "3s"}
     tasks = [task(key, f"grep -q right {key}.txt") for key in keys]
     tasks.append(task(ESCAPE, "grep -q right spawns.txt"))
     plan = sandbox.plan("hung", tasks, settings={"parallel": 6, "limits": limits})

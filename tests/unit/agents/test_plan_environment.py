@@ -13,7 +13,7 @@ from tests.refusals import raises_code
 
 from loopwright.adapters.agents.environment import Environments, read_env_file, with_file
 from loopwright.adapters.home.submitters import answering, asked
-from loopwright.adapters.processes.keepers import short_path
+from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import captured
 from loopwright.core.values.errors import NoEnvironment

@@ -33,7 +33,7 @@ def message_of(text: str) -> str:
         ("[limits]\nhard = true", "loopwright.toml:2: limits.hard: expected a duration"),
         ('[limits]\nhard = "0s"', "more than zero"),
         ('[limits]\nhard = "900d"', "at most a year"),
-        ('[limits]\nterm_grace = "off"', "loopwright.toml:2: limits.term_grace: expected a duration"),
+        ('setup_timeout = "off"', "loopwright.toml:1: setup_timeout: expected a duration"),
         ('limits = "1m"', "loopwright.toml:1: limits: expected a table with limits.hard"),
         (
             '[limits]\noutput = "1MB"',

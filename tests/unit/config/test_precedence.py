@@ -75,16 +75,13 @@ SAMPLES: dict[str, list[object]] = {
     "max_cost_per_loop": [2.5, 3.5, 4.5, 5.5, 6.5, 7.5],
     "max_cost_per_project": [4.5, 5.5, 6.5, 7.5, 8.5, 9.5],
     "max_cost_per_day": [3.5, 4.5, 5.5, 6.5, 7.5, 8.5],
-    "reserve_per_run": [1.5, 2.5, 3.5, 4.5, 5.5, "off"],
     "prices": [["m 1 2"], ["m 2 2"], ["m 3 2"], ["m 4 2 0.5"], ["m 5 2"], ["m* 6 2 1 1.25"]],
     "host_lost_after": ["11s", "12s", "13s", "14s", "15s", "16s"],
     "lease": ["1s", "2s", "3s", "4s", "5s", "6s"],
     "home": ["/h1", "/h2", "/h3", "/h4", "/h5", "/h6"],
     "database": [f"postgresql://h{n}/d" for n in range(6)],
-    "caches": [False, True, False, True, False, True],
     "limits.hard": ["1m", "2m", "off", "4m", "5m", "off"],
     "limits.idle": ["1m", "2m", "off", "4m", "5m", "off"],
-    "limits.term_grace": ["1s", "2s", "3s", "4s", "6s", "7s"],
     "disk.min_free": ["1MB", "2MB", "3MB", "off", "5MB", "6MB"],
     "disk.max_workspace": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
     "disk.keep_recordings": ["1GB", "2GB", "3GB", "off", "5GB", "6GB"],
@@ -202,7 +199,6 @@ def test_what_a_sandbox_lets_through_is_a_whole_path(path: str) -> None:
 def test_without_any_layer_the_defaults_are_those_of_the_model() -> None:
     settled = resolve([])
     assert settled.policy() == Policy()
-    assert settled.values.limits.term_grace == Limits().term_grace
     assert settled.gates == ()
     assert {settled.origin(key) for key in settings()} == {"default"}
 
@@ -250,14 +246,13 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         answer_within=60.0,
         environment=("A",),
         environment_plain=("A",),
-        limits=Limits(hard=60, idle=60, done_grace=30, term_grace=1),
+        limits=Limits(hard=60, idle=60, done_grace=30),
         max_cost=1_500_000,
         max_cost_per_run=1_500_000,
         max_cost_per_task=2_500_000,
         max_cost_per_loop=2_500_000,
         max_cost_per_project=4_500_000,
         max_cost_per_day=3_500_000,
-        reserve_per_run=1_500_000,
         prices=("m 1 2",),
         host_lost_after=11,
         agents={"claude": {"binary": "b1"}},

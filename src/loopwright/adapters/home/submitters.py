@@ -13,7 +13,7 @@ from threading import Thread
 from typing import Final
 
 from loopwright.adapters.machine.files import delete
-from loopwright.adapters.processes.keepers import short_path
+from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.keeper import places
 
 FOLDER: Final = "submitters"

@@ -52,10 +52,10 @@ from loopwright.engine.processes.process_environment import below
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Exit, GateRequest, PlannedWork
 from loopwright.services.gates.clean_tree import CleanTree, clean_tree
+from loopwright.services.gates.gate_trial import ran_in
 from loopwright.services.gates.tree_probe import check_tree, probe_beside_base
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import Place
-from loopwright.services.projects.proposal import ran_in
 
 # What gates found on a commit before a plan began there, kept in the home for the plan that begins soon.
 #

@@ -186,7 +186,7 @@ def test_an_agent_that_waits_for_budget_leaves_its_slot_to_another_plan(shop: Wo
     hold = shop.gate("hold")
     steps = {key: [[{"write": key, "text": "x"}, hold.step, spent(0.2)]] for key in "ab"}
     shop.play({**steps, "other": [[{"write": "other", "text": "x"}]]})
-    settings = {"max_cost": 1.5, "reserve_per_run": 1, "parallel": 2}
+    settings = {"max_cost": 0.75, "parallel": 2}
     tasks = [task("a", "test -s a"), task("b", "test -s b")]
     going = shop.start("run", str(shop.plan("two", tasks, settings=settings)))
     eventually(lambda: len(shop.started()) == 1, timeout=60)
@@ -201,7 +201,7 @@ def test_an_agent_that_waits_for_budget_leaves_its_slot_to_another_plan(shop: Wo
     hold.let_go()
     assert going.end() == 0, going.out
     assert len(shop.started()) == 3
-    assert sorted(run.max_cost_micros or 0 for run in agents(shop)) == [0, 1_300_000, 1_500_000], (
+    assert sorted(run.max_cost_micros or 0 for run in agents(shop)) == [0, 550_000, 750_000], (
         "what is kept free for an agent is no limit for it"
     )
 
