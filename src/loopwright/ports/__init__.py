@@ -1,4 +1,7 @@
-"""What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes."""
+"""What the engine needs from the world, as Protocols. Adapters fill them; `loopwright.testing` ships fakes.
+
+Not here: decisions (`core`), and what fills the protocols (`adapters`).
+"""
 
 from loopwright.core.rows.waiting_rows import QuotaWindow
 from loopwright.ports.agents import (

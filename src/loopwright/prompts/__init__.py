@@ -2,6 +2,8 @@
 
 `core.values.templates` says how they are written, and `engine.attempt.agent_brief` which one a run gets. A project can
 replace those of the roles (`docs/how-to/change-a-prompt.md`). No text that an agent reads belongs into Python.
+
+Not here: which values go into a template (`core.prompts`), how templates are read (`core.values.templates`).
 """
 
 from functools import cache

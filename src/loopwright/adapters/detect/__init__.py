@@ -2,6 +2,8 @@
 
 Nothing is run. Files are read, and programs are looked for; whether a proposed gate passes is found out
 by running it, elsewhere.
+
+Not here: trying what was found, and the file that is proposed (`services.projects.proposal`).
 """
 
 from loopwright.adapters.detect.findings import Detected, ProposedGate, Trial

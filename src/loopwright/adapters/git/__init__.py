@@ -1,4 +1,7 @@
-"""All git work on a project: workspaces, snapshots, candidates, landing, and the watch over the user's checkout."""
+"""All git work on a project: workspaces, snapshots, candidates, landing, and the watch over the user's checkout.
+
+Not here: which work lands and when (`engine.attempt`, `core.policy.landing`).
+"""
 
 from loopwright.adapters.git.branches.merging import DIFF_COMMAND
 from loopwright.adapters.git.branches.quarantine import Quarantined

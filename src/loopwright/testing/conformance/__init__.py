@@ -3,6 +3,8 @@
 A subject's stand-in plays each behaviour as a real process under a real keeper, started by the adapter's own invocation
 and driven by the engine. `python -m loopwright.testing.conformance MODULE:SUBJECT` runs all of it; `check` runs one
 behaviour, for tests.
+
+Not here: the stand-ins of agents, which are with the tests.
 """
 
 from pathlib import Path

@@ -4,6 +4,8 @@ It speaks Anthropic Messages, OpenAI Responses and Chat Completions, and Gemini,
 with each service's own refusals. It remembers nothing between requests (but see `Flaky`): which turn is due is seen
 from the request itself, by counting the tool results after the last words of the user. So it serves resumed and
 concurrent conversations alike. `python -m loopwright.testing.model_server SCENARIO.json` runs one by itself.
+
+Not here: ready scenarios (`testing.scenarios`).
 """
 
 from loopwright.testing.model_server.scenario import (
