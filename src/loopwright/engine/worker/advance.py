@@ -439,6 +439,7 @@ def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:
         except UserError as trouble:
             # One run that cannot be created must not hold up the others.
             reason = str(trouble)
+            attempt = _not_created(tx, world, plan, task, reason)
             move_task(
                 tx,
                 task,
@@ -448,8 +449,23 @@ def _dispatch_batch(tx: Tx, world: World, plan_id: str) -> int:
                 reason=reason,
                 failure=Failure.CANNOT_START,
                 outcome=Outcome.NEEDS_HUMAN,
+                attempt_id=attempt.id,
             )
             continue
         attempt = new_attempt(tx, world.ids, plan, task, n=1)
         move_task(tx, task, TaskState.QUEUED, "task_queued", attempt_id=attempt.id)
     return len(batch)
+
+
+def _not_created(tx: Tx, world: World, plan: Plan, task: Task, reason: str) -> Attempt:
+    """Record an attempt whose run could not be created, as ERROR."""
+    attempt = new_attempt(tx, world.ids, plan, task, n=1)
+    run = need(tx.get(Run, attempt.run_id or ""), "the run")
+    move_run(tx, run, RunState.ERROR, summary=reason, failure=Failure.CANNOT_START)
+    return move_attempt(
+        tx,
+        attempt,
+        AttemptState.BROKEN,
+        about={"failure": Failure.CANNOT_START.value, "detail": reason},
+        failure=Failure.CANNOT_START,  # and no detail: it says nothing to the next agent
+    )

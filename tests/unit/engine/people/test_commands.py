@@ -654,11 +654,11 @@ async def test_a_retry_after_a_machine_fault_or_a_cancel_keeps_the_earlier_evide
     assert home.attempt("a").evidence == "evidence of: pytest failed"
 
 
-async def test_a_task_that_never_had_an_attempt_gets_its_first_one_by_retry() -> None:
+async def test_a_task_whose_run_could_not_be_created_gets_another_by_retry() -> None:
     home, [] = await running(planned("a", agent="nobody"))
     await home.command("retry", home.task("a").id, agent="other")
     attempt = home.attempt("a")
-    assert (attempt.n, attempt.agent, attempt.evidence) == (1, "other", "")
+    assert (attempt.n, attempt.agent, attempt.evidence) == (2, "other", "")
     assert len(await home.turn()) == 1
 
 

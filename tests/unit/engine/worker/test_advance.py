@@ -106,7 +106,9 @@ async def test_a_run_that_cannot_be_created_fails_its_task_and_nothing_else(word
         Outcome.NEEDS_HUMAN,
     )
     wording(bad.reason)
-    assert home.all(Attempt, task_id=bad.id) == []
+    [attempt] = home.all(Attempt, task_id=bad.id)
+    [run] = home.all(Run, attempt_id=attempt.id)
+    assert (attempt.state, run.state, run.summary) == (AttemptState.BROKEN, RunState.ERROR, bad.reason)
     assert home.plan().status is PlanState.RUNNING
     assert {leg.subject for leg in legs} == {home.attempt("a").id, home.attempt("c").id}
     for leg in legs:
