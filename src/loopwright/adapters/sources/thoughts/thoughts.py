@@ -1,17 +1,16 @@
 """Plans that are spread over files: an overview, and a file for each phase."""
 
 import hashlib
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from loopwright.adapters.sources.spec.plan_format import MAX_DESCRIPTION, MAX_ID, MAX_TITLE
-from loopwright.adapters.sources.text.markdown import BOXES, MARKS, Kind, Line, Markdown, read_markdown
+from loopwright.adapters.sources.text.markdown import Kind, Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import called, located_at, read_file
-from loopwright.adapters.sources.text.titles import OURS, SHA_LENGTH, is_sha, one_line, without_comments
+from loopwright.adapters.sources.text.titles import without_comments
 from loopwright.adapters.sources.thoughts.thoughts_criteria import measured_by
 from loopwright.adapters.sources.thoughts.thoughts_files import (
     PhaseFile,
@@ -20,6 +19,13 @@ from loopwright.adapters.sources.thoughts.thoughts_files import (
     may_stand_alone,
     phase_set_of,
     phase_sets,
+)
+from loopwright.adapters.sources.thoughts.thoughts_overview import (
+    listed_in,
+    overview_text,
+    standing_at,
+    ticked_at,
+    unmet,
 )
 from loopwright.adapters.sources.thoughts.thoughts_phases import (
     around,
@@ -44,9 +50,6 @@ from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
 
 MAX_FILES: Final = 1_000
-_NAME: Final = re.compile(r"[\w.-]+")
-_BLOCKED: Final = "Blocked:"
-_SHA: Final = re.compile(r" <!-- [0-9a-f]{7,64} -->")
 _TO_DO: Final = (Mark.OPEN, Mark.RUNNING, Mark.BLOCKED)
 _MOST_LEFT: Final = 50
 """Of more files that are left out only so many are named."""
@@ -95,12 +98,12 @@ class ThoughtsSource(Source):
         gathered: list[Problems] = []
         tasks: list[PlannedTask] = []
         overviews = [
-            "\n\n".join(_overview_text(found[overview]) for overview in one.overviews) for one in sets
+            "\n\n".join(overview_text(found[overview]) for overview in one.overviews) for one in sets
         ]
         for one, overview in zip(sets, overviews, strict=True):
-            listed = _listed(found, one)
+            listed = listed_in(found, one)
             if PurePosixPath(name).name not in (phase.name for phase in one.phases):
-                gathered += _unmet(found, one, name)
+                gathered += unmet(found, one, lambda file: _called(name, file))
             before: PlannedTask | None = None
             numbers: dict[int, str] = {}
             for phase in one.phases:
@@ -137,7 +140,7 @@ class ThoughtsSource(Source):
             changed = {file: with_statuses(markdown, progress.items) for file, markdown in found.items()}
             sets = ()
         for one in sets:
-            listed = _listed(found, one)
+            listed = listed_in(found, one)
             ticked: dict[str, dict[int, ItemProgress]] = {}
             for phase in one.phases:
                 standing = progress.items.get(_key(phase.name))
@@ -148,7 +151,7 @@ class ThoughtsSource(Source):
                 else:
                     said = _said(found, one, phase)
                     changed[phase.name] = _with_status(found[phase.name], said, standing)
-            changed |= {file: _ticked(found[file], places) for file, places in ticked.items()}
+            changed |= {file: ticked_at(found[file], places) for file, places in ticked.items()}
         return {file: content for file, content in changed.items() if content != files[file]}
 
 
@@ -170,28 +173,6 @@ def _left_out(place: Path, chosen: tuple[PhaseSet, ...]) -> tuple[str, ...]:
     beside = sorted(path.name for path in place.parent.iterdir() if path.is_file())
     prefix = f"{chosen[0].prefix}-"
     return tuple(one for one in left_out(beside, phase_sets(beside)) if one.startswith(prefix))[:_MOST_LEFT]
-
-
-def _unmet(found: dict[str, Markdown], one: PhaseSet, name: str) -> list[Problems]:
-    """Return what overviews list as still to be done although there is no such phase."""
-    start = PurePosixPath(one.prefix).name if not one.prefix.endswith("/") else ""
-    numbered = re.compile(rf"{re.escape(start)}{'-' if start else ''}(?P<number>[0-9]{{1,3}})-[^-]")
-    known = {PurePosixPath(phase.name).stem for phase in one.phases}
-    gathered = []
-    for file in one.overviews:
-        problems = Problems(_called(name, file))
-        gathered.append(problems)
-        for at, line in enumerate(found[file].lines):
-            if line.kind is not Kind.BULLET or MARKS.get(line.box or "") not in _TO_DO:
-                continue
-            for word in _NAME.findall(line.words):
-                stem = word.strip(".-").removesuffix(".md")
-                match = numbered.match(stem)
-                if match is not None and stem not in known:
-                    is_one = len(match["number"]) == 2
-                    why = "is not there" if is_one else "is not called like a phase (PREFIX-NN-NAME.md)"
-                    problems.note(at + 1, "", f"{stem}.md is listed here, and {why}")
-    return gathered
 
 
 def _one_file(file: str, markdown: Markdown, name: str) -> PlannedWork:
@@ -323,18 +304,6 @@ def _task(name: str, markdown: Markdown, standing: Standing, problems: Problems)
     return replace(task, key=_key(name), title=(_heading(markdown) or stem)[:MAX_TITLE], phase=stem)
 
 
-def _overview_text(markdown: Markdown) -> str:
-    """Return an overview's text as if nothing had been done yet."""
-    texts: list[str] = []
-    for line in markdown.lines:
-        if _is_reason(line) and OURS in line.text:
-            continue
-        boxed = line.kind is Kind.BULLET and line.box in MARKS
-        bare = f"{line.text[: line.box_at]} {line.text[line.box_at + 1 :]}" if boxed else line.text
-        texts.append(_SHA.sub("", bare) if boxed else bare)
-    return "\n".join(texts).strip()
-
-
 def _heading(markdown: Markdown) -> str:
     found = (line.words for line in markdown.lines if line.kind is Kind.HEADING and line.level == 1)
     return without_comments(next(found, ""))[0]
@@ -352,14 +321,7 @@ def _standing(
 ) -> Standing:
     place = listed.get(PurePosixPath(phase.name).stem)
     if place is not None:
-        markdown, at = found[place[0]], place[1]
-        line = markdown.lines[at]
-        below = (markdown.lines[one] for one in _below(markdown, at))
-        reason = next((without_comments(one.words)[0] for one in below if _is_reason(one)), "")
-        commit = next(filter(is_sha, _comments(line)), None)
-        return Standing(
-            mark=MARKS[line.box or ""], commit=commit, reason=reason.removeprefix(_BLOCKED).strip()
-        )
+        return standing_at(found[place[0]], place[1])
     markdown = found[phase.name]
     return standing_in(markdown, -1, len(markdown.lines), _said(found, one, phase))
 
@@ -374,77 +336,6 @@ def _said(found: dict[str, Markdown], one: PhaseSet, phase: PhaseFile) -> tuple[
 def _first_section(markdown: Markdown) -> int:
     """Return the line of the first heading below the title: status lines are above it."""
     return next((one.line for one in markdown.sections if one.level > 1), len(markdown.lines))
-
-
-def _comments(line: Line) -> list[str]:
-    return without_comments(line.words)[1]
-
-
-def _listed(found: dict[str, Markdown], one: PhaseSet) -> dict[str, tuple[str, int]]:
-    """Return the checkboxes of the overview that name a phase's file: its status is kept there."""
-    listed: dict[str, tuple[str, int]] = {}
-    for file in one.overviews:
-        for at, line in enumerate(found[file].lines):
-            if line.kind is Kind.BULLET and line.box in MARKS:
-                for word in _NAME.findall(line.words):
-                    listed.setdefault(word.strip(".-").removesuffix(".md"), (file, at))
-    return listed
-
-
-def _below(markdown: Markdown, at: int) -> range:
-    """Return the lines that belong to a box alone: what is nested in it up to another box, and its continued words."""
-    lines, indent = markdown.lines, markdown.lines[at].indent
-    after = range(at + 1, len(lines))
-    ends = (n for n in after if lines[n].kind is not Kind.TEXT and not _is_nested(lines[n], indent))
-    return range(at + 1, next(ends, len(lines)))
-
-
-def _is_nested(line: Line, indent: int) -> bool:
-    return line.kind is Kind.BULLET and line.indent > indent and line.box is None
-
-
-def _is_reason(line: Line) -> bool:
-    return line.kind is Kind.BULLET and line.box is None and line.words.startswith(_BLOCKED)
-
-
-def _tell_reason(markdown: Markdown, rows: Rows, at: int, standing: ItemProgress) -> None:
-    """Write below a phase's box why it is blocked, or take that out; what a person wrote there says it as well."""
-    line, below = markdown.lines[at], _below(markdown, at)
-    reason = one_line(standing.reason) if standing.mark is Mark.BLOCKED else ""
-    present = [one for one in below if _is_reason(markdown.lines[one]) and OURS in markdown.lines[one].text]
-    # Not the text: a mark in the box says nothing of it.
-    theirs = (one_line(_SHA.sub("", markdown.lines[one].words)) for one in (at, *below) if one not in present)
-    space = line.text[: len(line.text) - len(line.text.lstrip())] + " " * (len(line.bullet) + 1)
-    said = reason and not any(reason in words for words in theirs)
-    wanted = [f"{space}- {_BLOCKED} {reason} {OURS}"] if said else []
-    if [rows[one][0] for one in present] != wanted:
-        place = present[0] if present else below.stop
-        for one in reversed(present):
-            del rows[one]
-        rows[place:place] = [(words, None) for words in wanted]
-
-
-def _ticked(markdown: Markdown, places: dict[int, ItemProgress]) -> bytes:
-    rows: Rows = [(line.text, ending) for line, ending in zip(markdown.lines, markdown.endings, strict=True)]
-    # From the end, so that what is put in below one box moves no other.
-    for at, standing in sorted(places.items(), reverse=True):
-        _tell_reason(markdown, rows, at, standing)
-        line = markdown.lines[at]
-        text, mark = line.text, MARKS[line.box or ""]
-        if mark is not standing.mark:
-            text = f"{text[: line.box_at]}{BOXES[standing.mark]}{text[line.box_at + 1 :]}"
-        bare = _SHA.sub("", text)
-        if mark is Mark.DONE and standing.mark is not Mark.DONE:
-            text = bare
-        elif (
-            standing.mark is Mark.DONE
-            and standing.commit
-            and standing.commit[:7] not in text[len(bare.rstrip()) :]
-        ):
-            end = len(bare.rstrip())
-            text = f"{bare[:end]} <!-- {standing.commit[:SHA_LENGTH]} -->{bare[end:]}"
-        rows[at] = (text, rows[at][1])
-    return markdown.joined(rows)
 
 
 def _with_status(markdown: Markdown, said: tuple[Said, ...], standing: ItemProgress) -> bytes:
