@@ -154,6 +154,7 @@ def environments(settings: Settings, env: Mapping[str, str], *, submitter: str =
         env=env,
         host_id=host_id(settings.home),
         env_file=settings.values.env_file,
+        secrets_from=settings.values.secrets_from,
         own=submitter,
         asked=partial(asked, settings.home),
     )

@@ -276,6 +276,13 @@ class Values:
         "A file with lines NAME=value that only you can read: secret variables that the worker's environment lacks.",
         machine=True,
     )
+    secrets_from: str | None = setting(
+        text(what="`keyring`, or a command", optional=True, limit=1000),
+        None,
+        "Where secret variables come from that neither the worker's environment nor env_file has: `keyring`, or a "
+        "command that prints the value of `{name}`.",
+        machine=True,
+    )
     max_cost: int | None = setting(
         DOLLARS,
         None,

@@ -259,3 +259,17 @@ def test_a_loop_is_paused_resumed_stopped_and_deleted_once_or_twice(served: Serv
     assert loop not in [one["id"] for one in served.get("/api/loops")["loops"]]
     again = served.post("/api/loops", {"project_id": project, "source": "two.yaml"})
     assert (again.status_code, again.json()["id"]) == (201, loop)
+
+
+def test_no_request_has_a_place_for_environment_values() -> None:
+    from loopwright.server.asgi import describe
+
+    document = describe().openapi()
+    shapes = document["components"]["schemas"]
+    bodies = json.dumps(
+        [one for path in document["paths"].values() for one in path.values() if "requestBody" in one]
+    )
+    sent = {name: shape for name, shape in shapes.items() if f"#/components/schemas/{name}" in bodies}
+    fields = {key for shape in sent.values() for key in shape.get("properties", {})}
+    assert len(fields) > 20, "the requests were found"
+    assert not [one for one in fields if "env" in one.lower() or "secret" in one.lower()]

@@ -12,6 +12,7 @@ from tests.doubles import Home, planned
 from tests.refusals import raises_code
 
 from loopwright.adapters.agents.environment import Environments, read_env_file, with_file
+from loopwright.adapters.agents.secret_providers import provided
 from loopwright.adapters.home.submitters import answering, asked
 from loopwright.adapters.processes.keeper_calls import short_path
 from loopwright.core.rows.model import Plan
@@ -133,3 +134,45 @@ def test_a_submitter_answers_on_a_private_socket_until_it_ends(tmp_path: Path) -
         assert asked(home, "them", ("WORD", "NOT_SET")) == {"WORD": "swordfish"}
     assert asked(home, "them", ("WORD",)) is None
     assert not list((home / "submitters").iterdir())
+
+
+def _tool(folder: Path, name: str, body: str) -> Path:
+    folder.mkdir(exist_ok=True)
+    path = folder / name
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o700)
+    return path
+
+
+def test_secrets_come_by_name_from_a_command_or_the_keyring(tmp_path: Path) -> None:
+    tool = _tool(tmp_path, "pass", 'test "$1" = WORD && echo "of $1"')
+    made = _made(None)
+    for command in (str(tool), f"{tool} {{name}}"):
+        env = replace(made, secrets_from=command)(_plan(submitter="gone"), AGENT, {})
+        assert env["WORD"] == "of WORD"
+    bin_folder = tmp_path / "bin"
+    _tool(bin_folder, "secret-tool", 'echo "$*"')
+    _tool(bin_folder, "security", 'echo "$*"')
+    here = {"PATH": str(bin_folder)}
+    assert provided("keyring", ["WORD"], here, "linux") == {"WORD": "lookup service loopwright name WORD"}
+    mac = provided("keyring", ["WORD"], here, "darwin")
+    assert mac == {"WORD": "find-generic-password -s loopwright -a WORD -w"}
+
+
+def test_a_secret_that_no_provider_has_makes_the_plan_wait_and_say_so(tmp_path: Path) -> None:
+    recorded_plan = _plan()
+    assert recorded_plan.environment is not None
+    then = replace(recorded_plan.environment, recorded=True, submitter="")
+    plan = replace(recorded_plan, environment=then)
+    empty = _tool(tmp_path, "pass", "echo secret-in-an-error >&2; exit 1")
+    made = replace(_made(None, WORD="of the daemon"), secrets_from=str(empty))
+    with pytest.raises(NoEnvironment) as waits:
+        made(plan, AGENT, {})
+    assert "WORD" in str(waits.value)
+    assert str(empty) in str(waits.value)
+    assert "secret-in-an-error" not in str(waits.value)
+    with pytest.raises(NoEnvironment, match="cannot be started"):
+        replace(made, secrets_from=str(tmp_path / "missing"))(plan, AGENT, {})
+    full = _tool(tmp_path, "full", "echo given")
+    env = replace(made, secrets_from=str(full))(plan, AGENT, {})
+    assert env["WORD"] == "given", "nothing of the daemon's environment is used"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.agents.secret_providers import provided
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import PLACES, PlanEnvironment, is_kept
 from loopwright.core.values.errors import BadConfig, NoEnvironment
@@ -126,6 +127,8 @@ class Environments:
     """The environment of this process."""
     host_id: str
     env_file: str | None = None
+    secrets_from: str | None = None
+    """`keyring`, or a command that prints the secret of a name."""
     own: str = ""
     """The submission of this process, if it made one."""
     asked: Callable[[str, Collection[str]], Mapping[str, str] | None] = lambda _submitter, _names: None
@@ -140,7 +143,7 @@ class Environments:
         host_env = (
             self._host_env(plan, then, invocation)
             if then
-            else with_file(self.env, self.env_file, plan.policy.environment)
+            else self._with_secrets(self.env, plan.policy.environment)
         )
         return agent_environment(host_env, invocation, names, values)
 
@@ -179,7 +182,9 @@ class Environments:
         else:
             found |= {name: self.env[name] for name in {*then.secrets, *keys} if name in self.env}
         in_file = {*plan.policy.environment, *then.secrets, *(keys if answer is None else ())}
-        complete = with_file(found, self.env_file, in_file)
+        complete = self._with_secrets(
+            with_file(found, self.env_file, in_file), {*plan.policy.environment, *then.secrets}
+        )
         if unset := [name for name in then.secrets if name not in complete]:
             raise NoEnvironment(self._lacking(unset, short_id(plan.id)))
         return complete
@@ -189,14 +194,19 @@ class Environments:
     ) -> Mapping[str, str]:
         """Return a project's recorded environment with its secrets; nothing of this process is in it."""
         keys = {*invocation.inherit, *invocation.renamed.values()} if invocation else set()
-        complete = with_file(then.values, self.env_file, {*plan.policy.environment, *then.secrets, *keys})
+        named = {*plan.policy.environment, *then.secrets}
+        complete = self._with_secrets(with_file(then.values, self.env_file, {*named, *keys}), named)
         if unset := [name for name in then.secrets if name not in complete]:
-            where = self.env_file or "a file that the setting env_file names"
+            where = self.secrets_from or self.env_file or "a file that the setting env_file names"
             raise NoEnvironment(
                 f"{', '.join(unset)} was set when the environment of the project was recorded; put it into {where}, "
                 f"then: {to_type('resume', short_id(plan.id))}"
             )
         return complete
+
+    def _with_secrets(self, env: Mapping[str, str], names: Collection[str]) -> Mapping[str, str]:
+        """Return an environment with the secrets that it lacks: from the file, then from the provider."""
+        return with_secrets(env, self.env_file, self.secrets_from, names, self.env)
 
     def _lacking(self, unset: Collection[str], plan: str) -> str:
         again = "start that process again with it"
@@ -222,6 +232,19 @@ def with_file(env: Mapping[str, str], env_file: str | None, names: Collection[st
         return env
     file = read_env_file(Path(env_file).expanduser())
     return {**env, **{name: file[name] for name in lacking if name in file}}
+
+
+def with_secrets(
+    env: Mapping[str, str],
+    env_file: str | None,
+    provider: str | None,
+    names: Collection[str],
+    here: Mapping[str, str],
+) -> Mapping[str, str]:
+    """Return an environment with those of these secrets that it lacks; the provider runs in the environment `here`."""
+    found = with_file(env, env_file, names)
+    lacking = {*names} - found.keys()
+    return {**found, **provided(provider, lacking, here)} if provider and lacking else found
 
 
 def read_env_file(path: Path) -> Mapping[str, str]:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters import registry
-from loopwright.adapters.agents.environment import agent_environment, with_file
+from loopwright.adapters.agents.environment import agent_environment, with_secrets
 from loopwright.adapters.git import workspace_env
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.processes.keepers import ProcessKeepers
@@ -151,7 +151,13 @@ async def _turn(
     drawn = accounts_of_runs.account(known, name, account or usual(known, name))
     invocation = accounts_of_runs.drawing(agent.invocation(request), name, drawn)
     given = (*policy.environment, *policy.environment_plain)
-    here = with_file(environment(), settings.values.env_file, policy.environment)
+    here = with_secrets(
+        environment(),
+        settings.values.env_file,
+        settings.values.secrets_from,
+        policy.environment,
+        environment(),
+    )
     env = agent_environment(here, invocation, given, dict(workspace_env(workspace)))
     env, view = home_view(settings, environment())(env, invocation, scratch / "user")
     spec = agent_spec(

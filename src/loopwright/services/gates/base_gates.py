@@ -14,7 +14,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.adapters.agents.environment import with_file
+from loopwright.adapters.agents.environment import with_secrets
 from loopwright.adapters.gates.commands import CommandGate
 from loopwright.adapters.gates.reuse import programs_of
 from loopwright.adapters.git import GitRepository
@@ -168,7 +168,9 @@ class Bases:
         asked += [sorted(values.environment), plain(values.user_folder)]
         given = {*values.environment, *values.environment_plain}
         # In another environment the same commands may find other programs.
-        here = with_file(environment(), values.env_file, values.environment)
+        here = with_secrets(
+            environment(), values.env_file, values.secrets_from, values.environment, environment()
+        )
         asked += [sorted((name, text) for name, text in here.items() if is_kept(name) or name in given)]
         # So may other versions of them.
         asked += [programs_of(commands, here)]

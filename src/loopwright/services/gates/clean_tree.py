@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.environment import agent_environment, with_file
+from loopwright.adapters.agents.environment import agent_environment, with_secrets
 from loopwright.adapters.gates.commands import RUNNER, CommandGate
 from loopwright.adapters.git import GitRepository, workspace_env
 from loopwright.adapters.home.own_sources import own_sources
@@ -99,7 +99,13 @@ class CleanTree:
         if plan is not None:
             env = environments(settings, environment())(plan, None, values)
         else:
-            here = with_file(environment(), settings.values.env_file, settings.values.environment)
+            here = with_secrets(
+                environment(),
+                settings.values.env_file,
+                settings.values.secrets_from,
+                settings.values.environment,
+                environment(),
+            )
             env = agent_environment(here, None, given, values)
         env = own_sources(env, checkout, self.tree)
         self._env, self._view = home_view(settings, environment())(env, None, scratch / "user")

@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-from loopwright.adapters.agents.environment import with_file
+from loopwright.adapters.agents.environment import with_secrets
 from loopwright.adapters.gates import import_trace
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.own_sources import site_packages
@@ -276,7 +276,9 @@ class TreeProbe:
     def _place_of(self, gate: GateCommand) -> Path:
         values, policy = self.settings.values, self.policy
         given = {*values.environment, *values.environment_plain}
-        here = with_file(environment(), values.env_file, values.environment)
+        here = with_secrets(
+            environment(), values.env_file, values.secrets_from, values.environment, environment()
+        )
         env = {name: text for name, text in here.items() if is_kept(name) or name in given}
         programs = [shutil.which(name, path=environment().get("PATH")) for name in programs_of(gate.command)]
         asked: list[object] = [
