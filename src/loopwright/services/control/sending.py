@@ -29,6 +29,10 @@ from loopwright.services.homes.session import Session
 # Find the plan or task that a decision is about.
 
 
+_TAKES_AWAY: Final = frozenset({"cancel", "stop", "reject", "rollback"})
+"""What is only for work of the repository that the user is in, even if it is named by its id."""
+
+
 def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     """Return the plan or task with this name; without a name, the newest plan of this repository."""
     if text is None:
@@ -47,7 +51,21 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
     row = find_here(tx, text, fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", code="plan_or_task_expected", hint="name a plan or a task")
+    if verb in _TAKES_AWAY:
+        _refuse_elsewhere(tx, row, text)
     return row
+
+
+def _refuse_elsewhere(tx: Tx, row: Plan | Task, text: str) -> None:
+    """Refuse to take away work of another repository than the one that the user is in."""
+    here = project_here()
+    project = need(tx.get(Project, plan_of(tx, row).project_id), "the project")
+    if here is not None and project.path not in here:
+        raise NotFound(
+            f"nothing here is called {text!r}",
+            code="target_not_found",
+            hint=f"it belongs to {project.path}: type the command there",
+        )
 
 
 def find_task(tx: Tx, text: str, verb: str) -> tuple[Task, Plan, Project]:
