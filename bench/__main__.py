@@ -29,6 +29,7 @@ CASES = (
     "loops",
     "recovery",
     "api",
+    "soak",
     "keeper",
     "repository",
     "sources",

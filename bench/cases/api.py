@@ -15,8 +15,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import psutil
-
 from bench.cases.recovery import once as killed_once
 from bench.measure import Measurement, Setting, Target
 from bench.yard import Yard
@@ -36,13 +34,12 @@ CONNECTIONS = 50
 PER_SECOND = 100
 STREAMS = 20
 P50_MS, P99_MS, DELIVERY_MS, SCHEDULING_S = 30, 100, 150, 3.0
-GROWTH = 1.05
 AT = datetime(2031, 5, 6, tzinfo=UTC)
 
 
 def case(setting: Setting) -> Iterator[Measurement]:
     """Fill a home, ask its daemon, and kill one with agents at work."""
-    with _served(setting) as served:
+    with served_home(setting) as served:
         loops, plans, events = served.sizes
         took, delivered = asyncio.run(_asked(served, setting.pick(60, 10)))
         with_all = f"{loops:,} loops, {plans:,} plans, {events:,} events"
@@ -62,16 +59,6 @@ def case(setting: Setting) -> Iterator[Measurement]:
             values=(_quantile(delivered, 0.99),),
             target=Target(limit=DELIVERY_MS, of="value"),
         )
-        first, last = asyncio.run(_soaked(served, setting.pick(600, 20)))
-        yield Measurement(
-            case=CASE,
-            name=f"memory of the daemon after {setting.pick(600, 20)} s of these requests",
-            unit="MB",
-            values=(last / 1e6,),
-            against="the same after a fifth of the time",
-            baseline=(first / 1e6,),
-            target=Target(limit=GROWTH, of="ratio"),
-        )
     agents = setting.pick(20, 10)
     _, scheduling = killed_once(setting, agents, 0, ("serve", "--port", "0"))
     yield Measurement(
@@ -84,7 +71,7 @@ def case(setting: Setting) -> Iterator[Measurement]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Served:
+class ServedHome:
     port: int
     token: str
     pid: int
@@ -96,7 +83,7 @@ class _Served:
 
 
 @contextlib.contextmanager
-def _served(setting: Setting) -> Iterator[_Served]:
+def served_home(setting: Setting) -> Iterator[ServedHome]:
     yard = Yard(root=setting.folder / "api", jobs=()).make()
     yard.home.mkdir()
     database = yard.home / "loopwright.db"
@@ -113,7 +100,7 @@ def _served(setting: Setting) -> Iterator[_Served]:
         said: dict[str, Any] = next(
             document for line in daemon.stdout if (document := json.loads(line))["type"] == "listening"
         )
-        yield _Served(
+        yield ServedHome(
             port=int(said["url"].rpartition(":")[2]),
             token=Path(said["token_file"]).read_text().strip(),
             pid=daemon.pid,
@@ -223,7 +210,9 @@ def _fill(
 
 
 class _Connection:
-    def __init__(self, served: _Served, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def __init__(
+        self, served: ServedHome, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         self._head = f"Host: 127.0.0.1\r\nAuthorization: Bearer {served.token}\r\n\r\n"
         self.reader = reader
         self._writer = writer
@@ -245,7 +234,7 @@ class _Connection:
 
 
 @contextlib.asynccontextmanager
-async def _connected(served: _Served, count: int) -> AsyncIterator[list[_Connection]]:
+async def _connected(served: ServedHome, count: int) -> AsyncIterator[list[_Connection]]:
     made = [
         _Connection(served, *await asyncio.open_connection("127.0.0.1", served.port, limit=1 << 22))
         for _ in range(count)
@@ -257,7 +246,7 @@ async def _connected(served: _Served, count: int) -> AsyncIterator[list[_Connect
             one.close()
 
 
-def _requests(served: _Served) -> Iterator[tuple[str, str]]:
+def _requests(served: ServedHome) -> Iterator[tuple[str, str]]:
     chance = random.Random(11)
     while True:
         yield "list of 50 loops", "/api/loops?limit=50"
@@ -268,7 +257,7 @@ def _requests(served: _Served) -> Iterator[tuple[str, str]]:
         yield "page of 50 events", f"/api/events?limit=50&after={chance.randrange(served.sizes[2])}"
 
 
-async def _load(served: _Served, seconds: float, note: Callable[[str, float], None]) -> None:
+async def load(served: ServedHome, seconds: float, note: Callable[[str, float], None]) -> None:
     """Send requests at their times, whether or not the ones before were answered."""
     loop = asyncio.get_running_loop()
     async with _connected(served, CONNECTIONS) as connections:
@@ -295,18 +284,18 @@ async def _load(served: _Served, seconds: float, note: Callable[[str, float], No
         await asyncio.gather(*going)
 
 
-async def _asked(served: _Served, seconds: float) -> tuple[dict[str, list[float]], list[float]]:
+async def _asked(served: ServedHome, seconds: float) -> tuple[dict[str, list[float]], list[float]]:
     """Return how long requests of each kind took, and events until streams had them, in milliseconds."""
     took: dict[str, list[float]] = {}
     delivered: list[float] = []
-    await _load(served, 2, lambda _name, _ms: None)  # the first of each kind loads what it needs
+    await load(served, 2, lambda _name, _ms: None)  # the first of each kind loads what it needs
     async with _connected(served, STREAMS) as streams:
         for one in streams:
             await one.send("/api/events/stream")
             await one.reader.readuntil(b"retry: 1000\n\n")
         reading = [asyncio.create_task(_deliveries(one, delivered)) for one in streams]
         writing = asyncio.create_task(_append(served.store))
-        await _load(served, seconds, lambda name, ms: took.setdefault(name, []).append(ms))
+        await load(served, seconds, lambda name, ms: took.setdefault(name, []).append(ms))
         for task in (writing, *reading):
             task.cancel()
         await asyncio.wait({writing, *reading})
@@ -326,23 +315,6 @@ async def _deliveries(stream: _Connection, delivered: list[float]) -> None:
         if line.startswith(b"data: "):
             sent = json.loads(line.removeprefix(b"data: "))["details"]["sent"]
             delivered.append((time.monotonic() - sent) * 1000)
-
-
-async def _soaked(served: _Served, seconds: float) -> tuple[float, float]:
-    """Return the daemon's memory in the second and in the last fifth of a long time of requests."""
-    process = psutil.Process(served.pid)
-    seen: list[int] = []
-
-    async def watch() -> None:
-        while True:
-            seen.append(process.memory_info().rss)
-            await asyncio.sleep(0.5)
-
-    watching = asyncio.create_task(watch())
-    await _load(served, seconds, lambda _name, _ms: None)
-    watching.cancel()
-    fifth = len(seen) // 5
-    return max(seen[fifth : 2 * fifth]), max(seen[-fifth:])
 
 
 def _quantile(found: list[float], part: float) -> float:

@@ -7,7 +7,12 @@ from pydantic import BaseModel, Field
 
 from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.values.states import PlanState
-from loopwright.server.shapes import Camel, GateResult
+from loopwright.server.shapes import (
+    AgentName,
+    Camel,
+    GateResult,
+    ModelName,
+)
 from loopwright.services.remote import plans
 
 
@@ -23,8 +28,8 @@ class Retry(BaseModel):
     """How to try a task again."""
 
     note: str | None = Field(default=None, max_length=20_000, description="What the agent should know.")
-    agent: str | None = Field(default=None, max_length=64)
-    model: str | None = Field(default=None, max_length=200)
+    agent: AgentName | None = None
+    model: ModelName | None = None
 
 
 class Skip(BaseModel):
@@ -37,8 +42,8 @@ class ChangeTask(BaseModel):
     """What to change in a task."""
 
     priority: int | None = Field(default=None, ge=0, le=100, description="Lower goes first.")
-    agent: str | None = Field(default=None, max_length=64)
-    model: str | None = Field(default=None, max_length=200)
+    agent: AgentName | None = None
+    model: ModelName | None = None
 
 
 class InjectTask(BaseModel):
@@ -90,7 +95,7 @@ class Replan(BaseModel):
     """How to plan again."""
 
     goal: str = Field(default="", max_length=20_000, description="Empty for the goal of the plan.")
-    model: str | None = Field(default=None, max_length=200)
+    model: ModelName | None = None
     autonomy: Literal["manual", "supervised", "auto"] | None = None
 
 

@@ -4,7 +4,7 @@ Plans, runs and events are camelCase, loops snake_case: programs for either form
 """
 
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -19,6 +19,9 @@ from loopwright.services.remote.plans import PlanRecord, TaskRecord
 from loopwright.services.remote.projects import ProjectView
 from loopwright.services.remote.runs import LogPage
 
+ModelName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][!-~]*$")]
+"""The name of a model: an agent must not take it for an option."""
+AgentName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 ORG: Final = "local"
 """The organisation of everything in a home: a home belongs to one."""
 

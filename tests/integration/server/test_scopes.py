@@ -157,3 +157,20 @@ def test_a_source_outside_of_its_project_does_not_exist(api: Api, tmp_path: Path
         ):
             answer = client.post("/api/loops", json={"project_id": project.id, "source": source})
             assert answer.json()["code"] in ("source_not_found", "source_path_wrong"), (source, answer.text)
+
+
+@pytest.mark.parametrize("name", ["--dangerously-skip-permissions", "-x", "a b", "a\nb", ""])
+def test_the_name_of_a_model_or_agent_is_not_an_option(shared_api: Api, name: str) -> None:
+    project, _, plan, task = shared_api.family()
+    with shared_api.client() as client:
+        for field in ("model", "agent"):
+            path = f"/api/plans/{plan.id}/tasks/{task.key}"
+            answers = [
+                client.post(f"{path}/retry", json={field: name}),
+                client.patch(path, json={field: name}),
+            ]
+            if field == "model":
+                answers.append(
+                    client.post(f"/api/projects/{project.id}/plan", json={"goal": "g", field: name})
+                )
+            assert [one.status_code for one in answers] == [422] * len(answers), answers[0].text

@@ -11,7 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import access_rows, model, source_rows, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -61,6 +61,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
                 ("project_id", "status"),
                 ("loop_id",),
                 ("created_at", "id"),
+                ("project_id", "created_at", "id"),
                 ("made_for",),
             ),
         ),

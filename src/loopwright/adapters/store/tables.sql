@@ -460,6 +460,7 @@ CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_created_at_id ON plans (created_at, id);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_made_for ON plans (made_for);
+CREATE INDEX ix_plans_project_id_created_at_id ON plans (project_id, created_at, id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);

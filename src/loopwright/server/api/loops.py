@@ -9,9 +9,11 @@ from pydantic import BaseModel, Field
 from loopwright.server.context import Home, Operator, Paging, Reader
 from loopwright.server.plan_bodies import InjectTask
 from loopwright.server.shapes import (
+    AgentName,
     HealthDocument,
     LoopDocument,
     LoopPage,
+    ModelName,
     PlanDocument,
     RunPage,
     health_document,
@@ -27,8 +29,8 @@ router = APIRouter(prefix="/api/loops", tags=["loops"])
 class LoopSettings(BaseModel):
     """What the plans of a loop start with, above the settings of the project."""
 
-    agent: str | None = Field(default=None, max_length=64)
-    model: str | None = Field(default=None, min_length=1, max_length=200)
+    agent: AgentName | None = None
+    model: ModelName | None = None
     max_concurrent: int | None = Field(
         default=None, ge=1, le=256, description="How many agents it may have at once."
     )

@@ -11,6 +11,7 @@ from loopwright.server.api.plans import Statuses, Wait, awaited_plan
 from loopwright.server.context import Admin, Home, Operator, Paging, Reader
 from loopwright.server.shapes import (
     Camel,
+    ModelName,
     PlanDocument,
     PlanPage,
     ProjectDocument,
@@ -71,7 +72,7 @@ class MakePlan(Camel):
 
     packet_id: str | None = None
     goal: str = Field(default="", max_length=20_000)
-    model: str | None = Field(default=None, max_length=200)
+    model: ModelName | None = None
     autonomy: Literal["manual", "supervised", "auto"] = "manual"
 
 

@@ -190,7 +190,8 @@ async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) 
 
 def _record(tx: Tx, plan: Plan, *, versioned: bool = False) -> PlanRecord:
     tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
-    attempts = {one.id: one for one in tx.find(Attempt, plan_id=plan.id)}
+    newest = [task.attempt_id for task in tasks if task.attempt_id is not None]
+    attempts = {one.id: one for one in tx.find(Attempt, id=newest)} if newest else {}
     by = tx.find(Plan, made_for=plan.id, order_by=("-created_at",), limit=1) if plan.wish is not None else []
     return PlanRecord(
         plan=plan,
