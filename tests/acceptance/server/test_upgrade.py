@@ -20,7 +20,7 @@ NEWER = "99.0.0"
 def _newer(place: Path) -> Path:
     """Return a copy of this project with a higher version, whose pipeline is newer too."""
     place.mkdir()
-    for name in ("pyproject.toml", "README.md", "LICENSE"):
+    for name in ("pyproject.toml", "hatch_build.py", "README.md", "LICENSE"):
         shutil.copy(ROOT / name, place / name)
     shutil.copytree(ROOT / "src", place / "src", ignore=shutil.ignore_patterns("__pycache__"))
     for file, before, after in (

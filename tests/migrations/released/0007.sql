@@ -51,7 +51,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0','1a313b7ddd2aed3447f7add669ed10b5fe73a437582643a06315a06af3e1abec');
+INSERT INTO "chains" VALUES('plan_48c85c48-ffb9-471b-a816-7e480e599183','a762d53474cb0b64198ea50e51cc34bbf681312ab32e5849d947ad9769bf01a2');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -133,9 +133,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_d985ab8e-a772-48fc-a7c6-0aa20d7df7ed',NULL,NULL,'plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T16:48:43.417325Z','test','normal','{}','','c92f4543fbe1d3b74b9e7165b819859211135a649e450b78ae5a80a6cb99bb8e');
-INSERT INTO "events" VALUES(2,'evt_cd4339db-be48-4810-889d-8c150df4605e',NULL,NULL,'plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T16:48:43.417325Z','test','normal','{}','c92f4543fbe1d3b74b9e7165b819859211135a649e450b78ae5a80a6cb99bb8e','08e71aae4eb6705fc74a77ab52e7ac6b2cf4dda9f047935d79722152dd22bc64');
-INSERT INTO "events" VALUES(3,'evt_328912b9-0507-4738-8813-dd20fb8190d8',NULL,NULL,'plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T16:48:43.417325Z','test','normal','{}','08e71aae4eb6705fc74a77ab52e7ac6b2cf4dda9f047935d79722152dd22bc64','1a313b7ddd2aed3447f7add669ed10b5fe73a437582643a06315a06af3e1abec');
+INSERT INTO "events" VALUES(1,'evt_60c48e09-935d-4a2e-86c4-e4e9c23d95f9',NULL,NULL,'plan_48c85c48-ffb9-471b-a816-7e480e599183',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T17:00:42.627885Z','test','normal','{}','','cae465b94fca26c369a8320408913aeeb99821fb7edc2b35406687c06a9e7fd3');
+INSERT INTO "events" VALUES(2,'evt_fa8cd3e9-88f8-4574-9cfe-74e219ed9540',NULL,NULL,'plan_48c85c48-ffb9-471b-a816-7e480e599183',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T17:00:42.627885Z','test','normal','{}','cae465b94fca26c369a8320408913aeeb99821fb7edc2b35406687c06a9e7fd3','14c9c830ee3a0c7aa7e10b3e3d8c6de71d4546e73abf9d08ce8b2bfe90bbfed6');
+INSERT INTO "events" VALUES(3,'evt_3a34c032-b955-4747-972f-d295b502e498',NULL,NULL,'plan_48c85c48-ffb9-471b-a816-7e480e599183',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T17:00:42.627885Z','test','normal','{}','14c9c830ee3a0c7aa7e10b3e3d8c6de71d4546e73abf9d08ce8b2bfe90bbfed6','a762d53474cb0b64198ea50e51cc34bbf681312ab32e5849d947ad9769bf01a2');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -192,7 +192,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_d37ae108-97f6-4c52-a984-e2cca898824a','proj_98f5946b-362a-4d08-8e5e-8e760e4fdf1a','plan.md','markdown','a3972b29-8497-4117-b73a-33c6b4202e9d.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "loops" VALUES('loop_8ac1d4f6-32d7-49fc-b23c-c9f21dbf3f02','proj_a7924daf-92a4-475c-844a-6d543c2f218e','plan.md','markdown','063c3d8b-07f1-48a8-b507-e2602940a704.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -243,7 +243,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0','proj_98f5946b-362a-4d08-8e5e-8e760e4fdf1a','loop_d37ae108-97f6-4c52-a984-e2cca898824a','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_48c85c48-ffb9-471b-a816-7e480e599183','proj_a7924daf-92a4-475c-844a-6d543c2f218e','loop_8ac1d4f6-32d7-49fc-b23c-c9f21dbf3f02','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -256,7 +256,7 @@ CREATE TABLE projects (
     environment TEXT,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_98f5946b-362a-4d08-8e5e-8e760e4fdf1a','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL);
+INSERT INTO "projects" VALUES('proj_a7924daf-92a4-475c-844a-6d543c2f218e','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL);
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -419,7 +419,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_cd1eab5c-ac5b-4085-84f1-fc1440c35379','plan_c0d7ec12-2d4e-44d5-98a7-762735ead5c0','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
+INSERT INTO "tasks" VALUES('ptask_e26919c0-d266-4a0e-b4ff-b05db8d28782','plan_48c85c48-ffb9-471b-a816-7e480e599183','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
 CREATE TABLE tokens (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -471,6 +471,7 @@ CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_created_at_id ON plans (created_at, id);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
 CREATE INDEX ix_plans_made_for ON plans (made_for);
+CREATE INDEX ix_plans_project_id_created_at_id ON plans (project_id, created_at, id);
 CREATE INDEX ix_plans_project_id_status ON plans (project_id, status);
 CREATE INDEX ix_plans_status ON plans (status);
 CREATE INDEX ix_questions_plan_id ON questions (plan_id);
