@@ -100,7 +100,6 @@ def test_what_is_done_already_is_not_counted() -> None:
 @each_case(
     ("tasks", "problem"),
     [
-        ((), "the plan has no tasks"),
         ((planned("a"), planned("a")), "task ids are not unique"),
         ((planned("a", "ghost"),), 'task "a" depends on unknown "ghost"'),
         ((planned("a", "b"), planned("b", "a")), "tasks wait for each other: a -> b -> a"),
