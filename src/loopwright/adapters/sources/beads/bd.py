@@ -45,7 +45,7 @@ RECORDS: Final = frozenset(
         "event", "message", "gate", "agent", "role", "rig", "convoy", "slot", "merge-request", "molecule", "wisp",
     }
 )  # fmt: skip
-"""Types of issues by which the tracker and its agents keep their own books: nobody works on them."""
+"""Types of issues by which the tracker and its agents keep records: they are not work."""
 STATUS: Final[Mapping[Mark, str]] = MappingProxyType(
     {
         Mark.OPEN: "open",
@@ -231,7 +231,7 @@ def is_there(program: str = "bd") -> bool:
 
 
 def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float = LIMIT_S) -> bool:
-    """Tell the tracker how its issues stand; return whether there is a program to be told."""
+    """Write progress to the tracker; return whether its program is there."""
     found = shutil.which(program)
     if found is None:
         return False

@@ -11,7 +11,6 @@ from loopwright.adapters.sources.beads.bd import (
     ACTOR,
     MARKS,
     NO_WORK,
-    RECORDS,
     STATUS,
     Bd,
     claimed_by,
@@ -23,17 +22,18 @@ from loopwright.adapters.sources.beads.bd import (
     mark_of,
     tell,
 )
+from loopwright.adapters.sources.beads.issue_graph import edges_of, named_in, status_of
 from loopwright.adapters.sources.text.criteria import acceptance, lines_of
 from loopwright.adapters.sources.text.json_edits import JsonEdits, opened, stamp
-from loopwright.adapters.sources.text.located import MAX_NODES, Located, inner, line_of, plain, tables, words
+from loopwright.adapters.sources.text.located import MAX_NODES, Located, line_of, plain, words
 from loopwright.adapters.sources.text.located_json import read_json
 from loopwright.adapters.sources.text.meaning import fingerprint
 from loopwright.adapters.sources.text.plan_file import decoded
-from loopwright.adapters.sources.text.problems import Problems, Unreadable, check_graph, refuse
+from loopwright.adapters.sources.text.problems import Problems, Unreadable, refuse
 from loopwright.adapters.sources.text.reading import read_file
 from loopwright.adapters.sources.text.reasons import reason_in, tell_reason, theirs
 from loopwright.adapters.sources.text.schema_check import check_schema
-from loopwright.config.nearest import did_you_mean, quoted
+from loopwright.config.nearest import quoted
 from loopwright.config.publish import SCHEMA_DIALECT
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Files, ItemProgress, Mark, PlannedTask, PlannedWork, Progress, Source
@@ -43,11 +43,9 @@ FILE: Final = "issues.jsonl"
 OLDER: Final = "beads.jsonl"
 """What older trackers call the same file."""
 EXPORT: Final = "bd export"
-"""What stands for the file where the tracker's own program was asked."""
+"""The name of what the tracker's own program exports."""
 MAX_ISSUES: Final = 20_000
 _CLOSED: Final = re.compile(rb'"status"\s*:\s*"closed"')
-_BLOCKS: Final = "blocks"
-_KINDS: Final = frozenset({_BLOCKS, "parent-child", "discovered-from", "related"})
 
 _TEXT: Final[dict[str, Any]] = {"type": ["string", "null"], "maxLength": 200_000}
 ISSUE: Final[dict[str, Any]] = {
@@ -111,11 +109,11 @@ class BeadsSource(Source):
         problems = Problems(name if name.endswith(file) else file if file == EXPORT else f"{name}/{file}")
         issues = _issues(content, problems)
         refuse(name, problems)
-        edges = _edges(issues, problems)
+        edges = edges_of(issues, problems)
         refuse(name, problems)
         tasks = tuple(_task(issues, key, needs) for key, needs in edges.items())
         for issue in (issues[key] for key in edges):
-            status = _status(issue)
+            status = status_of(issue)
             if not is_known(status):
                 known = f"such issues wait for you, as it is none of: {', '.join(MARKS)}"
                 message = f"the status {quoted(status)} is unknown; {known}"
@@ -161,7 +159,7 @@ def _issues(content: bytes, problems: Problems) -> dict[str, Located]:
     left = MAX_NODES
     for number, line in enumerate(text.split("\n"), 1):
         if problems.crowded:
-            break  # what else is wrong is said when these are mended
+            break  # the rest is reported once these are fixed
         if not line.strip():
             continue
         if len(found) >= MAX_ISSUES or left < 0:
@@ -185,125 +183,13 @@ def _issues(content: bytes, problems: Problems) -> dict[str, Located]:
     return found
 
 
-def _status(issue: Located) -> str:
-    return words(issue, "status") or "open"
-
-
-def _needs(issue: Located, kind: str) -> list[str]:
-    """Return the issues that this one names in dependencies of a kind; a bare id is one that blocks."""
-    held = inner(issue, "dependencies")
-    entries = held.value if held is not None and isinstance(held.value, list) else []
-    bare = [one.text for one in entries if isinstance(one.value, str)] if kind == _BLOCKS else []
-    named = (one for one in tables(held) if (words(one, "type") or _BLOCKS) == kind)
-    return [*bare, *(words(one, "depends_on_id") for one in named)]
-
-
-def _is_record(issue: Located) -> bool:
-    return words(issue, "issue_type") in RECORDS
-
-
-def _is_epic(issue: Located) -> bool:
-    return words(issue, "issue_type") == "epic"
-
-
-def _edges(issues: Mapping[str, Located], problems: Problems) -> dict[str, tuple[str, ...]]:
-    """Return for each task what it waits for.
-
-    An epic is a container and never a task. It is done when its issues are: an issue that waits for the epic waits for
-    them, and they wait for whatever the epic waits for.
-    """
-    work = {
-        key: issue
-        for key, issue in issues.items()
-        if _status(issue) not in NO_WORK and not _is_record(issue) and not beads_found.is_found(issue)
-    }
-    children: dict[str, list[str]] = {}
-    edges: dict[str, tuple[str, ...]] = {}
-    places = {key: (issue.line, "dependencies") for key, issue in work.items()}
-    odd: dict[str, int] = {}
-    absent: dict[str, int] = {}
-    for key, issue in work.items():
-        for parent in _needs(issue, "parent-child"):
-            children.setdefault(parent, []).append(key)
-        needs = dict.fromkeys(_needs(issue, _BLOCKS))
-        # A deleted or pinned issue holds nothing up.
-        edges[key] = tuple(need for need in needs if need in work)
-        for need in needs:
-            if need not in issues:
-                absent.setdefault(need, issue.line)
-        for one in tables(inner(issue, "dependencies")):
-            kind = words(one, "type") or _BLOCKS
-            if kind not in _KINDS:
-                odd.setdefault(kind, issue.line)
-    for kind, line in odd.items():
-        problems.warn(line, "dependencies", f"those of the type {quoted(kind)} put nothing in order here")
-    if absent:
-        named = ", ".join(list(absent)[:10]) + (", …" if len(absent) > 10 else "")
-        meant = did_you_mean(next(iter(absent)), tuple(work)) if len(work) <= 1000 else ""
-        message = f"no issue is called {named}{meant}; Loopwright does not wait for it"
-        problems.warn(next(iter(absent.values())), "dependencies", message)
-    childless = [key for key in work if _is_epic(work[key]) and key not in children]
-    for key in childless:
-        if mark_of(_status(work[key])) is not Mark.DONE:
-            problems.warn(work[key].line, "", f"the epic {quoted(key)} has no issues: it is not a task")
-    check_graph(problems, edges, places, "issue")
-    if problems.count:
-        return {}
-    containers = {key for key in work if _is_epic(work[key])}
-    made: dict[str, tuple[str, ...]] = {}
-    left = MAX_NODES
-    for key, issue in work.items():
-        if key not in containers:
-            wanted = [*edges[key], *_inherited(issue, work, containers, edges)]
-            made[key] = tuple(
-                dict.fromkeys(each for need in wanted for each in _inside(need, children, containers))
-            )
-            left -= len(made[key])
-            if left < 0:
-                problems.note(issue.line, "dependencies", "too many of them, with those of epics counted in")
-                return {}
-    check_graph(problems, made, places, "issue")
-    return made
-
-
-def _inherited(
-    issue: Located, issues: Mapping[str, Located], containers: set[str], edges: Mapping[str, tuple[str, ...]]
-) -> list[str]:
-    found: list[str] = []
-    seen: set[str] = set()
-    above = _needs(issue, "parent-child")
-    while above:
-        parent = above.pop()
-        if parent in containers and parent not in seen:
-            seen.add(parent)
-            found += edges[parent]
-            above += _needs(issues[parent], "parent-child")
-    return found
-
-
-def _inside(key: str, children: Mapping[str, list[str]], containers: set[str]) -> list[str]:
-    """Return the issues that a container comes down to, or the issue itself."""
-    found: list[str] = []
-    seen: set[str] = set()
-    below = [key]
-    for each in below:
-        if each in seen:
-            continue
-        seen.add(each)
-        if each in containers:
-            below += children.get(each, [])
-        else:
-            found.append(each)
-    return found
-
-
 def _task(issues: Mapping[str, Located], key: str, needs: tuple[str, ...]) -> PlannedTask:
     issue = issues[key]
-    status, notes = _status(issue), str(plain(issue, "notes", ""))
+    status, notes = status_of(issue), str(plain(issue, "notes", ""))
     parts = [str(plain(issue, name, "")).strip() for name in ("description", "design")]
-    origins = [f"Found while working on {origin}." for origin in _needs(issue, "discovered-from")]
+    origins = [f"Found while working on {origin}." for origin in named_in(issue, "discovered-from")]
     criteria = lines_of(str(plain(issue, "acceptance_criteria", "")))
-    parents = [issues[parent] for parent in _needs(issue, "parent-child") if parent in issues]
+    parents = [issues[parent] for parent in named_in(issue, "parent-child") if parent in issues]
     mark, reason = _standing(issue, status, notes)
     return PlannedTask(
         key=key,
@@ -323,7 +209,7 @@ def _task(issues: Mapping[str, Located], key: str, needs: tuple[str, ...]) -> Pl
 
 
 def _standing(issue: Located, status: str, notes: str) -> tuple[Mark, str]:
-    """Return how an issue is marked, and why it waits for a person if it does."""
+    """Return how an issue is marked, and why it waits for the user if it does."""
     if claimed := claimed_by(status, words(issue, "assignee")):
         return Mark.BLOCKED, claimed
     mark = mark_of(status)

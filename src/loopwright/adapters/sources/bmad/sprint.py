@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Final
 
+from loopwright.adapters.sources.lists.item_order import needs
 from loopwright.adapters.sources.lists.item_status import STATUS, standing
 from loopwright.adapters.sources.lists.status_words import StatusWords, mark_of, waiting_reason
 from loopwright.adapters.sources.lists.work_items import (
@@ -17,7 +18,6 @@ from loopwright.adapters.sources.lists.work_items import (
     Item,
     criteria,
     description,
-    needs,
     read_items,
     text_at,
 )

@@ -14,6 +14,7 @@ from loopwright.adapters.sources.feature_list.qa_fixes import (
     waiting_for_all,
     without_fixes,
 )
+from loopwright.adapters.sources.lists.item_order import levels, needs, note_near_misses, priority
 from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
 from loopwright.adapters.sources.lists.work_items import (
     PHASE,
@@ -21,11 +22,7 @@ from loopwright.adapters.sources.lists.work_items import (
     context,
     criteria,
     description,
-    levels,
     list_title,
-    needs,
-    note_near_misses,
-    priority,
     read_items,
     text_at,
 )

@@ -140,7 +140,7 @@ def keys(entries: list[dict[str, Any]]) -> list[str]:
     numbers = [f"#{number}" if (number := _number(table)) else "" for table in entries]
     counts = Counter(numbers)
     if counts[""] == len(numbers):
-        return [_slug(table) for table in entries]  # a list of issues that are not opened yet
+        return [_slug(table) for table in entries]  # issues that are not on the forge yet
     return [
         f"{repository(table)}{name}" if name and counts[name] > 1 else name
         for table, name in zip(entries, numbers, strict=True)

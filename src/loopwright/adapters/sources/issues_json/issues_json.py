@@ -17,7 +17,7 @@ from loopwright.adapters.sources.issues_json.issue_state import (
     standing,
     tell,
 )
-from loopwright.adapters.sources.lists.work_items import PRIORITIES
+from loopwright.adapters.sources.lists.item_order import PRIORITIES
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.json_edits import opened
 from loopwright.adapters.sources.text.located import Located, tables

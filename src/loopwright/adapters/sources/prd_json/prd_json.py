@@ -3,6 +3,7 @@
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.sources.lists.item_order import levels, needs, note_near_misses, priority
 from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
 from loopwright.adapters.sources.lists.work_items import (
     CATEGORY,
@@ -11,11 +12,7 @@ from loopwright.adapters.sources.lists.work_items import (
     context,
     criteria,
     description,
-    levels,
     list_title,
-    needs,
-    note_near_misses,
-    priority,
     read_items,
     text_at,
     texts,

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters.sources.lists.item_order import needs, note_near_misses, priority
 from loopwright.adapters.sources.lists.item_status import KEYS, StatusStyle, standing
 from loopwright.adapters.sources.lists.status_words import StatusWords, mark_of
 from loopwright.adapters.sources.lists.work_items import (
@@ -13,9 +14,6 @@ from loopwright.adapters.sources.lists.work_items import (
     criteria,
     description,
     list_title,
-    needs,
-    note_near_misses,
-    priority,
     read_items,
 )
 from loopwright.adapters.sources.text.criteria import acceptance
