@@ -23,8 +23,8 @@ from loopwright.core.values.states import AttemptState, ReviewState, TaskState
 from loopwright.engine.people.handover import HUMAN
 from loopwright.ports import Mark, PlannedTask, Tx
 from loopwright.services.homes.context import needed_place
+from loopwright.services.homes.loop_sources import is_home, plans_of
 from loopwright.services.homes.read_only_home import find_plan, glancing
-from loopwright.services.plans.checking import is_home, plans_of
 from loopwright.services.preflight.run_inputs import meant_path, named, read_plan
 
 # What the rows know of what a plan's tasks landed: the verdicts on it, and who looked at it.

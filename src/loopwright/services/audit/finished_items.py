@@ -18,8 +18,8 @@ from loopwright.ports import Mark, PlannedTask, Tx
 from loopwright.services.gates.clean_tree import clean_tree
 from loopwright.services.gates.gate_trial import ran_in
 from loopwright.services.homes.context import Place, glance_at, needed_place, settings_for
+from loopwright.services.homes.loop_sources import is_home, plans_of
 from loopwright.services.homes.read_only_home import glancing
-from loopwright.services.plans.checking import is_home, plans_of
 from loopwright.services.preflight.run_inputs import meant_path, project_settings, read_plan
 
 # The commits behind finished items: those that a source names, or else those that the home has a record of.

@@ -2,27 +2,23 @@
 
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
+from loopwright.adapters.git import GitRepository
 from loopwright.config.layers import PROJECT_FILE
 from loopwright.config.resolve import Settings, load
-from loopwright.core.values.errors import BadConfig, NotFound, Refused
+from loopwright.core.values.errors import BadConfig, NotARepository, NotFound, Refused
 from loopwright.services.homes.caller import caller_name, current_folder, environment
 from loopwright.services.homes.repository import repository_around
 
 if TYPE_CHECKING:
     from loopwright.app import Home
     from loopwright.ports import PlannedWork
-
-from collections.abc import Iterator
-from contextlib import contextmanager
-from tempfile import TemporaryDirectory
-
-from loopwright.adapters.git import GitRepository
-from loopwright.core.values.errors import NotARepository
 
 OURS = frozenset({"LOOPWRIGHT_FAILPOINT", "LOOPWRIGHT_FAILPOINT_TRACE"})
 """Variables of Loopwright that are not settings."""

@@ -1,15 +1,20 @@
-"""Tables of single loops in the project's file whose work source is not there: nothing would ever use them."""
+"""The sources of loops: the plans that each became, and tables of the project file whose source is not there."""
 
 import os
 import posixpath
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from loopwright.adapters import registry
 from loopwright.config.layers import PROJECT_FILE, loop_places
 from loopwright.config.nearest import did_you_mean, quoted
-from loopwright.ports import Source
+from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.ports import Source, Tx
+from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import ProjectSettings, here
+from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 
 _MANY: Final = 5000
 """So many names are looked through for the one that may have been meant."""
@@ -49,3 +54,36 @@ def _names(root: Path) -> Iterator[str]:
             if count > _MANY:
                 return
             yield Path(folder, name).relative_to(root).as_posix()
+
+
+# The plans that a source became, as the home knows them.
+
+
+def is_home() -> bool:
+    """Return whether there is a home: without one nothing has run here yet."""
+    root, database = whereabouts(environment(), sys.platform)
+    return bool(database) or (root / DATABASE).exists()
+
+
+def known_path(tx: Tx, root: str, source: str) -> str:
+    """Return the path by which the home knows a source: its canonical one, or the one that an older loop has."""
+    projects = [one.id for one in tx.find(Project, path=root)]
+    loops = tx.find(Loop, project_id=projects, order_by=("created_at",))
+    if any(one.source_path == source for one in loops):
+        return source
+    kinds = {one.kind: one for one in registry.sources()}
+    meant = Path(root) / source
+    same = (
+        one.source_path
+        for one in loops
+        if one.source_kind in kinds
+        and kinds[one.source_kind].canonical(Path(root) / one.source_path) == meant
+    )
+    return next(same, source)
+
+
+def plans_of(tx: Tx, root: str, source: str) -> Sequence[Plan]:
+    """Return the plans of a source, named relative to its repository, the newest first."""
+    projects = [one.id for one in tx.find(Project, path=root)]
+    loops = [one.id for one in tx.find(Loop, project_id=projects, source_path=known_path(tx, root, source))]
+    return tx.find(Plan, loop_id=loops, order_by=("-created_at",))

@@ -1,13 +1,11 @@
 """Everything that can be known about a plan before any money is spent."""
 
 import os
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 
-from loopwright.adapters import registry
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.app import open_home
 from loopwright.config.resolve import Settings
@@ -15,11 +13,10 @@ from loopwright.core.gates.held_out import proposed
 from loopwright.core.plans.evaluating import OVERRIDABLE, Finding
 from loopwright.core.policy import graph
 from loopwright.core.policy.finishing import LEAVE
-from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.errors import NotARepository
 from loopwright.core.values.wording import grouped
 from loopwright.engine.intake.evaluation import evaluate, to_do, waits_of
-from loopwright.ports import PlannedTask, PlannedWork, Tx
+from loopwright.ports import PlannedTask, PlannedWork
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.gates.base_gates import BaseRun, checked_on_base
@@ -35,7 +32,6 @@ from loopwright.services.homes.context import (
     settings_in_checkout,
 )
 from loopwright.services.homes.loop_sources import unused_loops
-from loopwright.services.homes.read_only_home import DATABASE, whereabouts
 from loopwright.services.plans.evaluator import check_evaluator, wanted
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.planning import estimate, has_home
@@ -55,39 +51,6 @@ from loopwright.services.preflight.checks import (
 )
 from loopwright.services.preflight.run_inputs import check_prompts, project_settings, read_plan
 from loopwright.services.preflight.spec_loader import with_documents, with_specs
-
-# The plans that a source became, as the home knows them.
-
-
-def is_home() -> bool:
-    """Return whether there is a home: without one nothing has run here yet."""
-    root, database = whereabouts(environment(), sys.platform)
-    return bool(database) or (root / DATABASE).exists()
-
-
-def known_path(tx: Tx, root: str, source: str) -> str:
-    """Return the path by which the home knows a source: its canonical one, or the one that an older loop has."""
-    projects = [one.id for one in tx.find(Project, path=root)]
-    loops = tx.find(Loop, project_id=projects, order_by=("created_at",))
-    if any(one.source_path == source for one in loops):
-        return source
-    kinds = {one.kind: one for one in registry.sources()}
-    meant = Path(root) / source
-    same = (
-        one.source_path
-        for one in loops
-        if one.source_kind in kinds
-        and kinds[one.source_kind].canonical(Path(root) / one.source_path) == meant
-    )
-    return next(same, source)
-
-
-def plans_of(tx: Tx, root: str, source: str) -> Sequence[Plan]:
-    """Return the plans of a source, named relative to its repository, the newest first."""
-    projects = [one.id for one in tx.find(Project, path=root)]
-    loops = [one.id for one in tx.find(Loop, project_id=projects, source_path=known_path(tx, root, source))]
-    return tx.find(Plan, loop_id=loops, order_by=("-created_at",))
-
 
 Tell = Callable[[str], None]
 __all__ = ["PlanReport", "PlannedTask", "RunOnBase", "estimated", "examine", "widest"]

@@ -1,4 +1,4 @@
-"""Delete the branches and pins of ended plans."""
+"""Delete what ended plans left behind: branches, pins, and the recordings of agents."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,15 +6,26 @@ from pathlib import Path
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.branches.leftovers import Leftover
-from loopwright.core.rows.model import Plan, Project
+from loopwright.adapters.machine.disk import HomeDisk
+from loopwright.core.rows.model import AGENT_ROLES, Plan, Project, Run
 from loopwright.core.values.errors import NotARepository, NotFound
-from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned
+from loopwright.core.values.states import ENDED_RUN
+from loopwright.engine.people.clean import check_clean, cleanable, record_cleaned, record_removed
 from loopwright.ports import Tx
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.read_only_home import find_plan, project_here
 from loopwright.services.homes.session import Session
 
-__all__ = ["Leftover", "Leftovers", "delete", "ended_plans", "leftovers"]
+__all__ = [
+    "Leftover",
+    "Leftovers",
+    "Recordings",
+    "delete",
+    "ended_plans",
+    "leftovers",
+    "recordings_of",
+    "remove_recordings",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,3 +98,46 @@ def _ended(tx: Tx, text: str | None) -> list[tuple[Plan, Project]]:
         plans = cleanable(tx, project_path=here)
     projects = {project.id: project for project in tx.find(Project, id=[plan.project_id for plan in plans])}
     return [(plan, projects[plan.project_id]) for plan in plans]
+
+
+# Delete the recordings of agents in plans that have ended for good.
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recordings:
+    """The recordings of the agents of one ended plan in this home."""
+
+    plan: Plan
+    sizes: dict[str, int]
+    """Bytes by the id of the run."""
+
+    @property
+    def size(self) -> int:
+        """How many bytes go with them."""
+        return sum(self.sizes.values())
+
+
+async def recordings_of(at: Session, plans: Sequence[Plan]) -> list[Recordings]:
+    """Return what these plans still have; the output of gates is evidence, and stays."""
+    disk, found = HomeDisk(at.home.root), []
+    for plan in plans:
+        runs = await at.home.store.read(lambda tx, plan=plan: _recorded_runs(tx, plan))  # type: ignore[misc]
+        sizes = {run.id: disk.recorded(at.home.root / "runs" / run.id) for run in runs}
+        found.append(Recordings(plan=plan, sizes={run: size for run, size in sizes.items() if size}))
+    return [one for one in found if one.sizes]
+
+
+def _recorded_runs(tx: Tx, plan: Plan) -> list[Run]:
+    return tx.find(Run, plan_id=plan.id, role=AGENT_ROLES, state=ENDED_RUN)
+
+
+async def remove_recordings(at: Session, found: Sequence[Recordings]) -> int:
+    """Delete them, on the record; return how many."""
+    disk, gone = HomeDisk(at.home.root), {run: size for one in found for run, size in one.sizes.items()}
+    # Written down first: a kill in between leaves a record of what may be gone, never the other way round.
+    day = await at.home.store.transact(
+        "recordings.removed", lambda tx: record_removed(tx, list(gone), sum(gone.values()), actor())
+    )
+    for run in gone:
+        disk.forget(at.home.root / "runs" / run, day)
+    return len(gone)

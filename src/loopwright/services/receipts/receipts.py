@@ -1,17 +1,21 @@
 """Show, export, verify and replay the receipt of a plan, and check again everything that it mentions."""
 
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopwright.adapters.git import GitRepository
+from loopwright.adapters.home.receipts import gather_facts, plan_events
 from loopwright.config.resolve import Settings
 from loopwright.core.receipts.differences import Difference
 from loopwright.core.receipts.model import PlanEntry, Receipt
-from loopwright.core.receipts.verify import Facts, verify_receipt
+from loopwright.core.receipts.script import check_script
+from loopwright.core.receipts.verify import EventFacts, Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
-from loopwright.core.values.errors import NotFound
+from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository, NotFound
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN
@@ -20,23 +24,12 @@ from loopwright.engine.rows.plan_states_text import word_of
 from loopwright.engine.views.activity import StrayView, stray_views
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import current_folder, environment
-from loopwright.services.homes.context import look_settings
+from loopwright.services.homes.context import look_settings, open_existing
 from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
-from loopwright.services.receipts.files import export, load_receipt
+from loopwright.services.receipts.files import EVIDENCE, export, frozen_beside, load_receipt, script_beside
 
-if TYPE_CHECKING:  # to show or verify a receipt needs nothing that runs gates
+if TYPE_CHECKING:
     from loopwright.services.receipts.replay import Judged
-
-import tempfile
-from dataclasses import replace
-
-from loopwright.adapters.git import GitRepository
-from loopwright.adapters.home.receipts import gather_facts, plan_events
-from loopwright.core.receipts.script import check_script
-from loopwright.core.receipts.verify import EventFacts
-from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository
-from loopwright.services.homes.context import open_existing
-from loopwright.services.receipts.files import EVIDENCE, frozen_beside, script_beside
 
 # Check again everything that a receipt mentions: git, recordings, the chain of events, rows, the script.
 

@@ -41,9 +41,8 @@ from loopwright.services.driving.recorded_environments import (
 )
 from loopwright.services.gates.base_gates import Bases, known_on_base
 from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
-from loopwright.services.homes.loop_sources import table_of, unused_loops
+from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
-from loopwright.services.plans.checking import known_path
 from loopwright.services.plans.evaluator import check_evaluator, evaluated
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.preflight.checks import (

@@ -24,7 +24,7 @@ from loopwright.ports import Tx
 from loopwright.services.homes.read_only_home import Look, WorkerSeen, newest_plan, project_here
 from loopwright.services.homes.repository import has_branch
 
-if TYPE_CHECKING:  # `status` shows the news of an ended plan without opening a home for work
+if TYPE_CHECKING:
     from loopwright.services.homes.session import Session
 
 # A plan together with what its source says beyond it.

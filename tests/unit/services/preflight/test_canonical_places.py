@@ -6,7 +6,7 @@ from tests.cases import each_case
 from tests.doubles import Home, planned
 
 from loopwright.core.rows.model import Loop, Project
-from loopwright.services.plans.checking import known_path
+from loopwright.services.homes.loop_sources import known_path
 from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.projects.found_work import find_work
 

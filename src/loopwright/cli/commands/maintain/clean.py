@@ -16,9 +16,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import counted
 from loopwright.services.homes.session import session
 from loopwright.services.projects import cleaning
-from loopwright.services.projects.cleaning import Leftover, Leftovers
-from loopwright.services.recordings import output
-from loopwright.services.recordings.output import Recordings
+from loopwright.services.projects.cleaning import Leftover, Leftovers, Recordings
 
 _KILO = 1024
 
@@ -71,14 +69,14 @@ def clean(
 
 async def _clean_recordings(plan: str | None, *, dry_run: bool, yes: bool, as_json: bool) -> int:
     async with session() as at:
-        found = await output.recordings_of(at, await cleaning.ended_plans(at, plan))
+        found = await cleaning.recordings_of(at, await cleaning.ended_plans(at, plan))
         if not as_json:
             _print_recordings(found)
         deleted = 0
         if not dry_run and found:
             told = f"the recordings of {counted(sum(len(one.sizes) for one in found), 'agent run')}"
             if yes or _answered(told, "receipt verify will name them as no longer kept."):
-                deleted = await output.remove(at, found)
+                deleted = await cleaning.remove_recordings(at, found)
     if as_json:
         entries = [{"plan": one.plan.id, "title": one.plan.title, "runs": one.sizes} for one in found]
         print_json({"plans": entries, "deleted": deleted})
