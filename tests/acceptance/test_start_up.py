@@ -121,6 +121,8 @@ ENOUGH = {
     "demo": ("demo", "--help"),
     "worker": ("worker", "--until-idle"),
     "run": ("run", "none.yaml"),
+    # These serve until they are ended, or open a browser.
+    **{name: (name, "--help") for name in ("serve", "up", "restart", "open")},
 }
 """For each command that needs more than its name, words with which it does little."""
 

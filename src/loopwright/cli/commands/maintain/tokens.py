@@ -52,6 +52,8 @@ def tokens(*, json: bool = False) -> int:
         )
         for one in found
     ]
+    if not found:
+        console().print("there are no tokens; create one with `loopwright tokens create NAME`")
     for line in columns(rows, indent=""):
         console().print(escape(line))
     return ExitCode.VERIFIED
