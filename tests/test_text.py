@@ -85,7 +85,7 @@ def test_pages_that_are_too_long_together_are_refused(
 def test_messages_docstrings_and_comments_of_checked_folders_are_checked(
     text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for name in ("services/a.py", "core/a.py", "adapters/sources/a.py"):
+    for name in ("services/a.py", "core/a.py", "adapters/sources/beads/a.py"):
         write(tmp_path, f"src/loopwright/{name}", text)
     assert check_text.main([], root=tmp_path) == 1
     assert sorted(line.partition(":")[0] for line in capsys.readouterr().err.splitlines()) == [

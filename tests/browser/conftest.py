@@ -49,9 +49,12 @@ class Screen:
         return self.page
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture
 def browser() -> Iterator[Browser]:
-    """Chromium; without one, the test is skipped by name."""
+    """Chromium; without one, the test is skipped by name.
+
+    One for each test: Playwright keeps an event loop running, which asynchronous tests in the same process cannot bear.
+    """
     if CHROMIUM is None:
         pytest.skip("chromium is not installed: `apt-get install chromium`")
     with sync_playwright() as playwright:

@@ -83,7 +83,7 @@ class Scene:
         except LoopwrightError as refused:
             return False, str(refused)
         found = verify_receipt(receipt, facts)
-        return not found, "\n".join((*found, *facts.unchecked))
+        return not found, "\n".join((*map(str, found), *facts.unchecked))
 
     def files(self, part: str) -> list[Path]:
         """Return the files that are evidence of one part."""

@@ -267,7 +267,12 @@ def test_no_request_has_a_place_for_environment_values() -> None:
     document = describe().openapi()
     shapes = document["components"]["schemas"]
     bodies = json.dumps(
-        [one for path in document["paths"].values() for one in path.values() if "requestBody" in one]
+        [
+            one["requestBody"]
+            for path in document["paths"].values()
+            for one in path.values()
+            if "requestBody" in one
+        ]
     )
     sent = {name: shape for name, shape in shapes.items() if f"#/components/schemas/{name}" in bodies}
     fields = {key for shape in sent.values() for key in shape.get("properties", {})}

@@ -77,7 +77,7 @@ def test_a_source_that_git_tracks_is_told_on_the_plan_branch_by_commits_of_its_o
     assert (seen["status"], seen["plan_status"], seen["pid"]) == ("COMPLETED", "VERIFIED", None), (
         "nobody drives it"
     )
-    assert seen["progress"] == {"settled": 2, "failed": 0, "total": 2}
+    assert seen["progress"] == {"passed": 2, "settled": 2, "failed": 0, "total": 2}
     receipt = json.loads((shop.repository / ".loopwright" / "receipts" / f"{plan.id}.json").read_text())
     assert receipt["plan"]["not_ours"] == []
     shop.git("merge", "--ff-only", "-q", plan.branch)
