@@ -10,7 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server.context import Home, Operator, Reader
-from loopwright.server.pages.render import page
+from loopwright.server.pages.render import inside, page
 from loopwright.server.streams import Stream
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.remote import questions
@@ -20,7 +20,7 @@ from loopwright.services.remote.pages import LARGEST, Asked
 router = APIRouter(include_in_schema=False)
 
 _PAUSE_S: Final = 0.4
-"""How long to gather changes before a page is told of them."""
+"""How long to gather changes before a page loads itself again."""
 _BEAT_S: Final = 15.0
 
 
@@ -72,9 +72,7 @@ async def answer(
             asks=len(found),
             refused=str(refused),
         )
-    return RedirectResponse(
-        back if back.startswith("/") and not back.startswith("//") else "/", status_code=303
-    )
+    return RedirectResponse(inside(back), status_code=303)
 
 
 @router.get("/live")

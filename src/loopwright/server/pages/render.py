@@ -139,6 +139,11 @@ def ago(at: datetime, now: datetime) -> str:
     return f"{words} ago" if seconds > 0 else f"in {words}"
 
 
+def inside(path: str) -> str:
+    """Return a path of this server; another site is never a target."""
+    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
+
+
 def words_of(refused: LoopwrightError) -> str:
     """Return an error with what to do about it."""
     hint = getattr(refused, "hint", None)

@@ -7,7 +7,7 @@ from starlette.responses import RedirectResponse, Response
 
 from loopwright.server.context import Home
 from loopwright.server.guard import COOKIE
-from loopwright.server.pages.render import page
+from loopwright.server.pages.render import inside, page
 from loopwright.services.access.tokens import caller_of
 
 router = APIRouter(include_in_schema=False)
@@ -21,7 +21,7 @@ async def login_page(request: Request, home: Home, next: str = "/", code: str = 
     token = home.links.take(code) if code else None
     if token is not None:
         return _signed_in(request, token, next)
-    return page(request, "login.html", next=_inside(next), wrong=bool(code), signed_in=False)
+    return page(request, "login.html", next=inside(next), wrong=bool(code), signed_in=False)
 
 
 @router.post("/login")
@@ -30,7 +30,7 @@ async def login(
 ) -> Response:
     """Sign in with a token."""
     if await caller_of(home.at, token.strip()) is None:
-        return page(request, "login.html", next=_inside(next), wrong=True, signed_in=False)
+        return page(request, "login.html", next=inside(next), wrong=True, signed_in=False)
     return _signed_in(request, token.strip(), next)
 
 
@@ -43,7 +43,7 @@ async def logout() -> Response:
 
 
 def _signed_in(request: Request, token: str, wanted: str) -> Response:
-    reply = RedirectResponse(_inside(wanted), status_code=303)
+    reply = RedirectResponse(inside(wanted), status_code=303)
     reply.set_cookie(
         COOKIE,
         token,
@@ -53,8 +53,3 @@ def _signed_in(request: Request, token: str, wanted: str) -> Response:
         secure=request.url.scheme == "https",
     )
     return reply
-
-
-def _inside(path: str) -> str:
-    """Return a path of this server; another site is never a target."""
-    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
