@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
+from loopwright.core.policy.graph import critical_path
 from loopwright.core.rows.events import CATALOGUE, Importance, RecordedEvent
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Role, Run, Task
 from loopwright.core.values.access import Caller, Scope
@@ -136,41 +137,16 @@ async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
             verdict=plan.verdict,
             verify_run_id=plan.verify_run_id,
             actions=_actions(plan, tx.get(Loop, plan.loop_id), view, caller),
-            critical=critical_path(tasks),
+            critical=_critical(tasks),
         )
 
     return await at.home.store.read(load)
 
 
-def critical_path(tasks: Sequence[Task]) -> frozenset[str]:
+def _critical(tasks: Sequence[Task]) -> frozenset[str]:
     """Return the tasks on the longest chain of dependencies; empty if no task depends on another."""
-    length: dict[str, int] = {}
-    before: dict[str, str] = {}
-    # A plan is acyclic, so as many rounds as its longest chain has tasks settle every length.
-    by_id = {one.id: one for one in tasks}
-    pending = list(tasks)
-    while pending:
-        later = []
-        for task in pending:
-            known = [one for one in task.depends_on if one in by_id]
-            if any(one not in length for one in known):
-                later.append(task)
-                continue
-            longest = max(known, key=lambda one: length[one], default=None)
-            length[task.id] = 1 + (length[longest] if longest else 0)
-            if longest:
-                before[task.id] = longest
-        if len(later) == len(pending):
-            return frozenset()
-        pending = later
-    last = max(length, key=lambda one: length[one], default=None)
-    if last is None or length[last] < 2:
-        return frozenset()
-    chain = {last}
-    while last in before:
-        last = before[last]
-        chain.add(last)
-    return frozenset(chain)
+    chain = critical_path({task.id: task.depends_on for task in tasks})
+    return frozenset(chain) if len(chain) > 1 else frozenset()
 
 
 def _spans(tasks: Sequence[Task], attempts: Sequence[Attempt], runs: Sequence[Run]) -> tuple[TaskSpans, ...]:
