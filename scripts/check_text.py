@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 ROOT: Final = Path(__file__).resolve().parent.parent
-MOST_WORDS: Final = 28_500
+MOST_WORDS: Final = 37_000
 """How many words all hand-written pages may have together, without the decision records."""
 CHECKED: Final = ("",)
 """What of `src/loopwright` has no unclear phrase in any message, docstring or comment."""

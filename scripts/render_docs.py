@@ -26,6 +26,7 @@ from loopwright.core.values.failures import RULES, Level, Rule
 from loopwright.core.values.states import MACHINES
 from loopwright.core.values.templates import ROLES
 from loopwright.server.asgi import describe
+from loopwright.server.problems import BY_CODE, HTTP_CODES, status_of
 from loopwright.testing import scenarios
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -224,28 +225,41 @@ def error_classes() -> list[type[errors.LoopwrightError]]:
 def errors_page() -> str:
     """Return docs/reference/errors.md."""
     lines = [
-        MADE.format(source="src/loopwright/core/values/error_codes.py and errors.py"),
+        MADE.format(
+            source="errors.py and error_codes.py in src/loopwright/core/values, and server/problems.py"
+        ),
         "",
         "# Errors",
         "",
     ]
     lines += [
         "Every error that Loopwright raises on purpose has a code that does not change; messages and hints may.",
-        "`--json` prints it as `error.code`. Errors of the kind `UserError` are yours to fix, and their hint says how.",
-        "The others come from the environment, from another process, or from a defect.",
+        "`--json` prints it as `error.code`, the [HTTP API](http-api.md) as `code`. Errors of the kind `UserError` are",
+        "yours to fix, and their hint says how. The others come from the environment, from another process, or from a",
+        "defect.",
         "",
         "## Errors that you can fix",
     ]
     for kind, codes in CODES.items():
         lines += ["", f"### {kind.__name__}", "", (inspect.getdoc(kind) or "").splitlines()[0], ""]
-        lines += ["| code | what it means |", "|---|---|"]
-        lines += [f"| `{code}` | {meaning} |" for code, meaning in codes.items()]
-    lines += ["", "## Errors with one cause", "", "| code | kind | what it means |", "|---|---|---|"]
+        lines += ["| code | HTTP | what it means |", "|---|---|---|"]
+        status = {code: BY_CODE.get(code, status_of(kind)) for code in codes}
+        lines += [f"| `{code}` | {int(status[code])} | {meaning} |" for code, meaning in codes.items()]
+    lines += ["", "## Errors of HTTP itself", "", "| code | HTTP | what it means |", "|---|---|---|"]
+    lines += [f"| `{code}` | {int(status)} | {said} |" for code, (status, said) in HTTP_CODES.items()]
+    lines += [
+        "",
+        "## Errors with one cause",
+        "",
+        "| code | HTTP | kind | what it means |",
+        "|---|---|---|---|",
+    ]
     for cls in error_classes():
         if cls in CODES:
             continue
         kind = "" if cls is errors.LoopwrightError else f"`{cls.__mro__[1].__name__}`"
-        lines += [f"| `{cls.code}` | {kind} | {(inspect.getdoc(cls) or '').splitlines()[0]} |"]
+        http = int(status_of(cls))
+        lines += [f"| `{cls.code}` | {http} | {kind} | {(inspect.getdoc(cls) or '').splitlines()[0]} |"]
     return "\n".join(lines) + "\n"
 
 

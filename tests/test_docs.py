@@ -21,6 +21,7 @@ from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.error_codes import CODES
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import MACHINES
+from loopwright.server.problems import HTTP_CODES
 from loopwright.testing import agent_program
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN
 
@@ -146,7 +147,8 @@ def test_what_an_agent_of_the_agent_client_protocol_can_do_is_documented(name: s
 def test_every_error_code_is_documented() -> None:
     page = (ROOT / "docs/reference/errors.md").read_text(encoding="utf-8")
     alone = [cls.code for cls in render_docs.error_classes() if cls not in CODES]
-    codes = [*alone, *(code for known in CODES.values() for code in known)]
+    codes = [*alone, *HTTP_CODES, *(code for known in CODES.values() for code in known)]
+    assert len(codes) == len(set(codes))
     assert all(page.count(f"| `{code}` |") == 1 for code in codes)
 
 

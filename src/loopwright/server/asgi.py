@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -70,6 +70,12 @@ _PROBLEMS: dict[int | str, dict[str, Any]] = {
     "4XX": {"model": Problem, "description": "The request cannot be carried out; `code` says why."},
     "5XX": {"model": Problem, "description": "The server failed."},
 }
+
+_REFUSALS: Final = {
+    "not_found": "no endpoint has the path {0.url.path}",
+    "method_not_allowed": "{0.url.path} does not take {0.method}",
+}
+"""What to say about requests that no endpoint takes."""
 
 
 def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = None) -> FastAPI:
@@ -163,11 +169,10 @@ async def _of_invalid(request: Request, error: Exception) -> Response:
 
 async def _of_starlette(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
-    status = HTTPStatus(error.status_code)
-    reply = problems.problem(
-        status, status.phrase.lower().replace(" ", "_"), str(error.detail), headers=error.headers
-    )
-    return shown(request, reply)
+    code = HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+    said = _REFUSALS[code].format(request) if code in _REFUSALS else str(error.detail)
+    refused = problems.HttpProblem(code, said, headers=error.headers)
+    return shown(request, problems.of_http(refused))
 
 
 async def _of_unmodified(_: Request, error: Exception) -> Response:

@@ -115,7 +115,6 @@ class Guard:
                 return await whole(receive)
         except TimeoutError as late:
             raise HttpProblem(
-                HTTPStatus.REQUEST_TIMEOUT,
                 "body_too_slow",
                 f"the body did not arrive within {self._body_s:g} s",
                 headers={"Connection": "close"},
@@ -126,7 +125,6 @@ class Guard:
         host = _without_port(headers.get("host", ""))
         if "*" not in self._hosts and host not in self._hosts:
             raise HttpProblem(
-                HTTPStatus.MISDIRECTED_REQUEST,
                 "host_wrong",
                 f"this server does not answer to the host {host!r}",
                 hint="use the address that `loopwright up` printed, or add the host with --host-name",
@@ -139,9 +137,7 @@ class Guard:
             return
         host = origin.partition("://")[2]
         if host != headers.get("host"):
-            raise HttpProblem(
-                HTTPStatus.FORBIDDEN, "origin_wrong", f"the origin {origin!r} may not change anything here"
-            )
+            raise HttpProblem("origin_wrong", f"the origin {origin!r} may not change anything here")
 
     async def _caller(self, scope: Scope, headers: Mapping[str, str]) -> Caller:
         kind, _, token = headers.get("authorization", "").partition(" ")
@@ -154,13 +150,11 @@ class Guard:
         wait = self._failed.note(client) if token.strip() else 0.0  # one without a token guesses nothing
         if wait > 0:
             raise HttpProblem(
-                HTTPStatus.TOO_MANY_REQUESTS,
                 "too_many_failed_logins",
                 f"too many requests with a wrong token; try again in {wait:.0f} s",
                 headers={"Retry-After": str(int(wait) + 1)},
             )
         raise HttpProblem(
-            HTTPStatus.UNAUTHORIZED,
             "token_missing" if not token else "token_unknown",
             "this request needs a valid token in the header `Authorization: Bearer TOKEN`",
             hint="`loopwright tokens` makes one",
@@ -198,13 +192,11 @@ def _check_head(scope: Scope) -> None:
     address = len(scope["path"]) + len(scope.get("query_string", b""))
     if address > LONGEST_ADDRESS:
         raise HttpProblem(
-            HTTPStatus.REQUEST_URI_TOO_LONG,
             "address_too_long",
             f"the address of a request may have at most {LONGEST_ADDRESS} bytes",
         )
     if sum(len(name) + len(value) for name, value in scope["headers"]) > LARGEST_HEAD:
         raise HttpProblem(
-            HTTPStatus.REQUEST_HEADER_FIELDS_TOO_LARGE,
             "head_too_large",
             f"the headers of a request may have at most {LARGEST_HEAD} bytes",
         )
@@ -252,7 +244,6 @@ def _check_length(headers: Mapping[str, str]) -> None:
 
 def _too_large() -> HttpProblem:
     return HttpProblem(
-        HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
         "body_too_large",
         f"the body of a request may have at most {LARGEST_BODY} bytes",
     )

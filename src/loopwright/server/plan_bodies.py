@@ -7,12 +7,7 @@ from pydantic import BaseModel, Field
 
 from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.values.states import PlanState
-from loopwright.server.shapes import (
-    AgentName,
-    Camel,
-    GateResult,
-    ModelName,
-)
+from loopwright.server.shapes import AgentName, Camel, CamelRequest, GateResult, ModelName, SnakeRequest
 from loopwright.services.remote import plans
 
 
@@ -24,7 +19,13 @@ class Result(BaseModel):
     notes: list[str]
 
 
-class Retry(BaseModel):
+class Pause(SnakeRequest):
+    """How to pause."""
+
+    now: bool = Field(default=False, description="Interrupt the agents that run; else they may finish.")
+
+
+class Retry(SnakeRequest):
     """How to try a task again."""
 
     note: str | None = Field(default=None, max_length=20_000, description="What the agent should know.")
@@ -32,13 +33,13 @@ class Retry(BaseModel):
     model: ModelName | None = None
 
 
-class Skip(BaseModel):
+class Skip(SnakeRequest):
     """Why a task is given up."""
 
     reason: str = Field(default="", max_length=2000)
 
 
-class ChangeTask(BaseModel):
+class ChangeTask(SnakeRequest):
     """What to change in a task."""
 
     priority: int | None = Field(default=None, ge=0, le=100, description="Lower goes first.")
@@ -46,7 +47,7 @@ class ChangeTask(BaseModel):
     model: ModelName | None = None
 
 
-class InjectTask(BaseModel):
+class InjectTask(SnakeRequest):
     """A task to add."""
 
     key: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$")
@@ -72,26 +73,26 @@ class InjectTask(BaseModel):
         )
 
 
-class DispatchPlan(BaseModel):
+class DispatchPlan(SnakeRequest):
     """How to dispatch a draft."""
 
     parallel: bool = Field(default=True, description="Run tasks at the same time.")
     despite: str = Field(default="", max_length=2000, description="Why to run it against its evaluation.")
 
 
-class VerifyPlan(BaseModel):
+class VerifyPlan(SnakeRequest):
     """How to verify a plan."""
 
     partial: bool = Field(default=False, description="Give up the tasks that failed, and judge what landed.")
 
 
-class Fail(BaseModel):
+class Fail(SnakeRequest):
     """Why a plan failed."""
 
     reason: str = Field(min_length=1, max_length=2000)
 
 
-class Replan(BaseModel):
+class Replan(SnakeRequest):
     """How to plan again."""
 
     goal: str = Field(default="", max_length=20_000, description="Empty for the goal of the plan.")
@@ -99,7 +100,7 @@ class Replan(BaseModel):
     autonomy: Literal["manual", "supervised", "auto"] | None = None
 
 
-class EditTask(Camel):
+class EditTask(CamelRequest):
     """A task of a draft as it should be; a part that is left out stays as it is."""
 
     task_id: str = Field(
@@ -115,7 +116,7 @@ class EditTask(Camel):
     )
 
 
-class EditDraft(Camel):
+class EditDraft(CamelRequest):
     """A draft as it should be."""
 
     title: str | None = Field(default=None, min_length=1, max_length=500)

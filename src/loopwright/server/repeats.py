@@ -10,7 +10,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import LoopwrightError, Refused
 from loopwright.server.guard import replayed, whole
-from loopwright.server.problems import of_error, problem
+from loopwright.server.problems import MEDIA_TYPE, HttpProblem, of_error, of_http
 from loopwright.services.access import replies
 from loopwright.services.homes.session import Session
 
@@ -35,13 +35,7 @@ class Repeats:
             await self._app(scope, receive, send)
             return
         if not 0 < len(key) <= _LONGEST:
-            refused = problem(
-                HTTPStatus.UNPROCESSABLE_ENTITY,
-                "idempotency_key_wrong",
-                f"an Idempotency-Key has 1 to {_LONGEST} characters",
-            )
-            await refused(scope, receive, send)
-            return
+            raise HttpProblem("idempotency_key_wrong", f"an Idempotency-Key has 1 to {_LONGEST} characters")
         body = await whole(receive)
         path = scope["path"] + "?" + scope.get("query_string", b"").decode("latin-1")
         request = replies.Request(
@@ -109,14 +103,12 @@ class _Recorded:
 
 
 def _secret() -> tuple[int, str]:
-    refused = problem(
-        HTTPStatus.CONFLICT,
-        "reply_not_kept",
-        "this request was carried out; its reply had a secret and is not kept",
+    refused = of_http(
+        HttpProblem("reply_not_kept", "this request was carried out; its reply had a secret and is not kept")
     )
     return refused.status_code, bytes(refused.body).decode()
 
 
 def _again(status: int, body: str) -> Response:
-    kind = "application/problem+json" if status >= HTTPStatus.BAD_REQUEST else "application/json"
+    kind = MEDIA_TYPE if status >= HTTPStatus.BAD_REQUEST else "application/json"
     return Response(body, status_code=status, media_type=kind, headers={"Idempotency-Replayed": "true"})

@@ -3,10 +3,11 @@
 Plans, runs and events are camelCase, loops snake_case: programs for either form exist already.
 """
 
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
 from loopwright.core.rows.events import CATALOGUE, RecordedEvent
@@ -35,6 +36,31 @@ class Camel(BaseModel):
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, serialize_by_alias=True)
 
 
+def _both(*ways: Callable[[str], str]) -> AliasGenerator:
+    return AliasGenerator(
+        validation_alias=lambda name: AliasChoices(*dict.fromkeys(way(name) for way in ways))
+    )
+
+
+class SnakeRequest(BaseModel):
+    """A body whose names are snake_case; camelCase is taken as well, and an unknown name is refused."""
+
+    model_config = ConfigDict(alias_generator=_both(str, to_camel), extra="forbid")
+
+
+class CamelRequest(BaseModel):
+    """A body whose names are camelCase; snake_case is taken as well, and an unknown name is refused."""
+
+    model_config = ConfigDict(alias_generator=_both(to_camel, str), extra="forbid")
+
+
+class Place(BaseModel):
+    """One thing that is wrong, and where."""
+
+    place: str = Field(alias="in", description="The field of the request, or the file with the work.")
+    message: str
+
+
 class Problem(BaseModel):
     """An RFC 9457 problem."""
 
@@ -44,6 +70,8 @@ class Problem(BaseModel):
     code: str = Field(description="The stable name of the cause.")
     detail: str
     hint: str | None = Field(default=None, description="What to do.")
+    errors: list[Place] | None = Field(default=None, description="Everything that is wrong, with its place.")
+    choices: list[str] | None = Field(default=None, description="What an ambiguous name could mean.")
 
 
 class GateCheck(Camel):

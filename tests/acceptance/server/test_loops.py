@@ -64,7 +64,7 @@ def test_a_source_outside_the_project_or_that_cannot_be_read_makes_no_loop(serve
     ):
         answer = served.post("/api/loops", {"project_id": project, "source": source})
         assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
-    assert json.loads(answer.text)["problems"]
+    assert answer.json()["errors"][0]["in"].endswith("broken.yaml")
     assert len(served.rows(Loop)) == 1
 
 
@@ -157,7 +157,9 @@ def test_loops_are_made_from_registered_templates_and_specs(served: Served) -> N
     assert (made.status_code, made.json()["place"]) == (200, "registered"), made.text
     broken = served.ask("PUT", f"{path}/broken", json={"text": TEMPLATE.replace("{{words}}", "{{wrds}}")})
     assert (broken.status_code, broken.json()["code"]) == (422, "bad_plan")
-    assert broken.json()["problems"][0].startswith("broken.yaml:8: plan.tasks[0].title: unknown placeholder")
+    assert broken.json()["errors"][0]["message"].startswith(
+        "broken.yaml:8: plan.tasks[0].title: unknown placeholder"
+    )
     assert served.ask("PUT", f"{path}/Up", json={"text": TEMPLATE}).json()["code"] == "template_name_wrong"
     assert [one["name"] for one in served.get(path)] == ["write-file"]
 

@@ -36,6 +36,18 @@ class Operation:
         """The names of all fields of its body, at any depth."""
         return _fields(self.body) if self.body else set()
 
+    @property
+    def names_in_body(self) -> set[str]:
+        """The names of the fields that its body itself has."""
+        return _own_fields(self.body) if self.body else set()
+
+
+def _own_fields(schema: Mapping[str, Any]) -> set[str]:
+    if "$ref" in schema:
+        return _own_fields(DOCUMENT["components"]["schemas"][schema["$ref"].rpartition("/")[2]])
+    either = {name for one in schema.get("anyOf", ()) for name in _own_fields(one)}
+    return either | set(schema.get("properties", ()))
+
 
 def _fields(schema: Any) -> set[str]:
     if isinstance(schema, list):

@@ -79,6 +79,21 @@ def test_what_another_project_has_is_as_unknown_as_what_nobody_has(api: Api) -> 
             assert project.id not in client.get(path).text
 
 
+def test_a_name_that_a_request_does_not_have_is_refused_and_either_spelling_is_taken(
+    shared_api: Api,
+) -> None:
+    with shared_api.client() as client:
+        for operation in (one for one in OPERATIONS if one.names_in_body):
+            names = dict.fromkeys(operation.names, "x")
+            body = {**_usual_body(operation), "prioritty": 1}
+            answer = client.request(operation.method, operation.fill(names), json=body)
+            places = [one["in"] for one in answer.json().get("errors", ())]
+            assert (answer.status_code, "body.prioritty" in places) == (422, True), (operation, answer.text)
+        for key in ("project_id", "projectId"):
+            answer = client.post("/api/loops", json={key: "proj_x", "source": "x.yaml"})
+            assert answer.json()["code"] == "project_not_found"
+
+
 def _usual_body(operation: Operation) -> dict[str, object]:
     """Return a body that passes the first look, so that the names in the path are looked at."""
     usual: dict[str, object] = {
@@ -91,4 +106,4 @@ def _usual_body(operation: Operation) -> dict[str, object]:
         "note": "no",
         "reason": "no",
     }
-    return {name: value for name, value in usual.items() if name in operation.fields}
+    return {name: value for name, value in usual.items() if name in operation.names_in_body}

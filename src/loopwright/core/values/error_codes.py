@@ -138,6 +138,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "budget_needs_admin": "To raise a cost limit needs a token with the scope `admin`.",
         "commands_need_admin": "A task with commands needs a token with the scope `admin`.",
         "scope_missing": "The token does not include the scope that the endpoint needs.",
+        "spec_needs_admin": "A spec defines commands, which needs a token with the scope `admin`.",
         "token_reaches_too_far": "A token for some projects cannot make one for all of them.",
     },
     Refused: {
@@ -239,7 +240,6 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "source_kind_changed": "The source is worked on in another format.",
         "source_part_changed": "The source names another part of its work while a plan of the first is unfinished.",
         "source_program_missing": "The source's program is not installed any more.",
-        "spec_needs_admin": "A spec defines commands, which needs the scope admin.",
         "status_not_written_back": "The last plan's status could not be written back to its source.",
         "task_asks_you": "The task waits for your answer to a question.",
         "task_exists": "The plan has a task with this key already.",

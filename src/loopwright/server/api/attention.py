@@ -11,7 +11,7 @@ from loopwright.core.values.documents import document
 from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Reader, Writer
 from loopwright.server.plan_bodies import Result
-from loopwright.server.shapes import Camel, LoopDocument, loop_document
+from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
 from loopwright.services.remote import attention
 from loopwright.services.remote.attention import LoopReport, Severity
 
@@ -70,7 +70,7 @@ class BudgetDocument(Camel):
     plans: dict[str, list[Limit]]
 
 
-class SetLimits(Camel):
+class SetLimits(CamelRequest):
     """Cost limits in millionths of a dollar; null removes one, and what is left out stays."""
 
     max_cost: int | None = Field(default=None, ge=0, le=10**15)

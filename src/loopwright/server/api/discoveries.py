@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 
 from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Paging, Reader
-from loopwright.server.shapes import NEXT
+from loopwright.server.shapes import NEXT, SnakeRequest
 from loopwright.services.control.discoveries import DiscoveryDecision
 from loopwright.services.remote import discoveries
 
@@ -21,7 +21,7 @@ class DiscoveryPage(BaseModel):
     next: str | None = NEXT
 
 
-class AcceptDiscovery(BaseModel):
+class AcceptDiscovery(SnakeRequest):
     """How to have it done."""
 
     way: Literal["current", "new"] | None = Field(

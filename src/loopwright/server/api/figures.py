@@ -10,7 +10,7 @@ from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
 from loopwright.server.context import Home, Operator, Reader
-from loopwright.server.shapes import Camel
+from loopwright.server.shapes import Camel, SnakeRequest
 from loopwright.services.remote import figures
 from loopwright.services.remote.figures import Counts
 
@@ -29,7 +29,7 @@ class Quota(BaseModel):
     accounts: list[dict[str, Any]]
 
 
-class OpenAccount(BaseModel):
+class OpenAccount(SnakeRequest):
     """An account to open again."""
 
     account: str = Field(min_length=1, max_length=200, description="AGENT, AGENT/ACCOUNT or AGENT:MODEL.")

@@ -1,13 +1,11 @@
 """Whether the daemon is alive, and whether it could start work now."""
 
-from http import HTTPStatus
-
 from fastapi import APIRouter
 from pydantic import BaseModel
 from starlette.responses import Response
 
 from loopwright.server.context import Home
-from loopwright.server.problems import problem
+from loopwright.server.problems import HttpProblem, of_http
 from loopwright.services.daemon.readiness import why_not_ready
 
 router = APIRouter(tags=["health"])
@@ -29,5 +27,5 @@ async def healthz() -> Alive:
 async def readyz(home: Home) -> Alive | Response:
     """Return whether the daemon could start work now."""
     if why := await why_not_ready(home.at):
-        return problem(HTTPStatus.SERVICE_UNAVAILABLE, "not_ready", why, headers={"Retry-After": "5"})
+        return of_http(HttpProblem("not_ready", why, headers={"Retry-After": "5"}))
     return Alive()

@@ -9,7 +9,7 @@ from pydantic.alias_generators import to_camel
 from starlette.responses import PlainTextResponse
 
 from loopwright.server.context import Home, Operator, Paging, Reader
-from loopwright.server.shapes import NEXT
+from loopwright.server.shapes import NEXT, SnakeRequest
 from loopwright.services.remote import packets
 
 router = APIRouter(prefix="/api/inspection", tags=["inspection"])
@@ -18,7 +18,7 @@ _AS_THEY_ARE = frozenset({"events", "texts"})
 """Parts whose names are data."""
 
 
-class Inspect(BaseModel):
+class Inspect(SnakeRequest):
     """What to look at in a project."""
 
     goal: str = Field(min_length=1, max_length=20_000)

@@ -1,13 +1,13 @@
 """Loops: list, look at, start, stop, pause and resume them."""
 
 from http import HTTPStatus
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import APIRouter, Body
-from pydantic import BaseModel, Field
+from fastapi import APIRouter
+from pydantic import Field
 
 from loopwright.server.context import Home, Operator, Paging, Reader
-from loopwright.server.plan_bodies import InjectTask
+from loopwright.server.plan_bodies import InjectTask, Pause
 from loopwright.server.shapes import (
     AgentName,
     HealthDocument,
@@ -16,6 +16,7 @@ from loopwright.server.shapes import (
     ModelName,
     PlanDocument,
     RunPage,
+    SnakeRequest,
     health_document,
     loop_document,
     plan_document,
@@ -26,7 +27,7 @@ from loopwright.services.remote import loops, plans, starting
 router = APIRouter(prefix="/api/loops", tags=["loops"])
 
 
-class LoopSettings(BaseModel):
+class LoopSettings(SnakeRequest):
     """What the plans of a loop start with, above the settings of the project."""
 
     agent: AgentName | None = None
@@ -131,10 +132,9 @@ async def stop_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
 
 
 @router.post("/{loop_id}/pause")
-async def pause_loop(
-    loop_id: str, home: Home, caller: Operator, now: Annotated[bool, Body(embed=True)] = False
-) -> LoopDocument:
+async def pause_loop(loop_id: str, home: Home, caller: Operator, how: Pause | None = None) -> LoopDocument:
     """Start nothing new in a loop; with `now`, interrupt its agents too."""
+    now = how is not None and how.now
     return loop_document(await loops.steer_loop(home.at, caller, loop_id, "pause", now=now))
 
 

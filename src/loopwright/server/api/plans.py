@@ -3,7 +3,7 @@
 from http import HTTPStatus
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Header, Query, Response
+from fastapi import APIRouter, Header, Query, Response
 
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import PlanState
@@ -16,6 +16,7 @@ from loopwright.server.plan_bodies import (
     EditDraft,
     Fail,
     InjectTask,
+    Pause,
     Replan,
     Result,
     Retry,
@@ -177,10 +178,9 @@ async def replan(
 
 
 @router.post("/{plan_id}/pause")
-async def pause(
-    plan_id: str, home: Home, caller: Writer, now: Annotated[bool, Body(embed=True)] = False
-) -> Result:
+async def pause(plan_id: str, home: Home, caller: Writer, how: Pause | None = None) -> Result:
     """Start nothing new in a plan; with `now`, interrupt its agents too."""
+    now = how is not None and how.now
     return result_of(await plans.decide_plan(home.at, caller, plan_id, "pause", now=now))
 
 

@@ -11,6 +11,7 @@ from loopwright.server.api.plans import Statuses, Wait, awaited_plan
 from loopwright.server.context import Admin, Home, Operator, Paging, Reader
 from loopwright.server.shapes import (
     Camel,
+    CamelRequest,
     ModelName,
     PlanDocument,
     PlanPage,
@@ -31,7 +32,7 @@ async def list_projects(home: Home, caller: Reader, page: Paging) -> ProjectPage
     return ProjectPage(projects=list(map(project_document, found.items)), next=found.next)
 
 
-class AddProject(Camel):
+class AddProject(CamelRequest):
     """A repository to register."""
 
     path: str = Field(
@@ -67,7 +68,7 @@ async def get_project(project_id: str, home: Home, caller: Reader) -> ProjectDoc
     return project_document(await projects.get_project(home.at, caller, project_id))
 
 
-class MakePlan(Camel):
+class MakePlan(CamelRequest):
     """What to make a plan of."""
 
     packet_id: str | None = None

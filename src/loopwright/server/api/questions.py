@@ -1,21 +1,20 @@
 """Questions that wait for a person."""
 
-from http import HTTPStatus
 from typing import Any, Literal
 
 from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from loopwright.core.values.documents import document
+from loopwright.core.values.errors import Refused
 from loopwright.server.context import Home, Operator, Paging, Reader
-from loopwright.server.problems import HttpProblem
-from loopwright.server.shapes import NEXT
+from loopwright.server.shapes import NEXT, SnakeRequest
 from loopwright.services.remote import questions
 
 router = APIRouter(prefix="/api", tags=["questions"])
 
 
-class Answer(BaseModel):
+class Answer(SnakeRequest):
     """An answer."""
 
     answer: str = Field(max_length=20_000)
@@ -42,9 +41,7 @@ class Taken(BaseModel):
 def check_answer(text: str) -> None:
     """Refuse an empty answer."""
     if not text.strip():
-        raise HttpProblem(
-            HTTPStatus.BAD_REQUEST, "answer_empty", "the answer is empty", hint="say what the agent should do"
-        )
+        raise Refused("the answer is empty", code="answer_empty", hint="say what the agent should do")
 
 
 @router.get("/needs-response")

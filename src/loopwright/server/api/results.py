@@ -4,34 +4,34 @@ from datetime import datetime
 from typing import Any
 
 from fastapi import APIRouter
-from pydantic import BaseModel, Field
+from pydantic import Field
 from starlette.responses import PlainTextResponse
 
 from loopwright.core.values.documents import document
 from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Reader, Writer
 from loopwright.server.plan_bodies import Result
-from loopwright.server.shapes import Camel
+from loopwright.server.shapes import Camel, SnakeRequest
 from loopwright.services.remote import results
 
 router = APIRouter(prefix="/api/plans", tags=["results"])
 
 
-class Accept(BaseModel):
+class Accept(SnakeRequest):
     """What to accept, and how."""
 
     tasks: list[str] = Field(default_factory=list, max_length=1000, description="Empty for the whole plan.")
     finish: str | None = Field(default=None, max_length=64, description="As the setting `finish`.")
 
 
-class Comment(BaseModel):
+class Comment(SnakeRequest):
     """A comment on a line."""
 
     at: str = Field(max_length=2000, description="FILE:LINE")
     text: str = Field(max_length=20_000)
 
 
-class Reject(BaseModel):
+class Reject(SnakeRequest):
     """What is wrong with the work."""
 
     note: str | None = Field(default=None, max_length=20_000)

@@ -17,7 +17,15 @@ from loopwright.server.api.plans import result_of
 from loopwright.server.api.questions import check_answer
 from loopwright.server.context import Home, Operator, Paging, Reader
 from loopwright.server.plan_bodies import Result
-from loopwright.server.shapes import Camel, Logs, RunDocument, RunPage, logs_document, run_document
+from loopwright.server.shapes import (
+    Camel,
+    Logs,
+    RunDocument,
+    RunPage,
+    SnakeRequest,
+    logs_document,
+    run_document,
+)
 from loopwright.server.streams import Stream
 from loopwright.services.remote import questions, runs
 from loopwright.services.remote.runs import LogPage
@@ -25,7 +33,7 @@ from loopwright.services.remote.runs import LogPage
 router = APIRouter(prefix="/api/runs", tags=["runs"])
 
 
-class Respond(BaseModel):
+class Respond(SnakeRequest):
     """An answer to the question of a run."""
 
     response: str = Field(max_length=20_000)
@@ -38,7 +46,7 @@ class Responded(BaseModel):
     result: str
 
 
-class Interrupt(BaseModel):
+class Interrupt(SnakeRequest):
     """How to interrupt an agent."""
 
     note: str = Field(default="", max_length=20_000, description="What the next attempt should know.")

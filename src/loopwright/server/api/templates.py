@@ -7,6 +7,7 @@ from fastapi import APIRouter
 from pydantic import BaseModel, Field
 
 from loopwright.server.context import Admin, Home, Reader
+from loopwright.server.shapes import SnakeRequest
 from loopwright.services.remote import templates
 
 router = APIRouter(prefix="/api/projects/{project_id}/templates", tags=["templates"])
@@ -31,7 +32,7 @@ class TemplateDocument(BaseModel):
     problems: list[str] = Field(description="Why it cannot be used, each with its line.")
 
 
-class TemplateText(BaseModel):
+class TemplateText(SnakeRequest):
     """The YAML text of a template."""
 
     text: str = Field(max_length=500_000)

@@ -10,7 +10,7 @@ from loopwright.core.rows.access_rows import Token
 from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import Refused
 from loopwright.server.context import Admin, Home, Paging, Reader
-from loopwright.server.shapes import NEXT
+from loopwright.server.shapes import NEXT, SnakeRequest
 from loopwright.services.access import tokens
 from loopwright.services.remote.pages import cut
 
@@ -28,7 +28,7 @@ class TokenDocument(BaseModel):
     revoked_at: datetime | None = None
 
 
-class NewToken(BaseModel):
+class NewToken(SnakeRequest):
     """A token to make."""
 
     name: str = Field(min_length=1, max_length=64)

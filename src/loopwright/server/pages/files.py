@@ -1,6 +1,5 @@
 """The files of the pages: style sheets, scripts and icons."""
 
-from http import HTTPStatus
 from importlib.resources import files
 from typing import Final
 
@@ -21,6 +20,6 @@ async def file(name: str) -> Response:
     found = files("loopwright.server.pages") / "static" / name
     kind = _KINDS.get(name.rpartition(".")[2])
     if kind is None or "/" in name or not found.is_file():
-        raise HttpProblem(HTTPStatus.NOT_FOUND, "not_found", f"there is no file {name}")
+        raise HttpProblem("not_found", f"there is no file {name}")
     headers = {"Cache-Control": _A_DAY, "X-Content-Type-Options": "nosniff"}
     return Response(found.read_bytes(), media_type=kind, headers=headers)

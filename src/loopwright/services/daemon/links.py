@@ -38,10 +38,13 @@ def login_link(home: Path, page: str | None = None) -> str:
 
 
 def _page_here(client: httpx.Client) -> str:
-    known = client.get("/api/projects")
-    known.raise_for_status()
     here = current_folder()
-    for project in known.json():
-        if here.is_relative_to(project["path"]):
-            return f"/projects/{project['projectId']}"
+    after: str | None = ""
+    while after is not None:
+        known = client.get("/api/projects", params={"after": after})
+        known.raise_for_status()
+        for project in known.json()["projects"]:
+            if here.is_relative_to(project["path"]):
+                return f"/projects/{project['projectId']}"
+        after = known.json()["next"]
     return "/"

@@ -126,8 +126,8 @@ def _source(at: Session, caller: Caller, project: Project, wanted: NewLoop) -> t
     elif caller.may(Scope.ADMIN):
         text = json.dumps(wanted.spec, indent=2, ensure_ascii=False) + "\n"
     else:
-        raise Refused(
-            "a spec defines commands, which needs the scope admin",
+        raise NotAllowed(
+            "a spec defines commands, which needs the scope `admin`",
             code="spec_needs_admin",
             hint="use a registered template",
         )

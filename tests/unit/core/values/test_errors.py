@@ -33,6 +33,7 @@ from loopwright.core.values.errors import (
     UserError,
     disk_is_full,
 )
+from loopwright.server.problems import HTTP_CODES
 
 SOURCES = Path(loopwright.__file__).parent
 
@@ -120,6 +121,20 @@ def test_every_raised_code_is_listed_under_its_kind_and_every_listed_code_is_rai
             assert isinstance(code, ast.Constant), f"{where}: the code is a literal"
             raised[kind].add(str(code.value))
     assert raised == {kind: set(codes) for kind, codes in CODES.items()}
+
+
+def test_every_code_that_only_http_has_is_listed_and_raised() -> None:
+    of_starlette = {"bad_request", "method_not_allowed", "not_found"}
+    raised = {
+        str(one.value)
+        for path in sorted((SOURCES / "server").rglob("*.py"))
+        for call in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("HttpProblem")
+        for one in ast.walk(call.args[0])
+        if isinstance(one, ast.Constant)
+    }
+    assert raised | of_starlette == set(HTTP_CODES)
+    assert list(HTTP_CODES) == sorted(HTTP_CODES)
 
 
 def test_a_code_has_one_kind_and_one_sentence() -> None:
