@@ -170,7 +170,7 @@ def test_loops_are_made_from_registered_templates_and_specs(served: Served) -> N
     with served.client(token) as operator:
         assert operator.put(f"{path}/own", json={"text": TEMPLATE}).status_code == 403
         for body, status, code in (
-            ({"spec": spec}, 409, "spec_needs_admin"),
+            ({"spec": spec}, 403, "spec_needs_admin"),
             ({"template": "write-file", "values": {"file": "x; rm -rf /"}}, 422, "bad_plan"),
             ({"template": "../../etc/passwd"}, 404, "template_not_found"),
             ({"template": "write-file", "source": "first.yaml"}, 422, "loop_source_wrong"),
