@@ -8,6 +8,7 @@ import inspect
 import json
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from loopwright.core.policy.retry import MOST_RACES
 from loopwright.core.values import errors
 from loopwright.core.values.error_codes import CODES
 from loopwright.core.values.failures import RULES, Level, Rule
-from loopwright.core.values.states import MACHINES
+from loopwright.core.values.round_states import ROUND_OWNERS, UPDATE_OWNERS
+from loopwright.core.values.states import MACHINES, drawn
 from loopwright.core.values.templates import ROLES
 from loopwright.server.asgi import describe
 from loopwright.server.problems import BY_CODE, HTTP_CODES, status_of
@@ -62,7 +64,13 @@ ABOUT: Mapping[str, str] = {
     "envelope": "An envelope is the quota of one account of an agent.",
     "review": "A review is an independent check of one change before it lands.",
     "finish": "A finish moves the work of a plan into your branch or into a pull request.",
+    "controller": "The controller drives an [orchestrator folder](sources/orchestrator.md) from round to round.",
+    "round": "A round brings one item of a roadmap from its plan into the base branch.",
+    "update": "An update changes what a roadmap means: the planner writes a new revision, the reviewer approves it.",
 }
+
+OWNERS: Mapping[str, Mapping[StrEnum, StrEnum]] = {"round": ROUND_OWNERS, "update": UPDATE_OWNERS}  # type: ignore[dict-item]
+"""Who owns each state, where that is data too."""
 
 # Who or what makes an unusual move: the diagram does not show it.
 NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
@@ -114,6 +122,20 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ): "your checkout has changes, or the forge or the signing key refused; nothing was moved",
     },
     "run": {("AWAITING_RESPONSE", "RUNNING"): "the question was answered"},
+    "controller": {
+        ("dispatch-rounds", "dispatch-rounds"): "a round was merged and milestones are unfinished",
+        ("dispatch-rounds", "update-roadmap"): "a review or the planner asks for another roadmap",
+        ("update-roadmap", "update-roadmap"): "the reviewer rejected the update and the planner revises it",
+        ("update-roadmap", "blocked"): "the reviewer rejected the update three times",
+        ("done", "dispatch-rounds"): "the roadmap has unfinished milestones again",
+    },
+    "round": {
+        ("review", "blocked"): "the review record is not valid, or names no stage to retry",
+        ("finalize-round", "implement"): "the base moved and the work conflicts with it or fails its gates",
+        ("finalize-round", "review"): "the approved closeout does not fit the roadmap any more",
+        ("blocked", "review"): "the files of the round prove that stage; the same holds for the other three",
+    },
+    "update": {("blocked", "authoring"): "you ran it again"},
 }
 
 
@@ -126,12 +148,15 @@ def states_page() -> str:
     ]
     for machine, table in MACHINES.items():
         lines += ["", f"## {machine.capitalize()}", "", ABOUT[machine], "", "```mermaid", "stateDiagram-v2"]
-        lines += [f"    [*] --> {next(iter(table))}"]
+        lines += [f"    [*] --> {drawn(next(iter(table)))}"]
         for source, targets in table.items():
-            lines += [f"    {source} --> {target}" for target in table if target in targets]
+            lines += [f"    {drawn(source)} --> {drawn(target)}" for target in table if target in targets]
             if not targets:
-                lines += [f"    {source} --> [*]"]
+                lines += [f"    {drawn(source)} --> [*]"]
         lines += ["```", ""]
+        if owners := OWNERS.get(machine):
+            lines += ["| state | owner |", "|---|---|"]
+            lines += [f"| `{state}` | {owner} |" for state, owner in owners.items()] + [""]
         edges = {(source.value, target.value) for source, targets in table.items() for target in targets}
         for edge, note in NOTES[machine].items():
             if edge not in edges:

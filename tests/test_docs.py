@@ -20,7 +20,7 @@ from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.values.error_codes import CODES
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import MACHINES
+from loopwright.core.values.states import MACHINES, drawn
 from loopwright.server.problems import HTTP_CODES
 from loopwright.testing import agent_program
 from loopwright.testing.conformance.behaviours import BEHAVIOURS, NO_STAND_IN
@@ -171,7 +171,7 @@ def test_every_state_of_every_machine_is_drawn() -> None:
         section = text.split(f"## {machine.capitalize()}\n")[1].split("\n## ")[0]
         for source, targets in table.items():
             for target in targets:
-                assert f"    {source} --> {target}\n" in section
+                assert f"    {drawn(source)} --> {drawn(target)}\n" in section
 
 
 def test_the_page_of_exit_codes_lists_exactly_those_that_exist() -> None:

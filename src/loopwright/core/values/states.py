@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import Final, TypeVar
 
 from loopwright.core.values.errors import IllegalTransition
+from loopwright.core.values.round_states import CONTROLLER, ROUND, UPDATE
 
 
 class LoopState(StrEnum):
@@ -280,6 +281,9 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]
+        "controller": CONTROLLER,  # type: ignore[dict-item]
+        "round": ROUND,  # type: ignore[dict-item]
+        "update": UPDATE,  # type: ignore[dict-item]
     }
 )
 
@@ -290,6 +294,11 @@ OPEN_FINISH: Final = frozenset(state for state, targets in FINISH.items() if tar
 ENDED_RUN: Final = frozenset(state for state, targets in RUN.items() if not targets)
 PROCESS_OVER: Final = ENDED_RUN | {_R.AWAITING_RESPONSE}
 """States of a run that has had its process: one that waits for an answer has cost what it cost, and says no more."""
+
+
+def drawn(state: StrEnum) -> str:
+    """Return the name of a state in a diagram, where a hyphen would end it."""
+    return state.value.replace("-", "_")
 
 
 def step(machine: str, table: Table[S], subject: str, source: S, target: S) -> S:
