@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture screenshots phrases agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture screenshots agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -82,9 +82,6 @@ check: $(DEV) ## Check format, lint, types, layers, generated pages, English and
 	@$(BIN)/python -m scripts.check_text
 	@$(BIN)/pytest -q -n 0 tests/migrations/test_migrations.py::test_the_migrations_lead_to_the_tables_of_this_program
 	@$(MAKE) --no-print-directory coverage
-
-phrases: $(DEV) ## List unclear phrases in the pages and in the whole package, also where `make check` allows them
-	@$(BIN)/python -m scripts.check_text --messages
 
 format: $(DEV) ## Format the code and fix what can be fixed
 	@$(BIN)/ruff format .

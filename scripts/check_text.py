@@ -1,14 +1,11 @@
-"""Check the English of the pages and of the package: unclear phrases, and the number of words of the pages.
-
-With `--messages` it also looks at the folders in `UNCHECKED`.
-"""
+"""Check the English of the pages and of the package: unclear phrases, and the number of words of the pages."""
 
 import ast
 import io
 import re
 import sys
 import tokenize
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -16,13 +13,6 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parent.parent
 MOST_WORDS: Final = 37_000
 """How many words all hand-written pages may have together, without the decision records."""
-CHECKED: Final = ("",)
-"""What of `src/loopwright` has no unclear phrase in any message, docstring or comment."""
-UNCHECKED: Final = tuple(
-    f"adapters/sources/{form}" for form in ("beads", "lists", "orchestrator", "task_master", "test_state")
-)
-"""What of that may still have some."""
-
 PHRASES: Final[dict[str, str]] = {
     r"(?:is|are|was) told how": "say what Loopwright writes",
     r"(?:go|goes|going|went|gone) on\b": "continue, resume, happen",
@@ -110,26 +100,14 @@ def texts(path: Path) -> Iterator[tuple[int, str]]:
             yield token.start[0], token.string
 
 
-def modules(root: Path, *, everywhere: bool = False) -> list[Path]:
-    """Return the modules of the package to check."""
-    package = root / "src" / "loopwright"
-    if everywhere:
-        return sorted(package.rglob("*.py"))
-    found = [one for name in CHECKED for one in (package / name, *(package / name).rglob("*.py"))]
-    left_out = [package / name for name in UNCHECKED]
-    return sorted(
-        one for one in found if one.is_file() and not any(one.is_relative_to(name) for name in left_out)
-    )
-
-
-def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
+def main(root: Path = ROOT) -> int:
     """Print every problem and return 1 if there is one."""
     problems = []
     written = pages(root)
     for page in written:
         name = page.path.relative_to(root).as_posix()
         problems += [f"{name}:{line}: {why}" for line, why in unclear(page.text)]
-    for path in modules(root, everywhere="--messages" in arguments):
+    for path in sorted((root / "src" / "loopwright").rglob("*.py")):
         name = path.relative_to(root).as_posix()
         found = {(line + n - 1, why) for line, text in texts(path) for n, why in unclear(text)}
         problems += [f"{name}:{line}: {why}" for line, why in sorted(found)]
@@ -143,4 +121,4 @@ def main(arguments: Sequence[str], *, root: Path = ROOT) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(main())

@@ -203,7 +203,7 @@ def test_epics_that_multiply_into_too_many_dependencies_are_refused(wording: Wor
 @pytest.mark.capability("C012")
 def test_a_deleted_issue_is_an_error_when_it_is_told_unless_it_is_over() -> None:
     held = files(issue("bd-1", status="tombstone"), issue("bd-2"))
-    with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "tombstone" is none that can be changed'):
+    with pytest.raises(BadPlan, match=r'issues\.jsonl:1: the status "tombstone" cannot be changed'):
         SOURCE.written(held, told({"bd-1": ItemProgress(mark=Mark.RUNNING)}))
     for over in (Mark.DONE, Mark.SKIPPED):
         # Trackers turn what was closed into such lines when they tidy up.

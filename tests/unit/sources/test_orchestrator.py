@@ -285,13 +285,13 @@ def test_a_closeout_changes_status_in_both_forms_and_adds_a_pointer() -> None:
     [
         ([change("milestone-3")], "there is no such milestone"),
         ([change(now="pending")], "expected to be pending, but it is in-progress"),
-        ([change(then="finished")], '"finished" is no status'),
+        ([change(then="finished")], '"finished" is not a status'),
         ([change(anchor="milestone-1-status")], "is not the anchor of its status"),
         ([Pointer(anchor_id="milestone-2-status", text="x")], "not the anchor of a milestone's completion"),
         ([Pointer(anchor_id="milestone-2-completion", text="a\n### [done] 9. New")], "expected one line"),
         (
             [Pointer(anchor_id="milestone-2-completion", text="## Goal")],
-            "expected one line that is no heading",
+            "expected one line that is not a heading",
         ),
     ],
 )

@@ -316,7 +316,7 @@ def _outside(attempt: AttemptView) -> Lines:
         return []
     more = f" and {len(attempt.outside) - _LEAST} more" if len(attempt.outside) > _LEAST else ""
     named = ", ".join(map(_flat, attempt.outside[:_LEAST]))
-    return [Text(f"     outside of its scope: {named}{more}", style="yellow")]
+    return [Text(f"     outside its scope: {named}{more}", style="yellow")]
 
 
 def _who_looked(attempt: AttemptView) -> Lines:

@@ -1,4 +1,4 @@
-"""Limits of every gate. A receipt names those that apply to it, and the documentation lists all."""
+"""Limits of every gate. A receipt names the ones that apply to it, and the documentation lists all."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,12 +11,12 @@ _SETUP: Final = "setup"
 _MOST: Final = 10
 SEEN: Final = "seen_by_author"
 _IN_SOURCE: Final = re.compile(r"\bcargo\s+(?:n?ex)?test\b|--doctest|\bdoctest\b|\bzig\s+(?:build\s+)?test\b")
-"""Commands whose tests stand inside of source files."""
+"""Commands whose tests are inside source files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """One thing that stays open although every check passed."""
+    """One thing that passing checks do not prove."""
 
     name: str
     words: str
@@ -29,37 +29,37 @@ class Limit:
 LIMITS: Final = (
     Limit(
         name="unseen",
-        words="no tests were seen inside these commands, their exit code alone counts: {names}",
+        words="Loopwright saw no tests in these commands, so only their exit code counts: {names}",
         applies=lambda command: command.tests is None,
         closed_by="a test runner that can be watched or that `test_runners` describes, or a JUnit report",
     ),
     Limit(
         name="deceived",
-        words="tests run the work's own code: one that was made to deceive its test runner is not excluded",
+        words="tests run the work's own code, which could deceive the test runner",
         applies=lambda command: command.tests is not None,
         closed_by="reading the change",
     ),
     Limit(
         name="reported",
-        words="the tests of these commands are known from their own report only, no canary was run: {names}",
+        words="these commands report their own tests, and no canary checks the report: {names}",
         applies=lambda command: command.reported,
         closed_by="a test runner that can be watched or that `test_runners` describes",
     ),
     Limit(
         name="inside",
-        words="the tests of these commands stand inside of source files, which any task may change: {names}",
+        words="the tests of these commands are inside source files, which any task may change: {names}",
         applies=lambda command: _IN_SOURCE.search(command.command) is not None,
         closed_by="tests in separate files; reading the change",
     ),
     Limit(
         name=SEEN,
-        words="not every task had a check that was held out: an answer to just what the open ones ask is not excluded",
+        words="not every task had a held-out check, so code that answers only the visible checks would pass",
         applies=lambda _: True,
         closed_by="`held_out` checks in every task; reading the change; checks with random input",
     ),
     Limit(
         name="one_machine",
-        words="the gates ran on one machine: what depends on it, on its network or on the day is not excluded",
+        words="the gates ran on one machine, so the result may depend on it, its network or the date",
         applies=lambda _: True,
         closed_by="`loopwright receipt replay` elsewhere",
     ),
@@ -67,7 +67,7 @@ LIMITS: Final = (
 
 
 def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[tuple[str, str]]:
-    """Return what these commands cannot exclude, with the name of each limit.
+    """Return what these commands cannot prove, with the name of each limit.
 
     `held_out` if all work passed held-out checks too.
     """

@@ -136,7 +136,7 @@ def landing_gaps(
     """Return the gaps of one landed task.
 
     `must_show` when the task has to show that its checks fail without its work. `review` is the state of the review of
-    exactly this change, and `problem` why that came to no result.
+    exactly this change, and `problem` why that had no result.
     """
     found: list[Gap] = []
     if must_show and facts is not None and facts.red_proof is False:
@@ -145,7 +145,7 @@ def landing_gaps(
             Gap(
                 code=GapCode.NOT_SHOWN,
                 task=key,
-                cause=f"task {key!r} does not show its work: {what} without the work too",
+                cause=f"task {key!r} does not show its work: {what} also without the work",
                 remedy="Give the task a check that fails without the work.",
             )
         )
@@ -163,7 +163,7 @@ def landing_gaps(
             Gap(
                 code=GapCode.REVIEW_UNCLEAR,
                 task=key,
-                cause=f"the review of task {key!r} came to no result: {problem or 'no answer could be read'}",
+                cause=f"the review of task {key!r} had no result: {problem or 'no answer could be read'}",
                 remedy="Read the change yourself.",
             )
         )

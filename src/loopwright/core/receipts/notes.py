@@ -63,14 +63,14 @@ def _about_result(body: ReceiptFacts) -> Iterator[_Said]:
     if both := sum(len(statuses) > 1 for statuses in said.values()):
         yield (
             NoteCode.VERDICTS_DIFFER,
-            f"{both} trees got different verdicts from the same commands: the latest counts",
+            f"the same commands gave different verdicts on {both} trees: the latest counts",
         )
     for one in body.finishes:
         done = one.state is FinishState.FINISHED
         if done and one.verdict_id is None and one.commit_sha != one.target_sha:
             yield (
                 NoteCode.FINISH_NOT_CHECKED,
-                f"nothing checked what {one.id} took over: {one.actor} accepted it",
+                f"nothing checked what {one.id} delivered: {one.actor} accepted it",
             )
     for text in checkout_notes(body.checkout_changes):
         yield NoteCode.CHECKOUT_CHANGED, text
@@ -82,14 +82,14 @@ def _about_task(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
         if task.is_settled_by_hand:
             yield (
                 NoteCode.SETTLED_BY_HAND,
-                f"step {name} is for a person, and no command checked it: {task.reason or 'settled in the source'}",
+                f"step {name} is manual, and no command checked it: {task.reason or 'settled in the source'}",
             )
         return
     yield from _about_qa(body, task)
     if not task.acceptance and not task.is_passed_by_word and plan.gates:
         yield NoteCode.NO_ACCEPTANCE, f"task {name} has no acceptance command: only gate:all checked it"
     if outside := task.strayed:
-        yield NoteCode.OUTSIDE_SCOPE, f"task {name} changed files outside of its scope: {listed(outside)}"
+        yield NoteCode.OUTSIDE_SCOPE, f"task {name} changed files outside its scope: {listed(outside)}"
     if count := task.criteria:
         what = "criterion" if count == 1 else "criteria"
         yield NoteCode.CRITERIA_IN_WORDS, f"task {name} has {count} {what} in words: only commands were run"
@@ -102,12 +102,12 @@ def _about_qa(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
         at = f"{(mine[-1].commit or '')[:10]} ({mine[-1].mode})"
         yield (
             NoteCode.QA_NOT_CHECKED,
-            f"the QA agent of {task.key!r} says that nothing is wrong at {at}: nothing checked that",
+            f"the QA agent of {task.key!r} found nothing wrong at {at}: nothing checked this claim",
         )
 
 
 def _about_landing(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
-    """Yield what was seen when a task landed and is not open any more, or never mattered to the result."""
+    """Yield facts about a landing that do not affect the result."""
     if task.landed_sha is None:
         return
     plan, facts, name = body.plan, task.gate_files, repr(task.key)
@@ -115,14 +115,14 @@ def _about_landing(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
     shown = facts.red_proof or facts.red_seen or _failed_before(plan, task, facts)
     if not shown and not must_show(task.origin, task.type, prove=task.prove):
         why = {
-            True: "its checks pass without the work too",
-            False: "nothing was seen to fail without the work",
+            True: "its checks also pass without the work",
+            False: "no check failed without the work",
         }[facts.red_proof is False]
         yield NoteCode.NOT_DEMONSTRATED, f"task {name} is not demonstrated: {why}"
     elif facts.red_skipped:
         yield (
             NoteCode.NEED_NOT_SHOW,
-            f"task {name} need not show that its checks fail without its work: {facts.red_skipped}",
+            f"task {name} does not have to show a check that fails without its work: {facts.red_skipped}",
         )
     judged = {
         (task.tree, gate_key(task_commands(plan, task))),
@@ -131,12 +131,15 @@ def _about_landing(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
     found = [one for one in speaking(body) if (one.tree, one.gate_key) in judged]
     if count := max((sum(c.known_failures for c in one.commands) for one in found), default=0):
         tests = "1 test" if count == 1 else f"{count} tests"
-        yield NoteCode.FAILED_AS_BEFORE, f"when task {name} landed, {tests} failed as before its work"
+        yield (
+            NoteCode.FAILED_AS_BEFORE,
+            f"when task {name} landed, {tests} failed that also failed before its work",
+        )
     for text in dict.fromkeys(one.unknown_before for one in found):
         if text:
             yield (
                 NoteCode.TASK_NOT_COMPARED,
-                f"when task {name} landed, its tests were not compared with those before: {text}",
+                f"when task {name} landed, its tests were not compared with the tests before it: {text}",
             )
     for text in dict.fromkeys(text for one in found for text in one.notes):
         yield NoteCode.GATE_NOTE, f"task {name}: {text}"
@@ -155,7 +158,7 @@ def _about_judges(facts: GateFiles, name: str) -> Iterator[_Said]:
         (
             facts.pinned_without,
             NoteCode.NEEDS_ADDED_FILES,
-            "has commands that need files or tests which it added",
+            "has commands that need files or tests that it added",
         ),
         (facts.build_files, NoteCode.BUILD_FILES_CHANGED, "changed build files, which may steer the gate"),
         (facts.missing, NoteCode.TESTS_MISSING, "no longer runs tests that passed before"),
@@ -178,7 +181,7 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
         ([run.agent_version for run in spent], NoteCode.AGENT_VERSION_UNKNOWN, "agent's version"),
     ):
         if unknown := sum(one is None for one in known):
-            yield code, f"the {words} of {unknown} of {len(spent)} agent runs is not known"
+            yield code, f"the {words} of {unknown} of {len(spent)} agent runs is unknown"
     if estimated := sum(run.cost_estimated for run in spent):
         yield (
             NoteCode.COST_ESTIMATED,
@@ -188,9 +191,9 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
         count = sum(run.permission_mode == mode for run in spent)
         yield (
             NoteCode.PERMISSION_MODE,
-            f"{count} agent runs had the permission mode {mode!r}: what else they did is not known",
+            f"{count} agent runs had the permission mode {mode!r}, so what else they did is unknown",
         )
-    # No sandbox can contain what a person does by hand.
+    # A sandbox cannot contain what a person does by hand.
     begun = [
         run
         for run in body.runs
@@ -199,34 +202,34 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
     if open_ := sum(run.sandbox in (None, Containment.NONE.value) for run in begun):
         yield (
             NoteCode.NO_SANDBOX,
-            f"{open_} of {len(begun)} runs had no sandbox around them: they could act on the whole machine",
+            f"{open_} of {len(begun)} runs had no sandbox: they could change anything on the machine",
         )
         # In the words of docs/explanation/safety.md, which says why.
         yield (
             NoteCode.NOT_WATCHED,
             (
-                "files that git ignores, the branches of other plans, and all outside of the repository were not "
-                "watched while they ran"
+                "files that git ignores, the branches of other plans, and everything outside the repository were not "
+                "watched during these runs"
             ),
         )
 
 
 def _about_reviews(body: ReceiptFacts) -> Iterator[_Said]:
-    """Yield what no independent reviewer has looked at, and what a review is not worth."""
+    """Yield which work no independent reviewer read, and what a review does not prove."""
     landed = [task for task in body.tasks if task.landed_sha is not None]
     seen = {task.id: review for task in landed if (review := body.review_of(task)) is not None}
     if not seen:
-        yield NoteCode.NO_REVIEWER, "no independent reviewer looked at the work"
+        yield NoteCode.NO_REVIEWER, "no independent reviewer read the work"
         return
     if unseen := [repr(task.key) for task in landed if task.id not in seen]:
-        yield NoteCode.NO_REVIEWER, f"no independent reviewer looked at the work of {listed(unseen)}"
+        yield NoteCode.NO_REVIEWER, f"no independent reviewer read the work of {listed(unseen)}"
     runs = {run.id: run for run in body.runs}
     for task in landed:
         if (review := seen.get(task.id)) is not None:
             yield from _about_review(task, review, runs)
     yield (
         NoteCode.REVIEW_IS_OPINION,
-        "what reviewers say is their opinion: that they looked is a fact, that they are right is not",
+        "a review is an opinion: it shows that a reviewer read the work, not that the work is right",
     )
 
 
@@ -239,12 +242,12 @@ def _about_review(
     if review.state not in (ReviewState.CLEAR, ReviewState.UNCLEAR):
         yield (
             NoteCode.REVIEW_WITHOUT_RESULT,
-            f"the review of task {name} came to no result: {review.problem or review.state}",
+            f"the review of task {name} had no result: {review.problem or review.state}",
         )
     if not review.shown_whole:
         yield (
             NoteCode.CHANGE_NOT_SHOWN_WHOLE,
-            f"not all of the change of task {name} was shown to its reviewer",
+            f"the reviewer of task {name} did not see the whole change",
         )
     by = runs.get(review.run_id)
     reviewer = (by.agent, by.model) if by else (None, None)

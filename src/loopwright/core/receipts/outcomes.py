@@ -173,19 +173,19 @@ def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
                 code=GapCode.TASK_CANCELLED,
                 task=key,
                 cause=f"task {key!r} was cancelled, so its work is not in the result",
-                remedy="Merge without it, or have it done after all with `loopwright retry TASK`.",
+                remedy="Merge without it, or run it again with `loopwright retry TASK`.",
             )
         ]
     if outcome is not Outcome.UNVERIFIED:
         return []
-    cause = f"task {key!r} was passed by a person's word: nothing was checked"
+    cause = f"a person accepted task {key!r}: nothing was checked"
     return [
         Gap(
             code=GapCode.PASSED_BY_PERSON if by_word else GapCode.NOT_CHECKED,
             task=key,
             cause=cause
             if by_word
-            else f"task {key!r} landed unchecked: it has no acceptance and the plan no gates",
+            else f"task {key!r} landed unchecked: it has no acceptance and the plan has no gates",
             remedy="Look at it before you merge." if by_word else "Add a gate, or acceptance to the task.",
         )
     ]

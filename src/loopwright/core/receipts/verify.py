@@ -150,9 +150,7 @@ def verify_receipt(receipt: Receipt, facts: Facts) -> list[Difference]:
             )
     if facts.script != facts.expected_script:
         found.append(
-            differs(
-                DifferenceCode.SCRIPT, "", "the script beside the receipt is not the one that belongs to it"
-            )
+            differs(DifferenceCode.SCRIPT, "", "the script beside the receipt does not belong to it")
         )
     if facts.rows is not None:
         found += _row_differences(receipt, facts.rows)
@@ -165,7 +163,7 @@ def _derived_differences(receipt: Receipt) -> list[Difference]:
         differs(
             DifferenceCode.DERIVED,
             name,
-            f"{name} does not follow from the facts: it says {plain(said)!r}, they say {plain(follows)!r}",
+            f"the receipt's {name} is {plain(said)!r}, but its facts give {plain(follows)!r}",
         )
         for name in _DERIVED
         if (said := getattr(receipt, name)) != (follows := getattr(derived, name))
@@ -177,7 +175,7 @@ def _derived_differences(receipt: Receipt) -> list[Difference]:
                 differs(
                     DifferenceCode.TASK_OUTCOME,
                     task.key,
-                    f"task {task.key!r} says {task.outcome.value!r}, the facts say {outcome.value!r}",
+                    f"the outcome of task {task.key!r} is {task.outcome.value!r}, but its facts give {outcome.value!r}",
                 )
             )
     return found
@@ -186,7 +184,7 @@ def _derived_differences(receipt: Receipt) -> list[Difference]:
 def _row_differences(receipt: Receipt, rows: Receipt) -> list[Difference]:
     """Name where the home's rows differ from a receipt, apart from what only git knows."""
     found = [
-        differs(DifferenceCode.ROWS, part, f"the home's rows say otherwise of the {part}: {wrong}")
+        differs(DifferenceCode.ROWS, part, f"the {part} differs from the home's rows: {wrong}")
         for part in ("project", "plan")
         if (wrong := _differing(getattr(receipt, part), getattr(rows, part)))
     ]
@@ -196,25 +194,25 @@ def _row_differences(receipt: Receipt, rows: Receipt) -> list[Difference]:
             differs(
                 DifferenceCode.FOREIGN_COMMITS,
                 "",
-                "the branch says otherwise of the commits that no task made",
+                "the commits that no task made differ from the branch",
             )
         )
     if receipt.overrides != rows.overrides:
         found.append(
-            differs(DifferenceCode.OVERRIDES, "", "the home's events say otherwise of what people decided")
+            differs(DifferenceCode.OVERRIDES, "", "the decisions of people differ from the home's events")
         )
     if receipt.checkout_changes != rows.checkout_changes:
         found.append(
             differs(
                 DifferenceCode.CHECKOUT_CHANGES,
                 "",
-                "the home's events say otherwise of what changed in the checkout",
+                "the changes of the checkout differ from the home's events",
             )
         )
     for part in _LISTS:
         mine, theirs = ({one.id: one for one in getattr(whole, part)} for whole in (receipt, rows))
         found += [
-            differs(DifferenceCode.ROWS, row, f"the home's rows say otherwise of {row}: {wrong}")
+            differs(DifferenceCode.ROWS, row, f"{row} differs from the home's rows: {wrong}")
             for row in dict.fromkeys((*mine, *theirs))
             if (wrong := _differing(mine.get(row), theirs.get(row)))
         ]
@@ -256,7 +254,7 @@ def _review_differences(receipt: Receipt, facts: Facts) -> list[Difference]:
                 differs(
                     DifferenceCode.REVIEW_COUNT,
                     review.id,
-                    f"{review.id} has another number of blocking findings than it says",
+                    f"the number of blocking findings of {review.id} is wrong",
                 )
             )
         run = runs.get(review.run_id)
@@ -265,11 +263,13 @@ def _review_differences(receipt: Receipt, facts: Facts) -> list[Difference]:
                 differs(
                     DifferenceCode.REVIEW_RUN,
                     review.id,
-                    f"{review.id} names a run that no reviewer made: {review.run_id}",
+                    f"{review.id} names {review.run_id}, which is not the run of a reviewer",
                 )
             )
     found += [
-        differs(DifferenceCode.REVIEW_MISSING, one, f"{one} has findings, and there is no such review")
+        differs(
+            DifferenceCode.REVIEW_MISSING, one, f"there are findings of {one}, but that review is missing"
+        )
         for one in said
     ]
     for task in receipt.tasks:
@@ -303,12 +303,10 @@ def _qa_differences(receipt: Receipt) -> list[Difference]:
             )
         elif len(issues) + look.by_gate != look.issues:
             found.append(
-                differs(
-                    DifferenceCode.QA_COUNT, look.id, f"{look.id} has another number of issues than it says"
-                )
+                differs(DifferenceCode.QA_COUNT, look.id, f"the number of issues of {look.id} is wrong")
             )
     return found + [
-        differs(DifferenceCode.QA_MISSING, one, f"{one} has a report, and there is no such look")
+        differs(DifferenceCode.QA_MISSING, one, f"there is a report of {one}, but that QA review is missing")
         for one in said
     ]
 
@@ -329,7 +327,7 @@ def _red_differences(receipt: Receipt) -> list[Difference]:
                     differs(
                         DifferenceCode.FAILED_BEFORE,
                         task.key,
-                        f"no verdict says that tests of task {task.key!r} failed before its work",
+                        f"no verdict shows that tests of task {task.key!r} failed before its work",
                     )
                 )
             if facts.red_proof is None:
@@ -340,7 +338,7 @@ def _red_differences(receipt: Receipt) -> list[Difference]:
                     differs(
                         DifferenceCode.RED_PROOF,
                         task.key,
-                        f"no verdict says that the checks of task {task.key!r} {how} without its work",
+                        f"no verdict shows that the checks of task {task.key!r} {how} without its work",
                     )
                 )
     return found
@@ -362,12 +360,12 @@ def _sandbox_differences(receipt: Receipt) -> list[Difference]:
 def _wrong_sandbox(run: RunEntry) -> str:
     level, made = run.sandbox, run.sandbox_made_with
     if level in (None, Containment.NONE.value):
-        return "and it says what that was made with" if made is not None else ""
+        return "but names the program that made it" if made is not None else ""
     if made is None or not made.program:
-        return "and which program made it is not said"
+        return "but does not name the program that made it"
     images = bool(made.image and made.image_id)
     if images != (level == Containment.CONTAINER.value):
-        return "and of which image is not said" if not images else "which needs no image"
+        return "but does not name its image" if not images else "which needs no image"
     return ""
 
 
@@ -384,7 +382,7 @@ def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] |
         differs(
             DifferenceCode.ROLLBACK,
             sha,
-            f"commit {sha} takes back {', '.join(sorted(found.get(sha, ()))) or 'nothing'}, but the receipt says: "
+            f"commit {sha} reverts {', '.join(sorted(found.get(sha, ()))) or 'nothing'}, but the receipt says: "
             + (", ".join(said.get(sha, ())) or "nothing"),
         )
         for sha in dict.fromkeys((*said, *found))
@@ -395,13 +393,13 @@ def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] |
 def _finish_differences(receipt: Receipt, facts: Facts) -> Iterator[Difference]:
     """Yield what does not hold of the finishes of a plan."""
     for one in receipt.finishes:
-        name, commit = f"the end {one.id}", one.commit_sha
+        name, commit = f"finish {one.id}", one.commit_sha
         text = facts.frozen.get(one.id)
         if text is not None and receipt_hash(text) != one.receipt_sha256:
             yield differs(
                 DifferenceCode.FINISH_RECEIPT,
                 one.id,
-                f"the receipt that {name} names is not the one that was kept",
+                f"the receipt that {name} names is not the stored one",
             )
         if one.state is not FinishState.FINISHED or commit is None:
             continue
@@ -409,7 +407,7 @@ def _finish_differences(receipt: Receipt, facts: Facts) -> Iterator[Difference]:
             yield differs(
                 DifferenceCode.FINISH_NOT_PASSED,
                 one.id,
-                f"{name} took over the tree {one.tree}, which no gate has passed",
+                f"{name} delivered the tree {one.tree}, which passed no gate",
             )
         if facts.trees.get(commit) is None:
             yield differs(DifferenceCode.COMMIT_MISSING, commit, f"commit {commit} does not exist")
@@ -428,11 +426,13 @@ def _commit_differences(one: FinishEntry, name: str, facts: CommitFacts) -> Iter
     if one.carries_hash:
         for key, value in ((FINISH_TRAILER, one.id), (RECEIPT_TRAILER, f"sha256:{one.receipt_sha256}")):
             if facts.trailers.get(key) != value:
-                text = f"the commit of {name} says {facts.trailers.get(key)!r} as {key}, not {value!r}"
+                text = f"the commit of {name} has the trailer {key}: {facts.trailers.get(key)!r}, expected {value!r}"
                 yield differs(DifferenceCode.FINISH_TRAILER, one.id, text)
     if one.is_made and one.target_sha not in facts.parents:
         yield differs(
-            DifferenceCode.FINISH_PARENT, one.id, f"the commit of {name} was not made on {one.target_sha}"
+            DifferenceCode.FINISH_PARENT,
+            one.id,
+            f"the parent of the commit of {name} is not {one.target_sha}",
         )
     if one.signed and not facts.signed:
         yield differs(DifferenceCode.FINISH_SIGNATURE, one.id, f"the commit of {name} has no signature")
@@ -456,7 +456,7 @@ def _event_differences(head: str | None, events: EventFacts | None) -> list[Diff
             differs(
                 DifferenceCode.EVENT_MISSING,
                 head,
-                "the event that was the last one is not in the home's chain of events",
+                "the last event of the receipt is not in the home's chain of events",
             )
         )
     return found

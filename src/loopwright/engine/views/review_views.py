@@ -40,7 +40,7 @@ class ReviewView:
             case ReviewState.BLOCKING:
                 return f"{by} objects to {len(blocking(self.findings))}{also}"
             case ReviewState.UNCLEAR:
-                return f"{by} came to no result: {self.problem}"
+                return f"{by} had no result: {self.problem}"
             case _:
                 return f"{by} did not come to its end"
 

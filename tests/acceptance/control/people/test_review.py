@@ -125,7 +125,7 @@ def test_an_answer_that_nobody_can_read_is_asked_for_once_more_and_is_never_a_pa
     assert second.session_ref == first.session_ref
     assert "could not be read: your last message has no block ```loopwright-review" in prompt(shop, second)
     assert "review_unclear double" in named(receipt(shop))
-    assert "came to no result" in shop("show", "double").out
+    assert "had no result" in shop("show", "double").out
     assert "review without result" in shop("status").out
 
 

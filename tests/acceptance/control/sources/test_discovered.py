@@ -115,7 +115,7 @@ def test_what_agents_come_upon_stands_in_the_plan_and_a_person_decides_what_beco
     assert (task["key"], task["title"]) == ("less-noise-quiet-mode", 'Less noise: "quiet" mode')
     assert task["description"] == "It prints\ntoo much."
 
-    assert "outside of its scope: stray.txt" in shop("show", "1.1").out
+    assert "outside its scope: stray.txt" in shop("show", "1.1").out
     [left] = shop.events("scope_left")
     assert (left.payload["paths"], left.task) == (["stray.txt"], shop.row(Task, key="1.1").id)
     plan_id = shop.task("1.1").plan_id

@@ -104,7 +104,7 @@ class Bd:
     def exported(self) -> bytes:
         """Return every issue with all that the tracker knows of it, one on a line."""
         with tempfile.TemporaryDirectory(prefix="loopwright-bd-") as folder:
-            # Into a file of its own: what some versions print, they take for what their own file has.
+            # Some versions compare what they print with their own file, so print into another one.
             file = Path(folder) / "issues.jsonl"
             arguments = ("export", f"--output={file}")
             code, out, err = self._called(arguments)
@@ -113,7 +113,7 @@ class Bd:
             return read_file(file)
 
     def create(self, found: Discovered, *, linked: bool) -> None:
-        """Make an issue of work that was come upon, and link it with the one in which it was."""
+        """Create an issue for discovered work, and link it to the issue that it was found in."""
         link = {"deps": f"discovered-from:{found.by}"} if linked else {}
         answer = self._run(
             "create",
@@ -212,7 +212,7 @@ class Bd:
         return Refused(
             f"`{shown}`: {words}",
             code="tracker_refused",
-            hint="mend it in the tracker; what it was told is told again",
+            hint="fix it in the tracker; Loopwright then writes the status again",
         )
 
 
@@ -238,7 +238,7 @@ def tell(folder: Path, progress: Progress, program: str = "bd", limit_s: float =
     tracker = Bd(folder, found, limit_s)
     present = tracker.issues()
     refused: dict[str, Refused] = {}
-    # What was deleted meanwhile is told nothing.
+    # An issue that was deleted in the meantime gets no status.
     behind = [key for key, item in progress.items.items() if key in present and _differs(present[key], item)]
     for number, key in enumerate(behind, 1):
         try:
@@ -305,7 +305,7 @@ def _notes(present: str, item: ItemProgress) -> dict[str, str]:
 def closing(item: ItemProgress) -> str:
     """Return why an issue is closed, on one line."""
     if item.mark is Mark.SKIPPED:
-        return " ".join(f"Not done: {item.reason or 'nobody wants it any more'}".split())
+        return " ".join(f"Not done: {item.reason or 'no longer wanted'}".split())
     parts = [
         f"Done{f' in {item.commit}' if item.commit else ''}",
         *([item.summary] if item.summary.strip() else []),

@@ -226,8 +226,8 @@ def _told(line: bytes, number: int, name: str, progress: Progress, closed: str) 
     status = words(issue, "status") or "open"
     if status in NO_WORK:
         if item.mark in (Mark.DONE, Mark.SKIPPED):
-            return line  # it is over in either way; trackers tidy up like this
-        message = f"the status {quoted(status)} is none that can be changed"
+            return line  # it has ended either way; trackers tidy up like this
+        message = f"the status {quoted(status)} cannot be changed"
         raise BadPlan(name, (f"{name}:{number}: {message}",))
     _tell(edits, item, status, progress.at, closed)
     return edits.bytes()

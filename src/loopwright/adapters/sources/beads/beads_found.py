@@ -10,7 +10,7 @@ from loopwright.adapters.sources.text.located import Located, plain
 from loopwright.ports import Discovered, Mark, Progress
 
 LABEL: Final = "loopwright-discovered"
-"""An issue that has it is no task: take it off, and it is one."""
+"""An issue with this label is not a task yet. Remove the label to make it one."""
 
 
 def is_found(issue: Located) -> bool:

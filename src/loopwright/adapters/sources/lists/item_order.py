@@ -108,7 +108,7 @@ def priority(item: Item, usual: float, problems: Problems) -> float:
 
 
 def note_near_misses(items: Iterable[Item], known: Collection[str], problems: Problems) -> None:
-    """Note each key once that is nearly one of ours; every other key belongs to the project."""
+    """Note each key once that is nearly a known key; every other key belongs to the project."""
     ours = READ | set(known)
     proposed = {"title", "description", *CRITERIA, *NEEDS, *PRIORITY, *known}
     guesses: dict[str, str | None] = {}

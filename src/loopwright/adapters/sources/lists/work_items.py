@@ -158,7 +158,7 @@ def _grouped(document: Located, names: Sequence[str]) -> Iterator[tuple[Located,
 
 
 def _items_by_name(document: Located) -> Iterator[tuple[Located, str, str]]:
-    """Return an object that has nothing but items, or its phases: each value is an object with a title of its own."""
+    """Return an object that has nothing but items, or its phases: each value is an object with its own title."""
     for found, name in ((document, ""), *((inner(document, one), one) for one in ("phases", "epics"))):
         entries = [entry for _, entry in _entries(found)] if found is not None else []
         if found is not None and entries and all(text_at(one, (*TITLE, "description")) for one in entries):

@@ -225,7 +225,7 @@ def _task(bundle: Bundle, milestone: Located) -> PlannedTask:
 
 
 def _commit(bundle: Bundle, key: str) -> str | None:
-    """Return the commit that the newest pointer of ours below a milestone names."""
+    """Return the commit that our newest pointer below a milestone names."""
     block = bundle.texts[key]
     found = _COMMIT.findall(bundle.roadmap.between(block.line, block.end))
     return str(found[-1]) if found else None

@@ -72,7 +72,9 @@ class _Closing:
             return
         present = words(milestone, "status")
         if change.target_status not in STATUSES:
-            self.problems.append(f"{label}{quoted(change.target_status)} is no status: {', '.join(STATUSES)}")
+            self.problems.append(
+                f"{label}{quoted(change.target_status)} is not a status: {', '.join(STATUSES)}"
+            )
         elif present != change.expected_current_status:
             self.problems.append(
                 f"{label}expected to be {change.expected_current_status}, but it is {present}"
@@ -95,7 +97,7 @@ class _Closing:
         if pointer.anchor_id not in self._completions:
             self.problems.append(f"{label}this is not the anchor of a milestone's completion")
         elif "\n" in pointer.text or pointer.text.lstrip().startswith("#"):
-            self.problems.append(f"{label}expected one line that is no heading")
+            self.problems.append(f"{label}expected one line that is not a heading")
         else:
             selector = words(self._anchors[pointer.anchor_id], "selector")
             (line,) = self._bundle.roadmap.selected(selector)

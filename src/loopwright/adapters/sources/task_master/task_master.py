@@ -239,7 +239,7 @@ def _is_deferred(found: Located) -> bool:
 
 
 def _is_settled(found: Located) -> bool:
-    """Return whether a subtask is no work for now: it is done, cancelled or deferred."""
+    """Return whether a subtask needs no work now: it is done, cancelled or deferred."""
     return _is_deferred(found) or mark_of(words(found, "status")) in (Mark.DONE, Mark.SKIPPED)
 
 
@@ -253,7 +253,7 @@ def _tell_deferred(items: Sequence[Item], problems: Problems) -> None:
 
 
 def _described(item: Item, *, with_status: bool) -> str:
-    """Return what the task says, with its subtasks; which of them are settled is no part of what is asked for."""
+    """Return what the task says, with its subtasks; without which of them are settled."""
     steps = "\n".join(_steps(item, with_status=with_status))
     parts = (description(item), f"Subtasks:\n\n{steps}" if steps else "")
     return "\n\n".join(part for part in parts if part)

@@ -81,7 +81,7 @@ class LoopTestsSource(Source):
         is_named = place.is_file() and place.name != CONFIG_FILE
         state = place.name if is_named else FILE
         found: dict[str, bytes] = {}
-        # Whoever names the configuration means it, whatever stands in it.
+        # A path that names the configuration is meant, whatever the file says.
         is_config = place.is_file() and place.name == CONFIG_FILE
         if (beside := read_file(place) if is_config else _ours(folder / CONFIG_FILE)) is not None:
             found[CONFIG_FILE] = beside
@@ -149,7 +149,7 @@ class LoopTestsSource(Source):
     def heartbeat(self, files: Files, progress: Progress, pid: int | None) -> bytes | None:
         """Return the health file as it is now; None while the one that is there is younger than its interval."""
         config = _settled(files)
-        assert config is not None  # else nobody asks for it
+        assert config is not None  # without a configuration there is no health file
         state = _state_of(files, config)
         name = _health_file(config, state)
         assert name is not None
@@ -166,7 +166,7 @@ def _refuse_other_file(name: str, content: bytes | None) -> None:
 
 
 def _ours(path: Path) -> bytes | None:
-    """Return a configuration of tests; None where there is none, or one of somebody else."""
+    """Return a configuration of tests; None if there is none, or if another tool wrote it."""
     try:
         content = read_file(path) if path.is_file() else b""
     except BadPlan:
@@ -179,7 +179,7 @@ def _config_name(files: Files) -> str | None:
 
 
 def _health_file(config: LoopConfig | None, state: str) -> str | None:
-    """Return the health file, which lies beside the tests; None where nobody asks for it."""
+    """Return the health file, which lies beside the tests; None if the configuration does not ask for it."""
     if config is None or not config.health_check["enabled"]:
         return None
     return posixpath.join(posixpath.dirname(state), config.health_check["file"])
@@ -275,7 +275,7 @@ def _named(folder: Path, config: bytes) -> str:
 
 
 def _leads_to(folder: Path, config: bytes, state: str) -> bool:
-    """Say whether the configuration in the folder above is that of the tests in this one."""
+    """Return whether the configuration in the folder above is that of the tests in this one."""
     above = folder.resolve().parent
     places = list(_places(above, config))
     found = next((above / name for name in places if (above / name).is_file()), None)
@@ -339,7 +339,7 @@ def _specification(document: Located, key: str) -> str:
 
 
 def note_near_misses(document: Located, problems: Problems) -> None:
-    """Note each key once that is nearly one of ours; every other key stays, and means nothing here."""
+    """Note each key once that is nearly a known key; every other key stays and means nothing here."""
     known = frozenset(TEST_STATE["properties"]["tests"]["items"]["properties"])
     seen: set[str] = set()
     for index, test in enumerate(tables(inner(document, "tests"))):

@@ -130,9 +130,9 @@ def next_health(present: bytes | None, wanted: Mapping[str, Any], interval: time
     if {**said, "last_heartbeat": now} == wanted and isinstance(before, str):
         try:
             age = datetime.fromisoformat(now) - datetime.fromisoformat(before)
-        except (ValueError, TypeError):  # no time at all, or one without a zone: somebody else wrote that
+        except (ValueError, TypeError):  # not a time, or one without a zone: another program wrote it
             age = interval
-        # Somebody who has stopped needs no beat.
+        # A loop that has stopped needs no heartbeat.
         if wanted["pid"] is None or timedelta() <= age < interval:
             return None
     return (json.dumps(wanted, indent=2, ensure_ascii=False) + "\n").encode()
