@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -48,6 +49,7 @@ def _sha256(path: Path) -> str:
 
 
 READ_BYTES = 256 * 1024
+_SEARCH_BYTES: Final = 4 << 20
 _STREAMS = {b"o ": "out", b"e ": "err"}
 
 
@@ -196,6 +198,60 @@ def _left_in(directory: Path) -> str:
 def output_size(directory: Path) -> int:
     """Return the position after everything that a run printed so far."""
     return max((start + size for start, size in _segments(directory)), default=0)
+
+
+def line_begin(directory: Path, position: int) -> int:
+    """Return where the recorded line that holds this position begins; a position outside of what is kept stays."""
+    for start, size in _segments(directory):
+        if start < position < start + size:
+            break
+    else:
+        return position
+    with (directory / places.OUTPUT / places.segment_name(start)).open("rb") as file:
+        end = position - start
+        while end > 0:
+            begin = max(0, end - READ_BYTES)
+            file.seek(begin)
+            at = file.read(end - begin).rfind(b"\n")
+            if at >= 0:
+                return start + begin + at + 1
+            end = begin
+    return start
+
+
+def lines_with(directory: Path, wanted: re.Pattern[bytes], begin: int) -> Iterator[tuple[int, OutputLine]]:
+    """Yield the recorded lines in which a pattern is found, with where each begins; letters are compared as small."""
+    for start, size in _segments(directory):
+        if start + size <= begin:
+            continue
+        try:
+            file = (directory / places.OUTPUT / places.segment_name(start)).open("rb")
+        except FileNotFoundError:
+            continue  # left out since we looked
+        with file:
+            at = max(begin, start)
+            file.seek(at - start)
+            rest = b""
+            while block := file.read(_SEARCH_BYTES):
+                whole, newline, after = (rest + block).rpartition(b"\n")
+                if not newline:
+                    rest = after
+                    continue
+                yield from _found(whole, at, wanted)
+                at, rest = at + len(whole) + 1, after
+
+
+def _found(whole: bytes, at: int, wanted: re.Pattern[bytes]) -> Iterator[tuple[int, OutputLine]]:
+    small, position = whole.lower(), 0
+    while hit := wanted.search(small, position):
+        first = whole.rfind(b"\n", 0, hit.start()) + 1
+        last = whole.find(b"\n", hit.start())
+        last = len(whole) if last < 0 else last
+        stream = _STREAMS.get(whole[first : first + 2])
+        if stream is not None and hit.start() >= first + 2:
+            text = whole[first + 2 : last].decode(errors="replace")
+            yield at + first, OutputLine(offset=at + last + 1, stream=stream, text=text)  # type: ignore[arg-type]
+        position = last + 1
 
 
 class OutputReader:

@@ -1,27 +1,21 @@
-"""The pages of a task and of a run: attempts side by side, the transcript by pieces, and what can be done."""
+"""The pages of a task and of a run: attempts side by side, and what can be done."""
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-from loopwright.adapters.processes.keeper_files import OutputReader, output_size
-from loopwright.core.rows.model import Plan, Run, Task
+from loopwright.core.rows.model import Plan, Role, Run, Task
 from loopwright.core.values.access import Caller, Scope
-from loopwright.core.values.states import ENDED_RUN, PlanState, TaskState
+from loopwright.core.values.states import PlanState, RunState, TaskState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.views import TaskDetail, task_detail
-from loopwright.ports import OutputLine, Tx
+from loopwright.ports import Tx
+from loopwright.services.dashboard.transcript import Piece, read_piece
 from loopwright.services.homes.session import Session
-from loopwright.services.recordings.output import Transcript
 from loopwright.services.remote.seen import seen_plan, seen_run, seen_task
 
-PIECE_BYTES: Final = 96 * 1024
-"""How much of a recording one piece of a transcript shows."""
-LONGEST_LINE: Final = 4_000
-"""Longer lines are cut on a page; the log endpoint has all of them."""
 _LARGEST_PROMPT: Final = 400_000
-_FOLDED: Final = frozenset({"ToolEnd", "Usage", "Raw", "Started"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,32 +43,6 @@ class TaskPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """One thing in a transcript."""
-
-    kind: str
-    text: str
-    folded: bool
-    """Whether it is shown as one line until it is opened."""
-    cut: int = 0
-    """How many characters were left out."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Piece:
-    """A part of a transcript."""
-
-    entries: tuple[Entry, ...]
-    begin: int
-    """The position in the recording where it begins; 0 is the beginning."""
-    end: int
-    """Where it ends: the next piece begins here."""
-    size: int
-    live: bool
-    """Whether more may come."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class RunPage:
     """Everything on the page of a run."""
 
@@ -85,6 +53,8 @@ class RunPage:
     prompt: str
     prompt_cut: bool
     piece: Piece
+    interrupt: bool
+    """Whether the caller can end the agent, so that its task starts again with a note."""
 
 
 async def task_page(at: Session, caller: Caller, plan_id: str, task: str) -> TaskPage:
@@ -106,8 +76,8 @@ async def task_page(at: Session, caller: Caller, plan_id: str, task: str) -> Tas
     return await at.home.store.read(load)
 
 
-async def run_page(at: Session, caller: Caller, run_id: str) -> RunPage:
-    """Return the page of a run, with the end of its transcript."""
+async def run_page(at: Session, caller: Caller, run_id: str, *, begin: int | None = None) -> RunPage:
+    """Return the page of a run, with the end of its transcript or what begins at a position."""
     paths = HomePaths(root=at.home.root)
 
     def load(tx: Tx) -> tuple[Run, RunView, Plan, Task | None]:
@@ -124,62 +94,11 @@ async def run_page(at: Session, caller: Caller, run_id: str) -> RunPage:
         task=task,
         prompt=prompt[:_LARGEST_PROMPT],
         prompt_cut=len(prompt) > _LARGEST_PROMPT,
-        piece=_piece(run, paths, None),
-    )
-
-
-async def transcript(
-    at: Session, caller: Caller, run_id: str, *, before: int | None = None, after: int | None = None
-) -> Piece:
-    """Return a piece of a transcript: the one that ends at `before`, or what came after `after`, else its end."""
-    run = await at.home.store.read(lambda tx: seen_run(tx, caller, run_id))
-    paths = HomePaths(root=at.home.root)
-    if after is not None:
-        return _from(run, paths, after)
-    return _piece(run, paths, before)
-
-
-def _piece(run: Run, paths: HomePaths, before: int | None) -> Piece:
-    size = output_size(paths.run(run.id))
-    end = size if before is None else min(before, size)
-    return _read(run, paths, max(0, end - PIECE_BYTES), end, size)
-
-
-def _from(run: Run, paths: HomePaths, after: int) -> Piece:
-    size = output_size(paths.run(run.id))
-    # A follower that fell far behind gets the end, not everything in between.
-    begin = after if size - after <= 4 * PIECE_BYTES else size - PIECE_BYTES
-    return _read(run, paths, begin, size, size)
-
-
-def _read(run: Run, paths: HomePaths, begin: int, end: int, size: int) -> Piece:
-    reader = OutputReader(paths.run(run.id), begin)
-    lines: list[OutputLine] = []
-    first = begin
-    for line in reader.all():
-        # A piece rarely begins at the beginning of a line: what is left of the line before belongs to the piece before.
-        if line.offset > end:
-            break
-        lines.append(line)
-    reached = lines[-1].offset if lines else begin
-    codec = Transcript(run)
-    entries = [_entry(shown.kind, shown.text, shown.data) for line in lines for shown in codec.take(line)]
-    return Piece(
-        entries=tuple(one for one in entries if one.text),
-        begin=first,
-        end=reached,
-        size=size,
-        live=run.state not in ENDED_RUN,
-    )
-
-
-def _entry(kind: str, text: str, data: dict[str, Any]) -> Entry:
-    said = text or str(data.get("name", ""))
-    return Entry(
-        kind=kind,
-        text=said[:LONGEST_LINE],
-        folded=kind in _FOLDED or len(said) > 600 or said.count("\n") > 12,
-        cut=max(0, len(said) - LONGEST_LINE),
+        piece=read_piece(run, paths.run(run.id), after=begin),
+        interrupt=caller.may(Scope.OPERATE)
+        and run.role is Role.IMPLEMENTER
+        and run.attempt_id is not None
+        and run.state in (RunState.RUNNING, RunState.AWAITING_RESPONSE),
     )
 
 
