@@ -16,6 +16,8 @@ from loopwright.server.pages.render import plain
 _MOST_LINES: Final = 4_000
 """More lines than this make a page slow; the diff endpoint has all of them."""
 _LONGEST: Final = 2_000
+_ESCAPED: Final = re.compile(r"\\([0-7]{1,3}|.)|([^\\]+)")
+_ESCAPES: Final = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 _HUNK: Final = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@(.*)")
 
 
@@ -95,16 +97,37 @@ def _file(lines: list[str]) -> File:
 
 
 def _path(lines: list[str]) -> str:
-    for line in lines:
-        if line.startswith("+++ b/"):
-            return plain(line[6:])
-        if line.startswith("--- a/"):
-            gone = plain(line[6:])
-            if any(one.startswith("+++ /dev/null") for one in lines):
-                return gone
+    """Return the path after the change, before it if the file is gone."""
+    before = ""
+    for line in lines[1:]:
         if line.startswith("@@"):
             break
-    return plain(lines[0].rpartition(" b/")[2])
+        side, _, rest = line.partition(" ")
+        name = _unquoted(rest.removesuffix("\t"))
+        if side == "---" and name.startswith("a/"):
+            before = name[2:]
+        elif side == "+++":
+            return name[2:] if name.startswith("b/") else before
+        elif line.startswith("rename to "):
+            return _unquoted(line.removeprefix("rename to "))
+    # Neither a text nor renamed: both sides of the first line have the same name.
+    sides = lines[0].removeprefix("diff --git ")
+    return _unquoted(sides[len(sides) // 2 + 1 :])[2:]
+
+
+def _unquoted(name: str) -> str:
+    """Return a path that git wrote in quotation marks, with octal bytes, as it is."""
+    if len(name) < 2 or not name.startswith('"') or not name.endswith('"'):
+        return name
+    made = bytearray()
+    for code, other in _ESCAPED.findall(name[1:-1]):
+        if not code:
+            made += other.encode()
+        elif code[0] in "01234567":
+            made.append(int(code, 8) & 255)
+        else:
+            made += _ESCAPES.get(code, code).encode()
+    return made.decode(errors="replace")
 
 
 def _lexer(path: str) -> Lexer | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, get_args
 
-from fastapi import APIRouter, Form, Request
+from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from loopwright.core.values.errors import LoopwrightError, NotFound
@@ -89,9 +89,15 @@ async def act_on_plan(
 
 @router.get("/{plan_id}/tasks/{task}")
 async def show_task(
-    request: Request, plan_id: str, task: str, home: Home, caller: Reader, refused: str = ""
+    request: Request,
+    plan_id: str,
+    task: str,
+    home: Home,
+    caller: Reader,
+    attempt: Annotated[int | None, Query(ge=1)] = None,
+    refused: str = "",
 ) -> Response:
-    """Show a task with its attempts side by side."""
+    """Show a task with its attempts side by side, and what it or one of them changed."""
     shown = await run_views.task_page(home.at, caller, plan_id, task)
     runs: dict[int | None, list[Any]] = {}
     for run in shown.runs:
@@ -102,7 +108,9 @@ async def show_task(
         task=shown,
         detail=shown.detail,
         runs=runs,
-        changes=await _changes(home, caller, plan_id, shown.detail.task.id),
+        attempt=attempt,
+        changes=await _changes(home, caller, plan_id, shown.detail.task.id, attempt),
+        comments=await results.line_comments(home.at, caller, plan_id, shown.detail.task.id),
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,
@@ -118,14 +126,17 @@ async def act_on_task(
     home: Home,
     caller: Operator,
     note: Annotated[str, Form()] = "",
+    at: Annotated[list[str] | None, Form()] = None,
+    text: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
-    """Do something to a task, then show it."""
+    """Do something to a task, then show it; `at` and `text` are comments on lines of its change."""
     said = note.strip() or None
     try:
         if action in _TASK_ACTIONS:
             await plans.decide_task(home.at, caller, plan_id, task, action, note=said)  # type: ignore[arg-type]
-        elif action == "reject":
-            await results.reject(home.at, caller, plan_id, task, note=said)
+        elif action == "send-back":
+            comments = tuple(zip(at or (), text or (), strict=False))
+            await results.send_back(home.at, caller, plan_id, task, note=note.strip(), comments=comments)
         elif action == "rollback":
             await results.rollback(home.at, caller, plan_id, task)
         elif action == "take-over":
@@ -141,10 +152,12 @@ async def act_on_task(
     return RedirectResponse(f"/plans/{plan_id}/tasks/{task}", status_code=303)
 
 
-async def _changes(home: Home, caller: Reader, plan_id: str, task: str | None = None) -> Changed | None:
+async def _changes(
+    home: Home, caller: Reader, plan_id: str, task: str | None = None, attempt: int | None = None
+) -> Changed | None:
     """Return what a plan or a task changed; None while there is nothing to show."""
     try:
-        text, cut = await results.diff(home.at, caller, plan_id, task)
+        text, cut = await results.diff(home.at, caller, plan_id, task, attempt=attempt)
     except LoopwrightError:
         # Nothing has landed, and nothing was tried: there is no change to show yet.
         return None

@@ -3,10 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
 
 from loopwright.core.policy.graph import critical_path
-from loopwright.core.rows.events import CATALOGUE, Importance, RecordedEvent
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Role, Run, Task
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.findings import Verdict
@@ -22,11 +20,9 @@ from loopwright.engine.rows.drafts import is_written
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.ports import Tx
+from loopwright.services.dashboard.trail import TrailEvent, trail
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_plan
-
-TRAIL: Final = 60
-"""How many events the page shows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,19 +67,6 @@ class RoleCost:
     cost_micros: int
     unknown: int
     """How many of these runs have an unknown cost."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrailEvent:
-    """One event in words."""
-
-    n: int
-    at: datetime
-    type: str
-    meaning: str
-    actor: str
-    task: str
-    importance: Importance
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,7 +116,7 @@ async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
             spans=_spans(tasks, attempts, runs),
             now=tx.now(),
             roles=_roles(runs),
-            trail=_trail(tx, plan, {one.id: one.key for one in tasks}),
+            trail=trail(tx, {one.id: one.key for one in tasks}, plan=plan.id),
             verdict=plan.verdict,
             verify_run_id=plan.verify_run_id,
             actions=_actions(plan, tx.get(Loop, plan.loop_id), view, caller),
@@ -203,24 +186,6 @@ def _roles(runs: Sequence[Run]) -> tuple[RoleCost, ...]:
                 RoleCost(role=role, runs=len(mine), cost_micros=sum(known), unknown=len(mine) - len(known))
             )
     return tuple(found)
-
-
-def _trail(tx: Tx, plan: Plan, keys: dict[str, str]) -> tuple[TrailEvent, ...]:
-    found = tx.events(plan=plan.id, limit=TRAIL, newest=True)
-    return tuple(_event(one, keys) for one in reversed(found))
-
-
-def _event(event: RecordedEvent, keys: dict[str, str]) -> TrailEvent:
-    kind = CATALOGUE.get(event.type)
-    return TrailEvent(
-        n=event.n,
-        at=event.at,
-        type=event.type,
-        meaning=kind.meaning if kind else event.type.replace("_", " "),
-        actor=event.actor,
-        task=keys.get(event.task or "", ""),
-        importance=event.importance,
-    )
 
 
 def _actions(plan: Plan, loop: Loop | None, view: PlanView, caller: Caller) -> Actions:

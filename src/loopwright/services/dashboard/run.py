@@ -11,6 +11,7 @@ from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.views import TaskDetail, task_detail
 from loopwright.ports import Tx
+from loopwright.services.dashboard.trail import TrailEvent, trail
 from loopwright.services.dashboard.transcript import Piece, read_piece
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_plan, seen_run, seen_task
@@ -26,7 +27,8 @@ class TaskActions:
     reset: bool
     skip: bool
     rollback: bool
-    reject: bool
+    send_back: bool
+    """Whether the work can go back to an agent with a note and comments on lines."""
     take_over: bool
     hand_back: bool
 
@@ -39,6 +41,7 @@ class TaskPage:
     project_id: str
     plan_status: PlanState
     runs: tuple[RunView, ...]
+    trail: tuple[TrailEvent, ...]
     actions: TaskActions
 
 
@@ -70,6 +73,7 @@ async def task_page(at: Session, caller: Caller, plan_id: str, task: str) -> Tas
             project_id=plan.project_id,
             plan_status=plan.status,
             runs=tuple(run_view(tx, one, paths) for one in runs),
+            trail=trail(tx, {}, plan=plan.id, task=row.id),
             actions=_actions(row, caller, plan.status),
         )
 
@@ -118,8 +122,8 @@ def _actions(task: Task, caller: Caller, plan: PlanState) -> TaskActions:
         skip=may
         and task.status
         in (TaskState.QUEUED, TaskState.ERROR, TaskState.RUNNING, TaskState.AWAITING_RESPONSE),
-        rollback=may and landed and plan is not PlanState.VERIFIED,
-        reject=may and landed and plan is not PlanState.VERIFIED,
+        rollback=may and landed,
+        send_back=may and (landed or task.status in (TaskState.ERROR, TaskState.CANCELLED)),
         take_over=may
         and not task.taken_by
         and task.status in (TaskState.ERROR, TaskState.RUNNING, TaskState.QUEUED),

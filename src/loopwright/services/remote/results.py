@@ -6,10 +6,11 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from loopwright.core.policy.rejections import comments_in
-from loopwright.core.rows.model import Command, CommandState, Project, Task
+from loopwright.core.policy.rejections import comments_in, objections, parse_comment
+from loopwright.core.rows.model import Attempt, Command, CommandState, Project, Task
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
+from loopwright.core.values.errors import NotFound
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import TaskDetail, task_detail
 from loopwright.ports import Tx
@@ -83,12 +84,22 @@ async def line_comments(
     return await at.home.store.read(load)
 
 
-async def diff(at: Session, caller: Caller, plan_id: str, task: str | None = None) -> tuple[str, bool]:
-    """Return what a plan or a task changed as a unified diff, and whether it was cut."""
+async def diff(
+    at: Session, caller: Caller, plan_id: str, task: str | None = None, *, attempt: int | None = None
+) -> tuple[str, bool]:
+    """Return what a plan, a task or one attempt at it changed as a unified diff, and whether it was cut."""
 
     def load(tx: Tx) -> tuple[str, Project]:
         plan, project = plan_and_project(tx, caller, plan_id)
-        return (plan.id if task is None else seen_task(tx, caller, plan, task).id), project
+        if task is None:
+            return plan.id, project
+        row = seen_task(tx, caller, plan, task)
+        if attempt is None:
+            return row.id, project
+        runs = [one.run_id for one in tx.find(Attempt, task_id=row.id, n=attempt) if one.run_id]
+        if not runs:
+            raise NotFound(f"attempt {attempt} at {row.key} changed nothing", code="no_changes")
+        return runs[0], project
 
     target, project = await at.home.store.read(load)
     pieces: list[bytes] = []
@@ -138,6 +149,25 @@ async def reject(
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         return await decisions.reject(at, row.id, note=note, comments=comments)
+
+
+async def send_back(
+    at: Session,
+    caller: Caller,
+    plan_id: str,
+    task: str,
+    *,
+    note: str = "",
+    comments: Sequence[tuple[str, str]] = (),
+) -> Decision:
+    """Let an agent try again with a note and with comments on lines, whether or not the work landed."""
+    row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
+    with acting(at, caller, project):
+        if row.landed_sha is not None:
+            return await decisions.reject(at, row.id, note=note, comments=comments)
+        parsed = [parse_comment(place, text) for place, text in comments]
+        said = objections(note, comments_in(parsed)) if note or parsed else None
+        return await decisions.retry(at, row.id, note=said)
 
 
 async def rollback(at: Session, caller: Caller, plan_id: str, task: str) -> Decision:

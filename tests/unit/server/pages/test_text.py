@@ -103,3 +103,18 @@ def test_a_long_diff_is_cut() -> None:
     changed = changed_files(text, cut=False)
     assert changed.cut
     assert changed.added < 5000
+
+
+@each_case(
+    "head, shown",
+    [
+        (["--- a/caf\\303\\251.py", "+++ b/x"], "x"),
+        (["--- /dev/null", '+++ "b/caf\\303\\251 \\"q\\" \\t.py"'], 'café "q" \t.py'),
+        (["--- a/with space.py\t", "+++ /dev/null"], "with space.py"),
+        (["similarity index 100%", "rename from old", 'rename to "n\\303\\251w"'], "néw"),
+        (["Binary files differ"], "x/y z.png"),
+    ],
+)
+def test_paths_are_read_as_git_writes_them(head: list[str], shown: str) -> None:
+    text = "\n".join(["diff --git a/x/y z.png b/x/y z.png", *head, "@@ -1 +1 @@", "+x"])
+    assert [one.path for one in changed_files(text, cut=False).files] == [shown]
