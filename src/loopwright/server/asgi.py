@@ -36,6 +36,7 @@ from loopwright.server.guard import OPEN_PATHS, FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
 from loopwright.server.pages import files, session
 from loopwright.server.pages import home as pages_home
+from loopwright.server.pages import loops as pages_loops
 from loopwright.server.pages import plans as pages_plans
 from loopwright.server.pages import projects as pages_projects
 from loopwright.server.pages import runs as pages_runs
@@ -63,7 +64,7 @@ _PARTS = (
     discoveries,
     tokens,
 )
-_PAGES = (files, session, pages_home, pages_projects, pages_plans, pages_runs)
+_PAGES = (files, session, pages_home, pages_projects, pages_loops, pages_plans, pages_runs)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

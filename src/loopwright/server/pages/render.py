@@ -1,12 +1,14 @@
 """Turn values into HTML: the template environment, the words and icons of states, and safe text."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from http import HTTPStatus
+from pathlib import Path
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.requests import Request
@@ -16,6 +18,7 @@ from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.core.values.ids import short_id
 from loopwright.server.pages.timeline import duration
+from loopwright.services.remote.attention import Alert
 
 POLICY: Final = "; ".join(
     (
@@ -38,6 +41,20 @@ HEADERS: Final = {
 }
 
 
+MENU: Final = (
+    (
+        "",
+        (
+            ("/", "Home", "home"),
+            ("/board", "Board", "board"),
+            ("/questions", "Questions", "question"),
+        ),
+    ),
+    ("Work", (("/projects", "Projects", "project"), ("/loops", "Loops", "loop"))),
+)
+"""The menu: titles of groups with their addresses, names and icons."""
+
+
 @dataclass(frozen=True, slots=True)
 class Look:
     """How a state is shown: a word, a tone for its colour, and an icon, because colour alone says nothing."""
@@ -52,6 +69,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "CREATED": Look("Not started", "idle", "queued"),
     "IDLE": Look("Not started", "idle", "queued"),
     "QUEUED": Look("Queued", "idle", "queued"),
+    "STARTING": Look("Starting", "run", "running"),
     "DISPATCHING": Look("Starting", "run", "running"),
     "PREPARING": Look("Preparing", "run", "running"),
     "RUNNING": Look("Running", "run", "running"),
@@ -87,6 +105,9 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "REJECTED": Look("Rejected", "bad", "failed"),
     "not_verified": Look("Not verified", "bad", "failed"),
     "BROKEN": Look("Broken", "bad", "failed"),
+    "critical": Look("Critical", "bad", "failed"),
+    "warning": Look("Warning", "warn", "asks"),
+    "info": Look("Note", "idle", "note"),
     "CANCELLED": Look("Cancelled", "idle", "cancelled"),
 }
 
@@ -150,6 +171,34 @@ def words_of(refused: LoopwrightError) -> str:
     return f"{refused}. {hint}" if hint else str(refused)
 
 
+def with_query(path: str, kept: Mapping[str, Any], **more: Any) -> str:
+    """Return an address with the filters that are set."""
+    chosen = {name: value for name, value in {**kept, **more}.items() if value}
+    return f"{path}?{urlencode(chosen)}" if chosen else path
+
+
+def relative(path: Path, folder: str) -> str:
+    """Return a path as it is named inside a folder."""
+    return path.relative_to(folder).as_posix()
+
+
+def about(problems: Sequence[str], place: str) -> str:
+    """Return what is wrong at a place; empty if nothing is."""
+    found = (one.removeprefix(f"{place}: ") for one in problems if one.startswith(f"{place}: "))
+    return "; ".join(found)
+
+
+def target(alert: Alert) -> str:
+    """Return the page where something can be done about an alert."""
+    if alert.task_id and alert.plan_id:
+        return f"/plans/{alert.plan_id}/tasks/{alert.task_id}"
+    if alert.plan_id:
+        return f"/plans/{alert.plan_id}"
+    if alert.loop_id:
+        return f"/loops/{alert.loop_id}"
+    return {"account_closed": "/quota", "no_worker": "/workers"}.get(alert.kind, "/alerts")
+
+
 @lru_cache(1)
 def environment() -> Environment:
     """Return the templates, with everything escaped."""
@@ -168,8 +217,12 @@ def environment() -> Environment:
         "clock": clock,
         "duration": duration,
         "short": short_id,
+        "with_query": with_query,
+        "relative": relative,
+        "about": about,
+        "target": target,
     }
-    made.globals |= {"ago": ago, "version": __version__}
+    made.globals |= {"ago": ago, "version": __version__, "menu": MENU}
     return made
 
 

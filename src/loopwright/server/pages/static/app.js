@@ -23,6 +23,45 @@ document.addEventListener("submit", (event) => {
   if (sentence && !confirm(sentence)) event.preventDefault();
 });
 
+// Fields that are sent as soon as they change.
+document.addEventListener("change", (event) => {
+  if (event.target.matches("[data-autosubmit]") && event.target.form.reportValidity()) event.target.form.requestSubmit();
+});
+
+// A loop that is dragged onto another gets the same priority.
+let dragged = null;
+document.addEventListener("dragstart", (event) => {
+  dragged = event.target.closest?.("[data-reorder] tr[draggable]");
+  if (!dragged) return;
+  dragged.classList.add("dragged");
+  event.dataTransfer.effectAllowed = "move";
+});
+document.addEventListener("dragover", (event) => {
+  const over = dragged && event.target.closest("[data-reorder] tr[draggable]");
+  for (const row of document.querySelectorAll("tr.drop")) row.classList.toggle("drop", row === over && row !== dragged);
+  if (!over || over === dragged) return;
+  over.classList.add("drop");
+  event.preventDefault();
+});
+document.addEventListener("drop", (event) => {
+  const over = event.target.closest("[data-reorder] tr[draggable]");
+  if (!dragged || !over || over === dragged) return;
+  event.preventDefault();
+  const field = dragged.querySelector("input.priority");
+  field.value = over.querySelector("input.priority").value;
+  field.form.requestSubmit();
+});
+document.addEventListener("dragend", () => {
+  for (const row of document.querySelectorAll("tr.dragged, tr.drop")) row.classList.remove("dragged", "drop");
+  dragged = null;
+});
+
+// A page that cannot be loaded again stays as it is; the next change tries again.
+document.addEventListener("htmx:before:response", (event) => {
+  const { sourceElement, response } = event.detail.ctx;
+  if (sourceElement.id === "main" && !response.raw.ok) event.preventDefault();
+});
+
 // The stream: say so while it is lost.
 document.addEventListener("htmx:sse:error", () => { document.getElementById("connection").hidden = false; });
 document.addEventListener("htmx:after:sse:connection", () => { document.getElementById("connection").hidden = true; });
