@@ -312,3 +312,11 @@ def test_what_was_written_is_read_again_and_edits_survive(
         for task in work.tasks:
             assert task.mark is (progress[task.key].mark if task.key in progress else marks(was)[task.key])
         assert made["sprint-status.yaml"].count(b" # x") == len(now)
+
+
+def test_a_story_inside_of_a_code_block_is_a_sample(tmp_path: Path) -> None:
+    plan = tmp_path / "plans" / "plan.md"
+    plan.parent.mkdir()
+    sample = "```markdown\n# Story 1.2: Sign in\n\n## Acceptance Criteria\n\n1. It works\n```\n"
+    plan.write_text(f"# Plan\n\n## Phase 1: Template\n\n{sample}\n## Phase 2: Use\n\nUse it.\n")
+    assert recognise(plan, registry.sources()).kind == "thoughts"

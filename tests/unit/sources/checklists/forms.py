@@ -242,6 +242,40 @@ TODO: Final = """\
 - sing a song
 """
 
+ROADMAP: Final = """\
+# Roadmap: Greeting
+
+## Overview
+
+Every user is greeted.
+
+## Phases
+
+- [x] **Phase 1: Model** - What a greeting is (completed 2026-01-05)
+- [ ] **Phase 2: View** - How it looks
+- [ ] **Phase 3: Languages**
+
+## Phase Details
+
+### Phase 1: Model
+**Goal**: A greeting has words
+- [ ] 01-01-PLAN.md — Create the model
+
+### Phase 2: View
+**Goal**: A user sees the words
+**Depends on**: Phase 1
+**Success Criteria** (what must be TRUE):
+  1. The page says hello
+  2. `grep -q hello page.txt`
+
+Plans:
+- [x] 02-01-PLAN.md — Create the page
+- [ ] 02-02-PLAN.md — Style it
+
+### Phase 999.1: Sounds (BACKLOG)
+
+- [ ] TBD
+"""
 FORMS: Final = (
     Form(
         kind="speckit",
@@ -286,6 +320,14 @@ FORMS: Final = (
         text=GSD,
         open=("2", "3"),
         done=("1",),
+        added="\nA person was here.\n",
+    ),
+    Form(
+        kind="gsd",
+        path=".planning/ROADMAP.md",
+        text=ROADMAP,
+        open=("phase-2", "phase-3"),
+        done=("phase-1",),
         added="\nA person was here.\n",
     ),
     Form(

@@ -25,7 +25,7 @@ def laid(folder: Path, form: Form) -> Path:
     return path
 
 
-@each_case("form", FORMS, ids=[form.kind for form in FORMS])
+@each_case("form", FORMS, ids=[form.name for form in FORMS])
 def test_a_file_is_known_by_its_place_or_structure_and_read_as_a_person_reads_it(
     form: Form, tmp_path: Path
 ) -> None:
@@ -37,7 +37,7 @@ def test_a_file_is_known_by_its_place_or_structure_and_read_as_a_person_reads_it
     assert tuple(task.key for task in work.tasks if task.mark is Mark.DONE) == form.done
 
 
-@each_case("form", FORMS, ids=[form.kind for form in FORMS])
+@each_case("form", FORMS, ids=[form.name for form in FORMS])
 def test_only_status_changes_in_the_file_and_it_can_be_taken_back(form: Form) -> None:
     source = registry.source(form.kind)
     given_files = {form.name: form.text.encode()}
@@ -71,7 +71,7 @@ def test_only_status_changes_in_the_file_and_it_can_be_taken_back(form: Form) ->
     assert tuple(task.key for task in source.parse(again, form.path).tasks if task.mark in OPEN) == form.open
 
 
-@each_case("form", FORMS, ids=[form.kind for form in FORMS])
+@each_case("form", FORMS, ids=[form.name for form in FORMS])
 def test_what_is_not_utf_8_is_refused_with_its_line(form: Form) -> None:
     source = registry.source(form.kind)
     broken = {form.name: form.text.encode() + b"\n\xff\n"}
@@ -82,7 +82,7 @@ def test_what_is_not_utf_8_is_refused_with_its_line(form: Form) -> None:
         source.written(broken, told({"a": ItemProgress(mark=Mark.DONE)}))
 
 
-@pytest.mark.parametrize("form", FORMS, ids=[form.kind for form in FORMS])
+@pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
 @quick
 @given(data=st.data())
 def test_writing_loses_nothing_whatever_a_person_does_at_the_same_time(
@@ -117,7 +117,7 @@ def test_writing_loses_nothing_whatever_a_person_does_at_the_same_time(
     assert made[form.name].startswith(mark.encode())
 
 
-@pytest.mark.parametrize("form", FORMS, ids=[form.kind for form in FORMS])
+@pytest.mark.parametrize("form", FORMS, ids=[form.name for form in FORMS])
 @quick
 @given(noise=st.binary(max_size=200), at=st.integers(0, 2_000))
 def test_any_bytes_are_read_or_refused(form: Form, noise: bytes, at: int) -> None:

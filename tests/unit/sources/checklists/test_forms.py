@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from tests.cases import each_case
-from tests.unit.sources.checklists.forms import FORMS
+from tests.unit.sources.checklists.forms import FORMS, ROADMAP
 from tests.unit.sources.laws import after, refused, told
 from tests.wording_plugin import Wording
 
@@ -14,7 +14,7 @@ from loopwright.adapters.sources.text.reading import read, recognise
 from loopwright.adapters.sources.text.titles import is_manual
 from loopwright.ports import ItemProgress, Mark, PlannedTask, PlannedWork
 
-TEXTS = {form.kind: form.text for form in FORMS}
+TEXTS = {form.kind: form.text for form in reversed(FORMS)}
 
 
 def parsed(kind: str, text: str | None = None, name: str = "work/tasks.md") -> PlannedWork:
@@ -186,6 +186,30 @@ def test_gsd_reads_checks_and_checkpoints() -> None:
     found = tasks(parsed("gsd", name="01-01-PLAN.md"))
     assert [gate.command for gate in found["2"].acceptance] == ["test -s view.txt"]
     assert (found["3"].manual, found["3"].title, found["3"].acceptance) == (True, "The page", ())
+
+
+def test_a_phase_of_a_roadmap_has_its_details_and_its_plans() -> None:
+    source = registry.source("gsd")
+    files = {"ROADMAP.md": ROADMAP.encode()}
+    work = source.parse(files, ".planning/ROADMAP.md")
+    _, view, _ = work.tasks
+    assert view.title == "Phase 2: View - How it looks"
+    assert view.criteria == ("The page says hello", "`grep -q hello page.txt`")
+    assert "A user sees the words" in view.section
+    assert [note.partition(": ")[2] for note in work.notes] == [
+        'the boxes under "Phase 999.1: Sounds (BACKLOG)" are read as text, not as tasks'
+    ]
+    written = after(source, files, told({"phase-2": ItemProgress(mark=Mark.DONE)}))["ROADMAP.md"].decode()
+    assert "- [x] **Phase 2" in written
+    assert "- [x] 02-02-PLAN.md" in written
+    assert "- [ ] 01-01-PLAN.md" in written
+    assert "- [ ] TBD" in written
+
+
+def test_a_phase_whose_plans_are_all_ticked_is_a_question() -> None:
+    text = ROADMAP.replace("- [ ] 02-02", "- [x] 02-02")
+    work = registry.source("gsd").parse({"ROADMAP.md": text.encode()}, ".planning/ROADMAP.md")
+    assert [task.manual for task in work.tasks] == [False, True, False]
 
 
 def test_a_task_of_gsd_without_a_name_is_called_by_its_first_words() -> None:

@@ -128,3 +128,19 @@ def test_a_phase_is_told_the_overview_of_its_own_set() -> None:
     }  # fmt: skip
     found = SOURCE.parse(files, "plans")
     assert (found.context, [task.section for task in found.tasks]) == ("", ["# A", "# B"])
+
+
+@each_case(
+    ("box", "inside", "expected"),
+    [
+        ("[x]", "", DONE),
+        ("[ ]", "", OPEN),
+        ("[x]", "- [ ] `make test`\n", ASKED),
+    ],
+)
+def test_a_list_of_progress_says_which_phases_are_done(
+    box: str, inside: str, expected: tuple[Mark, bool]
+) -> None:
+    phases = f"### Milestone 1: Form\n\nDo it.\n\n{inside}\n### Milestone 2: View\n\nDo it.\n"
+    found = work(f"# Plan\n\n## Milestones\n\n{phases}\n## Progress\n\n- {box} Milestone 1: the form\n")
+    assert [standing(task) for task in found.tasks] == [expected, OPEN]

@@ -23,7 +23,7 @@ from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION
 from loopwright.adapters.sources.text.criteria import acceptance
 from loopwright.adapters.sources.text.markdown import Markdown, read_markdown
 from loopwright.adapters.sources.text.problems import Problems
-from loopwright.adapters.sources.text.reading import start_of
+from loopwright.adapters.sources.text.reading import start_of, without_code
 from loopwright.adapters.sources.text.titles import plain
 from loopwright.config.nearest import quoted
 from loopwright.ports import Files, Mark, PlannedTask, PlannedWork, Progress
@@ -71,7 +71,7 @@ class BmadSource(ChecklistSource):
 
     def is_like(self, file: Path) -> bool:
         """Take a Markdown file that is a story and has a section for its tasks."""
-        start = start_of(file)
+        start = without_code(start_of(file))
         is_story = file.name.casefold().endswith(_SUFFIX) or _STORY.search(start) is not None
         return is_story and (_HEADING.search(start) is not None or is_whole(start))
 

@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from loopwright.adapters.sources.checklists.source import MAX_CONTEXT, MAX_TASKS, called
 from loopwright.adapters.sources.checklists.tasks import bounded
+from loopwright.adapters.sources.gsd.roadmap import FOLDER, RoadmapSource
 from loopwright.adapters.sources.spec.plan_format import MAX_CRITERION, MAX_DESCRIPTION, MAX_TITLE
 from loopwright.adapters.sources.text.criteria import acceptance, runnable
 from loopwright.adapters.sources.text.located import Located, check_text, inner, plain, read_yaml, words
@@ -46,14 +47,23 @@ class _Element:
     line: int
 
 
+_ROADMAP: Final = RoadmapSource()
+
+
 class GsdSource(Source):
-    """Reads one plan, or all plans of a phase."""
+    """Reads one plan, all plans of a phase, or the roadmap."""
 
     kind = "gsd"
-    usual_places: ClassVar = (".planning/phases/*/*-PLAN.md",)
+    usual_places: ClassVar = (f"{FOLDER}/phases/*/*-PLAN.md", f"{FOLDER}/ROADMAP.md")
+
+    def canonical(self, place: Path) -> Path:
+        """Return the roadmap of a project."""
+        return _ROADMAP.canonical(place) if _ROADMAP.recognises(place) else place
 
     def recognises(self, place: Path) -> bool:
-        """Take a plan with `<task>` elements, and a folder of such plans."""
+        """Take a plan with `<task>` elements, a folder of such plans, and a roadmap."""
+        if _ROADMAP.recognises(place):
+            return True
         if place.is_dir():
             return any(self.recognises(one) for one in _plans(place))
         return (
@@ -61,7 +71,9 @@ class GsdSource(Source):
         )
 
     def files(self, place: Path) -> Files:
-        """Return the plans, and the summaries of those that are finished."""
+        """Return the plans, and the summaries of those that are finished; or the roadmap."""
+        if _ROADMAP.recognises(place):
+            return _ROADMAP.files(place)
         plans = _plans(place) if place.is_dir() else [place]
         if not plans or len(plans) > _MAX_FILES:
             raise BadPlan(place.name, (f"expected between 1 and {_MAX_FILES} files NN-MM-PLAN.md here",))
@@ -74,6 +86,8 @@ class GsdSource(Source):
 
     def documents(self, place: Path) -> tuple[str, ...]:
         """Return what the phase and the project say about the work."""
+        if _ROADMAP.recognises(place):
+            return _ROADMAP.documents(place)
         folder = place if place.is_dir() else place.parent
         beside = [path.name for end in ("CONTEXT", "RESEARCH") for path in sorted(folder.glob(f"*{end}.md"))]
         above = [
@@ -85,6 +99,8 @@ class GsdSource(Source):
 
     def parse(self, files: Files, name: str) -> PlannedWork:
         """Return the work, or raise `BadPlan` with located problems."""
+        if _is_roadmap(files):
+            return _ROADMAP.parse(files, name)
         plans = self.status_files(files)
         gathered: list[Problems] = []
         tasks: list[PlannedTask] = []
@@ -114,7 +130,9 @@ class GsdSource(Source):
         )
 
     def written(self, files: Files, progress: Progress) -> Files:
-        """Return the plans in which a task gets `status="done"`, or loses it."""
+        """Return the plans in which a task gets `status="done"`, or loses it; in the roadmap, boxes."""
+        if _is_roadmap(files):
+            return _ROADMAP.written(files, progress)
         plans = self.status_files(files)
         changed: dict[str, bytes] = {}
         for file in plans:
@@ -135,6 +153,10 @@ class GsdSource(Source):
             if content != files[file]:
                 changed[file] = content
         return changed
+
+
+def _is_roadmap(files: Files) -> bool:
+    return len(files) == 1 and next(iter(files)).endswith(RoadmapSource.file_name)
 
 
 def _plans(folder: Path) -> list[Path]:

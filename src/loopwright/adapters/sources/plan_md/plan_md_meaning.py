@@ -21,6 +21,7 @@ from loopwright.adapters.sources.text.titles import (
     is_manual,
     is_sha,
     settled_by,
+    slug,
     without_checkpoint,
     without_comments,
 )
@@ -156,14 +157,30 @@ class _Reader:
     def _dependencies(self, item: Item, inside: Body, node: Entry) -> None:
         """Keep what is said about who this task waits for, if anything is."""
         said = [value for comment in item.comments for field, value in fields(comment) if field == "deps"]
-        said += [value for _, value in inside.texts("deps")]
         keys = self._few(item.at + 1, (key for value in said for key in references(value)))
         keys += self._few(node.line, map(reference, node.texts("depends_on")))
+        told = inside.texts("deps")
+        labelled = self._few(item.at + 1, (key for _, value in told for key in references(value)))
+        found = [key for one in labelled if (key := self._meant(item, one)) is not None]
         self._places[item.key] = (item.at + 1, quoted(item.name)[1:-1])
+        keys += found
         if item.under:
             keys.append(item.under)
-        if said or inside.of("deps") or item.key in self._nodes or item.under:
+        is_told = bool(inside.of("deps")) and (bool(found) or not labelled)
+        if said or is_told or item.key in self._nodes or item.under:
             self._explicit[item.key] = tuple(dict.fromkeys(keys))
+
+    def _meant(self, item: Item, said: str) -> str | None:
+        """Return the key of the task that a label names, also by the beginning of its title; None if there is none."""
+        if said in self._numbers:
+            return said if said != item.key else None
+        begun = [key for key in self._numbers if key.startswith(f"{slug(said)}-")] if said else []
+        if len(begun) == 1:
+            return begun[0]
+        if item.mark not in (Mark.DONE, Mark.SKIPPED):
+            told = f"{quoted(item.name)} depends on {quoted(said)}, which is not a task here"
+            self._problems.warn(item.at + 1, "", told)
+        return None
 
     def _acceptance(self, inside: Body) -> tuple[tuple[str, ...], tuple[GateCommand, ...]]:
         criteria: list[str] = []
@@ -209,10 +226,9 @@ class _Reader:
         named = named or [(node.line, path) for path in node.texts("files")]
         for line, path in named:
             if not is_inside(path):
-                self._problems.note(
-                    line, "files", f"expected a path relative to the project, not {quoted(path)}"
-                )
-        return tuple(dict.fromkeys(path for _, path in named))
+                told = f"{quoted(path)} is outside of the project, so it is ignored"
+                self._problems.warn(line, "files", told)
+        return tuple(dict.fromkeys(path for _, path in named if is_inside(path)))
 
     def _few(self, line: int, names: Iterable[str]) -> list[str]:
         """Return names as long as the plan does not have too many of them."""

@@ -270,6 +270,7 @@ def commands(words: str) -> list[str]:
 
 
 _BETWEEN: Final = re.compile(r"[,;]| and ")
+_NOBODY: Final = re.compile(r"(?:n/a|nothing|none)?(?:[ \t]*[-–—(:.].*)?", re.IGNORECASE)
 _LINES: Final = re.compile(r":[0-9]{1,7}(?:-[0-9]{1,7})?$")
 _NO_FILE: Final = frozenset(("", "-", "n/a", "none", "tbd", "various"))
 
@@ -290,5 +291,5 @@ def references(words: str) -> Iterator[str]:
     """Return the keys in a list of dependencies such as `Task 1.1, 1.2 and fix-1`."""
     for part in _BETWEEN.split(words):
         key = reference(part)
-        if key.casefold() not in ("", "-", "—", "n/a", "nothing", "none"):
+        if not _NOBODY.fullmatch(key):
             yield key

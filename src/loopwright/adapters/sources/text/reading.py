@@ -1,6 +1,7 @@
 """From a path to its work: which kind of source it is, its files, and what they say."""
 
 import codecs
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -99,3 +100,21 @@ def start_of(path: Path) -> str:
         return ""
     wide = start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     return start.decode("utf-16" if wide else "utf-8-sig", "ignore")
+
+
+_FENCE: Final = re.compile(r"[ \t]{0,3}(`{3,}|~{3,})([^\n]*)")
+
+
+def without_code(text: str) -> str:
+    """Return Markdown without its fenced blocks: a sample of a form is not the form."""
+    kept: list[str] = []
+    fence = ""
+    for line in text.splitlines(keepends=True):
+        match = _FENCE.match(line)
+        if match is None:
+            kept += [] if fence else [line]
+        elif not fence:
+            fence = match[1]
+        elif match[1].startswith(fence) and not match[2].strip():
+            fence = ""
+    return "".join(kept)

@@ -178,7 +178,10 @@ def settled_by(words: str) -> Settled | None:
     return None
 
 
-_NOTHING: Final = re.compile(r"\W*(?:none|nothing|n/a)(?: yet| left| remaining)?\W*", re.IGNORECASE)
+_NOTHING: Final = re.compile(
+    r"\W*(?:none|nothing|n/a)(?: yet| left| remaining| pending)?\W*(?:[ \t]+[–—-]+[ \t].*|[(:].*)?",
+    re.IGNORECASE,
+)
 
 
 def says_nothing(words: str) -> bool:
@@ -190,9 +193,11 @@ _EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
 _ABOUT_TASKS: Final = frozenset(
     {
         "acceptance", "acceptance checklist", "completion checklist", "dependencies", "done when",
-        "execution checklist", "format", "legend", "non-goals", "notes", "open questions", "out of scope",
+        "execution checklist", "format", "git checkpoint log", "legend", "non-goals", "notes", "open questions",
+        "out of scope",
         "pre-flight checklist", "quality checklist", "quality gates", "review checklist", "risks", "rollback plan",
         "self-review checklist", "status legend", "success metrics", "task status legend", "validation checklist",
+        "validation plan",
         "verification checklist", "what we're not doing",
     }
 )  # fmt: skip

@@ -18,6 +18,7 @@ from loopwright.adapters.sources.thoughts.thoughts_status import (
     Said,
     Standing,
     own_standing,
+    said_in_lists,
     said_in_plan,
     said_in_tables,
     said_in_title,
@@ -145,7 +146,8 @@ def standings(markdown: Markdown, phases: tuple[Phase, ...]) -> dict[str, Standi
 
 
 def _said(markdown: Markdown, phases: tuple[Phase, ...]) -> list[tuple[Phase, tuple[Said, ...]]]:
-    plan, tables = said_in_plan(markdown, phases[0].start), said_in_tables(markdown)
+    plan = said_in_plan(markdown, phases[0].start)
+    tables = {**said_in_lists(markdown, [(one.start, one.end) for one in phases]), **said_in_tables(markdown)}
     return [
         (
             phase,

@@ -44,9 +44,10 @@ _HEDGE: Final = re.compile(
 _STATUS_LINE: Final = re.compile(
     r"\W{0,6}(?:(?:plan|implementation|overall|current) )?status\W{0,4}:\W{0,4}?(?=\S)(.+)", re.IGNORECASE
 )
-_ROW: Final = re.compile(
-    r"\W{0,6}(?:(?:phase|step|stage|milestone)\s+)?([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)\b", re.IGNORECASE
-)
+_PHASE: Final = r"(?:phase|step|stage|milestone)\s+"
+_NUMBER: Final = r"([0-9]{1,4}(?:\.[0-9]{1,4}){0,3}[a-z]?)\b"
+_ROW: Final = re.compile(rf"\W{{0,6}}(?:{_PHASE})?{_NUMBER}", re.IGNORECASE)
+_NAMED: Final = re.compile(rf"\W{{0,6}}{_PHASE}{_NUMBER}(?!\.?[0-9])", re.IGNORECASE)
 _OPEN: Final = (Mark.OPEN, Mark.RUNNING, Mark.BLOCKED)
 
 
@@ -113,6 +114,14 @@ def said_in_tables(markdown: Markdown) -> Mapping[str, Said]:
             if match is not None and any(_is_complete(cell) for cell in row.cells[1:]):
                 said[match[1].lower()] = Said.TICKED
     return said
+
+
+def said_in_lists(markdown: Markdown, phases: Sequence[tuple[int, int]]) -> Mapping[str, Said]:
+    """Return which phases have a ticked box outside of the lines of all phases, by their numbers."""
+    inside = {at for start, end in phases for at in range(start, end)}
+    boxes = [item for item in markdown.items if item.mark is Mark.DONE and item.line not in inside]
+    found = (_NAMED.match(item.words) for item in boxes)
+    return {match[1].lower(): Said.TICKED for match in found if match is not None}
 
 
 def _is_complete(cell: str) -> bool:
