@@ -54,6 +54,7 @@ from loopwright.core.values.policy import (
     RoundsPolicy,
     done_grace,
 )
+from loopwright.core.values.state_folders import DEFAULT_FOLDER, STATE_FOLDERS
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
@@ -177,6 +178,11 @@ class Values:
         default=False,
         description="Signs the commits that finish a plan with your git signing key.",
         machine=True,
+    )
+    state_folder: Literal[".loopwright", ".claude/state"] = setting(
+        choice(*STATE_FOLDERS),
+        DEFAULT_FOLDER,
+        "Where state files are written in your checkout.",
     )
     max_unreviewed: int = setting(
         count(0, 10_000),

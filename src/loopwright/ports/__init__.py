@@ -38,7 +38,14 @@ from loopwright.ports.git import (
     Trailers,
     Tripwire,
 )
-from loopwright.ports.home import DependencyCache, Exported, ExportedPlan, Membership, StateFiles
+from loopwright.ports.home import (
+    DependencyCache,
+    Exported,
+    ExportedPlan,
+    ExportedProject,
+    Membership,
+    StateFiles,
+)
 from loopwright.ports.machine import Clock, Disk, EndlessDisk, Failpoint, Ids, no_failpoint
 from loopwright.ports.processes import Exit, Keepers, NoSandbox, OutputLine, Reach, RunSpec, Sandbox, Sighting
 from loopwright.ports.sources import (
@@ -85,6 +92,7 @@ __all__ = [
     "Exit",
     "Exported",
     "ExportedPlan",
+    "ExportedProject",
     "Failpoint",
     "FileChange",
     "Files",

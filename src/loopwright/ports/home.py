@@ -47,10 +47,19 @@ class ExportedPlan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExportedProject:
+    """A project as it was exported, with its loops."""
+
+    project: Project
+    loops: tuple[Loop, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """What a project's `.loopwright/` has of its plans."""
+    """What the state folders of a repository have."""
 
     plans: tuple[ExportedPlan, ...] = ()
+    projects: tuple[ExportedProject, ...] = ()
     unreadable: tuple[str, ...] = ()
     """Files that are damaged, each with the reason."""
     last_event: int = 0
@@ -58,27 +67,27 @@ class Exported:
 
 
 class StateFiles(Protocol):
-    """Files in a project's `.loopwright/`: an export of the rows, read back only to make lost rows again."""
+    """Files in a project's state folder: an export of the rows, read back only to make lost rows again."""
 
     def put(
-        self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
+        self, folder: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
     ) -> Path:
         """Write one document atomically; an unsafe id is refused. What is only of the moment need not be durable."""
 
-    def put_text(self, project: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
+    def put_text(self, folder: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
         """Write one file of text atomically; an unsafe name is refused."""
 
-    def put_top(self, project: Path, name: str, text: str) -> None:
+    def put_top(self, folder: Path, name: str, text: str) -> None:
         """Write a file beside the folders, unless it is like that already; what is of the moment is not durable."""
 
     def put_private(self, path: Path, text: str) -> None:
         """Write a file that only the user can read, unless it is like that already."""
 
-    def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
+    def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the day's file; those that are there already are not written again."""
 
     def exported(self, project: Path) -> Exported:
-        """Return what was exported of a project, to make its rows again."""
+        """Return what was exported of a repository's projects, to make their rows again."""
 
 
 class DependencyCache(Protocol):

@@ -36,6 +36,7 @@ from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, UserError
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.state_folders import PACKETS
 from loopwright.core.values.states import QuestionState
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import environment
@@ -43,6 +44,7 @@ from loopwright.services.homes.context import (
     Place,
     actor,
     glance_at,
+    look_settings,
     needed_folder,
     needed_place,
     settings_for,
@@ -187,11 +189,11 @@ async def inspect(target: str | None = None, *, goal: str = "") -> KeptPacket:
             code="flags_conflict",
             hint="leave out the goal, or the run",
         )
-    root, packet = _of_run(target) if target is not None else await _of_project(goal)
+    folder, packet = _of_run(target) if target is not None else await _of_project(goal)
     files = ProjectStateFiles()
     markdown = in_markdown(packet)
-    files.put_text(root, "packets", f"{packet.packet_id}.md", markdown)
-    path = files.put(root, "packets", packet.packet_id, document(packet))
+    files.put_text(folder, PACKETS, f"{packet.packet_id}.md", markdown)
+    path = files.put(folder, PACKETS, packet.packet_id, document(packet))
     return KeptPacket(packet=packet, path=path, markdown=markdown)
 
 
@@ -203,7 +205,7 @@ def _of_run(target: str) -> tuple[Path, Packet]:
         )
         if project is None or not Path(project.path).is_dir():
             raise NotFound("the repository of that run is not here any more", code="run_repository_gone")
-        return Path(project.path), _packet(seen, look.paths.run(seen.run.id), project)
+        return project.state_place, _packet(seen, look.paths.run(seen.run.id), project)
 
 
 def _run(tx: Tx, text: str) -> Run:
@@ -267,7 +269,7 @@ def _clean(packet: Packet, handed_over: Sequence[str]) -> Packet:
 
 async def _of_project(goal: str) -> tuple[Path, Packet]:
     folder = needed_folder()
-    return folder.root, await project_packet(goal, folder)
+    return folder.root / look_settings().values.state_folder, await project_packet(goal, folder)
 
 
 async def project_packet(goal: str, folder: Place) -> Packet:

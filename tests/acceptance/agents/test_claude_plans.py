@@ -41,7 +41,7 @@ def test_the_real_program_turns_a_goal_into_a_plan_that_is_judged_edited_and_car
         asked = [one.prompt for one in server.asked]
         path = shop.repository / "plans" / NAME
         assert (told.document["path"], path.read_text()) == (str(path), PLAN)
-        packet = shop.repository / ".loopwright" / "packets" / f"{told.document['packet_id']}.md"
+        packet = shop.repository / ".loopwright" / "inspection-packets" / f"{told.document['packet_id']}.md"
         assert "greet.txt" in packet.read_text()
         # A person reads it and changes their mind.
         path.write_text(PLAN.replace("bonjour", "salut"))

@@ -26,7 +26,7 @@ def test_a_run_is_gathered_with_its_prompt_its_events_and_the_end_of_its_log(san
     assert len(packet["logs"]) == 500
     assert any("before the last 500" in cut for cut in packet["cut"])
     assert any("one is right failed" in error for error in packet["errors"])
-    kept = sandbox.repository / ".loopwright" / "packets"
+    kept = sandbox.repository / ".loopwright" / "inspection-packets"
     assert json.loads((kept / f"{packet['packet_id']}.json").read_text())["run_id"] == packet["run_id"]
     assert SECRET not in said.out
     text = (kept / f"{packet['packet_id']}.md").read_text()

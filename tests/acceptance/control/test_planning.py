@@ -39,7 +39,7 @@ def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> N
     assert (base["gates"], base["acceptance"]) == ([], []), (
         "what an agent wrote is run once a person has read it"
     )
-    assert (shop.repository / ".loopwright" / "packets" / f"{told['packet_id']}.json").exists()
+    assert (shop.repository / ".loopwright" / "inspection-packets" / f"{told['packet_id']}.json").exists()
     first, second = shop.rows(Attempt)
     assert (first.failure, second.state) == ("gate", "LANDED")
     assert MISTAKE in second.evidence

@@ -28,9 +28,9 @@ def written(project: Path) -> list[int]:
 
 def test_events_that_are_there_already_are_not_written_again(tmp_path: Path) -> None:
     files = ProjectStateFiles()
-    files.append_events(tmp_path, events(1, 2))
-    files.append_events(tmp_path, events(1, 2, 3))
-    files.append_events(tmp_path, events(2, 3))
+    files.append_events(tmp_path / ".loopwright", events(1, 2))
+    files.append_events(tmp_path / ".loopwright", events(1, 2, 3))
+    files.append_events(tmp_path / ".loopwright", events(2, 3))
     assert written(tmp_path) == [1, 2, 3]
 
 
@@ -39,9 +39,9 @@ def test_events_that_are_there_already_are_not_written_again(tmp_path: Path) -> 
 )
 def test_a_forged_line_holds_up_no_event(tmp_path: Path, line: str) -> None:
     files = ProjectStateFiles()
-    files.append_events(tmp_path, events(1, 2, 3))
+    files.append_events(tmp_path / ".loopwright", events(1, 2, 3))
     (file,) = (tmp_path / ".loopwright" / "events").iterdir()
     with file.open("a") as opened:
         opened.write(f"{line}\n")
-    files.append_events(tmp_path, events(3, 4, 5))
+    files.append_events(tmp_path / ".loopwright", events(3, 4, 5))
     assert written(tmp_path) == [1, 2, 3, 4, 5]

@@ -27,7 +27,7 @@ class Foreign:
     """Rows of a project that a token does not see, and the token."""
 
     def __init__(self, api: Api, place: Path) -> None:
-        (place / ".loopwright" / "packets").mkdir(parents=True)
+        (place / ".loopwright" / "inspection-packets").mkdir(parents=True)
         mine, *_ = api.family(path="/mine")
         project, loop, plan, task = api.family(path=str(place), name="secret-project")
         run = Run(
@@ -60,8 +60,10 @@ class Foreign:
             created_at=rows.AT,
         )
         packet = make(Kind.PACKET, uuid4())
-        (place / ".loopwright" / "packets" / f"{packet}.json").write_text(f'{{"packet_id": "{packet}"}}')
-        (place / ".loopwright" / "packets" / f"{packet}.md").write_text("secret packet")
+        (place / ".loopwright" / "inspection-packets" / f"{packet}.json").write_text(
+            f'{{"packet_id": "{packet}"}}'
+        )
+        (place / ".loopwright" / "inspection-packets" / f"{packet}.md").write_text("secret packet")
 
         def insert(tx: Any) -> None:
             for row in (run, question, found):

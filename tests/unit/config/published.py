@@ -18,6 +18,7 @@ from loopwright.adapters.sources.spec.plan_format import (
 from loopwright.config.publish import configuration_schema, render_settings_table
 from loopwright.core.receipts.schemas import document_schemas
 from loopwright.core.rows.loop_files import LOOP_FILES
+from loopwright.core.rows.state_files import state_schemas
 
 ROOT = Path(__file__).parents[3]
 SCHEMAS = ROOT / "src" / "loopwright" / "schemas"
@@ -49,7 +50,12 @@ def published() -> dict[Path, str]:
         "user.schema.json": configuration_schema(machine=True),
         **{
             f"{name}.schema.json": schema
-            for name, schema in {**source_schemas(), **document_schemas(), **LOOP_FILES}.items()
+            for name, schema in {
+                **source_schemas(),
+                **document_schemas(),
+                **state_schemas(),
+                **LOOP_FILES,
+            }.items()
         },
     }
     return {

@@ -37,6 +37,7 @@ SAMPLES: dict[str, list[object]] = {
     "on_task_error": ["fail", "hold", "fail", "hold", "fail", "hold"],
     "finish": ["squash", "leave", "fast-forward", "squash", "leave", "pull-request"],
     "finish_sign": [True, False, True, False, True, False],
+    "state_folder": [".claude/state", ".loopwright"] * 3,
     "max_unreviewed": [1, 2, 3, 4, 5, 6],
     "dependencies": ["d1", "d2", "d3", "d4", "d5", "d6"],
     "dependency_files": [["a"], ["b"], ["c"], ["d"], ["e"], ["f"]],

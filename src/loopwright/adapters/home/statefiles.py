@@ -1,12 +1,12 @@
-"""The files in a project's `.loopwright/`: written atomically, never committed, safe to delete."""
+"""The files in the state folder of a project: written atomically, never committed, safe to delete."""
 
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
 from loopwright.adapters.store.codec import from_document
@@ -29,8 +29,9 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.documents import document, readable
 from loopwright.core.values.errors import BadId, DamagedRow
 from loopwright.core.values.ids import Kind, check
+from loopwright.core.values.state_folders import DEFAULT_FOLDER, STATE_FOLDERS
 from loopwright.core.values.states import ENDED_RUN
-from loopwright.ports import Exported, ExportedPlan
+from loopwright.ports import Exported, ExportedPlan, ExportedProject
 
 R = TypeVar("R")
 _BRANCH = re.compile(r"loopwright/(?P<plan>plan_[0-9a-f-]{8,})/main")
@@ -44,42 +45,43 @@ _LISTED: Final[tuple[tuple[str, type[Any], Kind], ...]] = (
     ("commands", Command, Kind.COMMAND),
 )
 """Rows that the document of a plan has as lists, each with the prefix of its ids."""
-FOLDER = ".loopwright"
 _TAIL = 1_000_000
 _SAFE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _SUFFIX = re.compile(r"\.[a-z]{1,5}")
+_CLAUDE: Final = PurePosixPath(STATE_FOLDERS[1])
+_UNREADABLE: Final = (DamagedRow, BadId, ValueError, KeyError, TypeError, OSError)
 
 
 class ProjectStateFiles:
     """One folder per kind of document, one file per id, and one file of events per day."""
 
     def put(
-        self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
+        self, folder: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
     ) -> Path:
         """Write one document atomically; an id that could leave the folder is refused."""
-        return self.put_text(project, kind, f"{id}.json", readable(document), durably=durably)
+        return self.put_text(folder, kind, f"{id}.json", readable(document), durably=durably)
 
-    def put_text(self, project: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
+    def put_text(self, folder: Path, kind: str, name: str, text: str, *, durably: bool = True) -> Path:
         """Write one file atomically; a name that could leave the folder is refused."""
         stem, suffix = name[: name.rfind(".")], name[name.rfind(".") :]
         if not (_SAFE.fullmatch(kind) and _SAFE.fullmatch(stem) and _SUFFIX.fullmatch(suffix)):
             raise BadId(f"{kind}/{name} cannot be the name of a file")
-        path = _folder(project) / kind / name
+        path = _made(folder) / kind / name
         path.parent.mkdir(exist_ok=True)
         _replace(path, text, durably=durably)
         return path
 
-    def put_top(self, project: Path, name: str, text: str) -> None:
+    def put_top(self, folder: Path, name: str, text: str) -> None:
         """Write a file beside the folders, unless it is like that already."""
-        _replace_changed(_folder(project) / name, text)
+        _replace_changed(_made(folder) / name, text)
 
     def put_private(self, path: Path, text: str) -> None:
         """Write a file that only the user can read, unless it is like that already."""
         _replace_changed(path, text, mode=0o600)
 
-    def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
+    def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
         """Append events to the file of their day; those that are there already are not written again."""
-        folder = _folder(project) / "events"
+        folder = _made(folder) / "events"
         folder.mkdir(exist_ok=True)
         for day, group in groupby(events, key=lambda event: event.at.date().isoformat()):
             path = folder / f"events-{day}.jsonl"
@@ -97,18 +99,33 @@ class ProjectStateFiles:
                     os.fsync(file.fileno())
 
     def exported(self, project: Path) -> Exported:
-        """Return what was exported of a project, to make its rows again."""
-        folder = project / FOLDER
-        events = _events(folder / "events")
-        runs, verdicts = _by_plan(folder / "runs", Run), _by_plan(folder / "verdicts", VerdictRecord)
-        plans, unreadable = [], []
-        for path in sorted((folder / "plans").glob("*.json")):
+        """Return what was exported of a repository's projects, to make their rows again."""
+        events = _events(state_files(project, "events", "events-*.jsonl"))
+        runs = _by_plan(state_files(project, "runs", "*.json"), Run)
+        verdicts = _by_plan(state_files(project, "verdicts", "*.json"), VerdictRecord)
+        plans: dict[str, ExportedPlan] = {}
+        projects: dict[str, ExportedProject] = {}
+        unreadable = []
+        for path in state_files(project, "plans", "*.json"):
             try:
-                plans.append(_plan(project, path, events, runs, verdicts))
-            except (DamagedRow, BadId, ValueError, KeyError, TypeError, OSError) as wrong:
+                one = _plan(project, path, events, runs, verdicts)
+            except _UNREADABLE as wrong:
                 unreadable.append(f"{path}: {wrong}")
-        last = max((one.n for one in events), default=0)
-        return Exported(plans=tuple(plans), unreadable=tuple(unreadable), last_event=last)
+            else:
+                plans[one.plan.id] = one
+        for path in state_files(project, "projects", "*.json"):
+            try:
+                own = _project(project, path)
+            except _UNREADABLE as wrong:
+                unreadable.append(f"{path}: {wrong}")
+            else:
+                projects[own.project.id] = own
+        return Exported(
+            plans=tuple(plans.values()),
+            projects=tuple(projects.values()),
+            unreadable=tuple(unreadable),
+            last_event=max((one.n for one in events), default=0),
+        )
 
 
 def _plan(
@@ -156,26 +173,36 @@ def _plan(
     )
 
 
+def _project(root: Path, path: Path) -> ExportedProject:
+    """Read a project and its loops."""
+    found = json.loads(path.read_text(encoding="utf-8"))
+    project = _row(Project, Kind.PROJECT, {**found, "path": str(root)})
+    loops = [_row(Loop, Kind.LOOP, one) for one in found["loops"]]
+    if project.id != path.stem or any(one.project_id != project.id for one in loops):
+        raise BadId(f"it is not of the project {path.stem}")
+    return ExportedProject(project=project, loops=tuple(loops))
+
+
 def _row(kind: type[R], prefix: Kind, found: Mapping[str, Any]) -> R:
     check(found["id"], prefix)
     return from_document(kind, found)
 
 
-def _by_plan(folder: Path, kind: type[Any]) -> dict[str, list[Any]]:
-    """Read the documents of a folder; one that cannot be read is left out, and its row is unknown."""
+def _by_plan(paths: Iterable[Path], kind: type[Any]) -> dict[str, list[Any]]:
+    """Read documents; one that cannot be read is left out, and its row is unknown."""
     prefix = Kind.RUN if kind is Run else Kind.VERDICT
-    found: dict[str, list[Any]] = {}
-    for path in sorted(folder.glob("*.json")):
-        with suppress(DamagedRow, BadId, ValueError, KeyError, TypeError, OSError):
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        with suppress(*_UNREADABLE):
             row = _row(kind, prefix, json.loads(path.read_text(encoding="utf-8")))
-            found.setdefault(row.plan_id, []).append(row)
-    return found
+            found.setdefault(row.plan_id, {})[row.id] = row
+    return {plan_id: list(rows.values()) for plan_id, rows in found.items()}
 
 
-def _events(folder: Path) -> list[RecordedEvent]:
+def _events(paths: Iterable[Path]) -> list[RecordedEvent]:
     """Read all events in order; one that was numbered again counts as it was written last."""
     found: dict[str, RecordedEvent] = {}
-    for path in sorted(folder.glob("events-*.jsonl")):
+    for path in paths:
         for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
             with suppress(DamagedRow, ValueError):  # half a line, or one that another process wrote
                 event = from_document(RecordedEvent, json.loads(line))
@@ -183,10 +210,31 @@ def _events(folder: Path) -> list[RecordedEvent]:
     return sorted(found.values(), key=lambda one: one.n)
 
 
-def _folder(project: Path) -> Path:
-    folder = project / FOLDER
+def state_file(root: Path, kind: str, name: str) -> Path:
+    """Return the newest file of this name in the state folders of a repository, or where it would be."""
+    there = state_files(root, kind, name)
+    return there[-1] if there else root / DEFAULT_FOLDER / kind / name
+
+
+def state_files(root: Path, kind: str, pattern: str) -> list[Path]:
+    """Return the files of a kind in all state folders of a repository, of the same name the older one first."""
+    found = [path for folder in STATE_FOLDERS for path in (root / folder / kind).glob(pattern)]
+    return sorted(found, key=lambda path: (path.name, _changed_ns(path)))
+
+
+def _changed_ns(path: Path) -> int:
+    try:
+        return path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return 0  # it was removed since it was listed
+
+
+def _made(folder: Path) -> Path:
+    """Return a state folder that exists; the repository that it is in is never made."""
     if not folder.is_dir():
-        folder.mkdir()
+        if folder.parts[-2:] == _CLAUDE.parts:
+            folder.parent.mkdir(exist_ok=True)
+        folder.mkdir(exist_ok=True)
     guard = folder / ".gitignore"
     if not guard.exists():
         # It ignores itself too: Loopwright's files never show up in the user's status.

@@ -11,7 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import access_rows, model, source_rows, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]

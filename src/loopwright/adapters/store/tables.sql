@@ -247,6 +247,7 @@ CREATE TABLE projects (
     unknown_costs BIGINT NOT NULL,
     created_at VARCHAR(27) NOT NULL,
     environment TEXT,
+    state_folder TEXT NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
 CREATE TABLE questions (

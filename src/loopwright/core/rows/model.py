@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from pathlib import Path
 from typing import Any, Final, get_args
 
 from loopwright.core.integrity.gate_files import GateFiles
@@ -21,6 +22,7 @@ from loopwright.core.values.findings import Verdict
 from loopwright.core.values.permissions import Permissions
 from loopwright.core.values.policy import GateCommand, HeldOut, Policy
 from loopwright.core.values.shapes import Count
+from loopwright.core.values.state_folders import DEFAULT_FOLDER
 from loopwright.core.values.states import (
     AttemptState,
     FinishState,
@@ -106,6 +108,13 @@ class Project:
     created_at: datetime
     environment: PlanEnvironment | None = None
     """What plans take that are made without a terminal: over HTTP, by a tool or on a page."""
+    state_folder: str = DEFAULT_FOLDER
+    """Where its state files are written, relative to the repository (`core.values.state_folders`)."""
+
+    @property
+    def state_place(self) -> Path:
+        """Where its state files are written."""
+        return Path(self.path) / self.state_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,14 @@
 """Dataclasses as the shape of JSON: read a value strictly, and publish the JSON Schema that says the same.
 
-A field is a text, number, flag, enum, literal, dataclass, tuple or mapping of those, or None beside one of them.
+A field is a text, number, flag, moment, enum, literal, dataclass, tuple or mapping of those, anything (`Any`), or
+None beside one of them.
 `Annotated[str, Rule(...)]` adds a rule that the value has to keep.
 """
 
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields, is_dataclass
+from datetime import datetime
 from enum import StrEnum
 from functools import cache
 from types import NoneType, UnionType
@@ -99,6 +101,10 @@ def _read(hint: Any, value: Any, place: str, problems: list[str]) -> Any:
         return {name: _read(parts[1], item, f"{place}.{name}", problems) for name, item in value.items()}
     if is_dataclass(hint):
         return _read_fields(hint, value, place, problems)
+    if hint is Any:
+        return value
+    if hint is datetime:
+        return _read_moment(value, place, problems)
     if kind is Annotated:
         found = len(problems)
         read = _read(parts[0], value, place, problems)
@@ -116,6 +122,16 @@ def _read(hint: Any, value: Any, place: str, problems: list[str]) -> Any:
     if not good:
         problems.append(_wrong(place, value))
     return value
+
+
+def _read_moment(value: Any, place: str, problems: list[str]) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        problems.append(_wrong(place, value))
+    return moment
 
 
 def _read_fields(kind: Any, value: Any, place: str, problems: list[str]) -> Any:
@@ -172,6 +188,10 @@ def json_schema(hint: Any) -> dict[str, Any]:
         return rules if "enum" in rules else json_schema(parts[0]) | rules
     if kind is Literal:
         return {"enum": list(parts)}
+    if hint is Any:
+        return {}
+    if hint is datetime:
+        return {"type": "string", "format": "date-time"}
     if isinstance(hint, type) and issubclass(hint, StrEnum):
         return {"enum": sorted(one.value for one in hint)}
     return {"type": _PLAIN[hint][0]}

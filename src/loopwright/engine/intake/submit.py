@@ -13,6 +13,7 @@ from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind, short_id
 from loopwright.core.values.policy import GateCommand, Policy
+from loopwright.core.values.state_folders import DEFAULT_FOLDER, StateFolder
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.core.values.wording import to_type
 from loopwright.engine.gates.evaluated_base import KnownBase, take_over
@@ -64,6 +65,8 @@ class Submission:
     """The draft that gets this content; None for a new plan."""
     made_for: str | None = None
     """See `Plan.made_for`."""
+    state_folder: StateFolder | None = None
+    """Where the project's state files are written from now on; None to leave them where they are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,13 +79,22 @@ class Submitted:
     """False when the loop already had exactly this plan."""
 
 
-def register_project(tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str) -> Project:
-    """Return the project at this path, creating it on first sight."""
+def register_project(
+    tx: Tx, ids: Ids, root: Path, subfolder: str, actor: str, state_folder: StateFolder | None = None
+) -> Project:
+    """Return the project at this path, creating it on first sight; its state files move to a folder that is named."""
     known = tx.find(Project, path=str(root), subfolder=subfolder, limit=1)
     if known:
-        return known[0]
+        if state_folder in (None, known[0].state_folder):
+            return known[0]
+        return tx.update(Project, known[0].id, state_folder=state_folder)
     project = Project(
-        id=ids(Kind.PROJECT), name=root.name, path=str(root), subfolder=subfolder, created_at=tx.now()
+        id=ids(Kind.PROJECT),
+        name=root.name,
+        path=str(root),
+        subfolder=subfolder,
+        created_at=tx.now(),
+        state_folder=state_folder or DEFAULT_FOLDER,
     )
     tx.insert(project)
     tx.append(happened("project_registered", actor, project_id=project.id, name=project.name))
@@ -93,7 +105,7 @@ def submit(tx: Tx, ids: Ids, asked: Submission) -> Submitted:
     """Give the loop of this source its plan and let it run; the same plan twice is one plan."""
     if asked.fills is not None:
         return _filled(tx, ids, asked.fills, asked)
-    project = register_project(tx, ids, asked.root, asked.subfolder, asked.actor)
+    project = register_project(tx, ids, asked.root, asked.subfolder, asked.actor, asked.state_folder)
     loop = _loop(tx, ids, project, asked)
     current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
     if loop.source_kind != asked.source_kind:

@@ -56,7 +56,7 @@ from loopwright.engine.rows.moves import (
 )
 from loopwright.engine.rows.ref_names import attempt_ref
 from loopwright.engine.rows.world import World
-from loopwright.ports import Exported, ExportedPlan, Ids, Repository, StateFiles, Step, Tx
+from loopwright.ports import Exported, ExportedPlan, ExportedProject, Ids, Repository, StateFiles, Step, Tx
 
 _PIN: Final = re.compile(r"refs/loopwright/attempts/[^/]+/(?P<task>[^/]+)/(?P<n>\d+)")
 _ON_THE_WAY: Final = (
@@ -74,6 +74,8 @@ class Rebuilt:
 
     plans: list[str] = field(default_factory=list)
     """Plans whose rows were made again from the export."""
+    loops: list[str] = field(default_factory=list)
+    """Loops without a plan whose rows were made again."""
     landed: list[str] = field(default_factory=list)
     """Tasks whose landing was found on the branch alone."""
     held: list[str] = field(default_factory=list)
@@ -84,6 +86,7 @@ class Rebuilt:
     def add(self, more: "Rebuilt") -> None:
         """Add what was made again elsewhere."""
         self.plans += more.plans
+        self.loops += more.loops
         self.landed += more.landed
         self.held += more.held
         self.notes += more.notes
@@ -92,6 +95,7 @@ class Rebuilt:
         """Return all of it, a line each."""
         lines = [
             f"made again from the export: {', '.join(self.plans)}" if self.plans else "",
+            f"loops made again: {', '.join(self.loops)}" if self.loops else "",
             f"landed, found on the branch: {', '.join(self.landed)}" if self.landed else "",
             f"waits for you, its work is pinned: {', '.join(self.held)}" if self.held else "",
             *self.notes,
@@ -137,11 +141,15 @@ def _take_in_all(tx: Tx, *, exports: Sequence[tuple[Path, Exported]]) -> Rebuilt
     rebuilt = Rebuilt()
     taken = []
     for root, exported in exports:
-        rebuilt.notes += [f"{one}; its plan is left out" for one in exported.unreadable]
+        rebuilt.notes += [f"{one}; it is left out" for one in exported.unreadable]
+        for project in exported.projects:
+            _project(tx, root, project.project)
         for one in sorted(exported.plans, key=lambda one: one.plan.created_at):
             if _is_newer(tx, one) and _take_in(tx, root, one, rebuilt):
                 taken.append(one)
                 rebuilt.plans.append(f"{one.plan.title} ({short_id(one.plan.id)})")
+        for project in exported.projects:
+            _take_in_loops(tx, root, project, rebuilt)
     # All at once: the numbers of several projects lie between each other.
     tx.put_back([event for one in taken for event in one.events])
     for one in taken:
@@ -150,6 +158,22 @@ def _take_in_all(tx: Tx, *, exports: Sequence[tuple[Path, Exported]]) -> Rebuilt
             happened("plan_imported", MACHINE, plan=plan, tasks=plan.open_tasks, status=plan.status.value)
         )
     return rebuilt
+
+
+def _take_in_loops(tx: Tx, root: Path, one: ExportedProject, rebuilt: Rebuilt) -> None:
+    """Make the rows of a project and of its loops without a plan again; what the database knows stays as it is."""
+    project = _project(tx, root, one.project)
+    if project is None:
+        return  # another home owns them; a note about its plans says so
+    for loop in one.loops:
+        if tx.find(Loop, project_id=project.id, source_path=loop.source_path, limit=1):
+            continue
+        row = replace(loop, project_id=project.id, start=None)
+        if loop.plan_id is None or tx.get(Plan, loop.plan_id) is None:
+            row = replace(row, plan_id=None, state=LoopState.IDLE)
+        _put(tx, row)
+        if loop.deleted_at is None:
+            rebuilt.loops.append(loop.name)
 
 
 def _is_newer(tx: Tx, one: ExportedPlan) -> bool:

@@ -26,6 +26,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
 )
 from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
+from loopwright.core.rows.state_files import session_document, session_file
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable
@@ -40,6 +41,10 @@ from loopwright.ports import StateFiles, Tx
 log = logging.getLogger(__name__)
 
 _ENDS: Final = ("plan_verified", "plan_failed")
+_ABOUT_PROJECT: Final = frozenset(
+    {"loop_started", "loop_paused", "loop_stopped", "loop_completed", "loop_failed", "plan_created"}
+)
+"""Events of a plan that change a loop of its project."""
 _OPEN_RUN: Final = frozenset(RunState) - ENDED_RUN
 _CURSOR: Final = "state-files"
 _PAGE: Final = 5_000
@@ -118,6 +123,9 @@ class Outbox:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
             self._files.append_events(where, events)
+            if any(event.type in _ABOUT_PROJECT or event.plan is None for event in events):
+                whole = await self._world.store.read(partial(_whole_project, project_id=project_id))
+                self._files.put(where, "projects", project_id, whole)
             for plan_id in _distinct(event.plan for event in events):
                 await self._export_plan(where, plan_id)
             for loop_id in _distinct(event.loop for event in events if event.type in ENDS):
@@ -129,6 +137,8 @@ class Outbox:
                 self._files.put(where, "runs", run.id, document(run))
             for verdict in verdicts:
                 self._files.put(where, "verdicts", verdict.id, document(verdict))
+            for name, session in await self._world.store.read(partial(_sessions, runs=runs)):
+                self._files.put(where, "sessions", name, session, durably=False)
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
@@ -238,10 +248,9 @@ def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | 
     }
     marks, debt = tx.get(SourceMarks, plan_id), tx.get(SourceDebt, plan_id)
     whole = {
-        # Without the environment: it tells of this machine, and these files may be committed.
-        **{name: value for name, value in document(plan).items() if name != "environment"},
+        **_without_environment(plan),
         "event": tx.last_event(),
-        "project": document(project) if project else None,
+        "project": _without_environment(project) if project else None,
         "loop": document(loop) if loop else None,
         **{name: [document(one) for one in rows] for name, rows in more.items()},
         "source_marks": document(marks) if marks else None,
@@ -250,6 +259,33 @@ def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | 
         "finishes": [{**document(end), "receipt": f"receipts/{end.id}.json"} for end in ends],
     }
     return plan, ends, whole
+
+
+def _without_environment(row: Plan | Project) -> dict[str, Any]:
+    """Return a row as a document; the environment tells of this machine, and these files may be committed."""
+    return {name: value for name, value in document(row).items() if name != "environment"}
+
+
+def _whole_project(tx: Tx, *, project_id: str) -> dict[str, Any]:
+    """Return a project with its loops, which may have no plan."""
+    project = tx.get(Project, project_id)
+    assert project is not None, "a project is never deleted"
+    loops = tx.find(Loop, project_id=project_id, order_by=("created_at",))
+    return {**_without_environment(project), "loops": [document(one) for one in loops]}
+
+
+def _sessions(tx: Tx, *, runs: Sequence[Run]) -> list[tuple[str, dict[str, Any]]]:
+    """Return the conversations with agents that these runs are part of, each with the name of its file."""
+    found = []
+    for ref, attempt_id in dict.fromkeys((one.session_ref, one.attempt_id) for one in runs):
+        attempt = tx.get(Attempt, attempt_id) if attempt_id else None
+        plan = tx.get(Plan, attempt.plan_id) if attempt is not None else None
+        if ref is None or attempt is None or plan is None:
+            continue
+        parts = tx.find(Run, attempt_id=attempt_id, order_by=("created_at",))
+        session = session_document(plan.project_id, [one for one in parts if one.session_ref == ref])
+        found.append((session_file(ref), session))
+    return found
 
 
 def is_exported(tx: Tx, plan_id: str) -> bool:
@@ -266,7 +302,7 @@ def _next_page(tx: Tx) -> Page:
 
 def _where(tx: Tx, project_id: str) -> Path | None:
     project = tx.get(Project, project_id)
-    return Path(project.path) if project is not None and Path(project.path).is_dir() else None
+    return project.state_place if project is not None and Path(project.path).is_dir() else None
 
 
 def _payable(tx: Tx) -> list[SourceDebt]:

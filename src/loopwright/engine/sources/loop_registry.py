@@ -66,8 +66,10 @@ class LoopRegistry:
         here = {one.project_id for one in loops} if ends else {one.project_id for one in loops} & served
         entries = {one.id: self._entry(tx, one, driven=one.project_id in served) for one in loops}
         self._known = {key: one for key, one in self._known.items() if key in entries}
-        folders = {key: Path(projects[key].path) for key in sorted(here) if key in projects}
-        return _Seen(tx.now(), entries, {key: one for key, one in folders.items() if one.is_dir()})
+        folders = {key: projects[key].state_place for key in sorted(here) if key in projects}
+        return _Seen(
+            tx.now(), entries, {key: one for key, one in folders.items() if Path(projects[key].path).is_dir()}
+        )
 
     def _entry(self, tx: Tx, loop: Loop, *, driven: bool) -> Mapping[str, Any]:
         moves = loop.state in _MOVING

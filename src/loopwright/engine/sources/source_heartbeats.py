@@ -99,7 +99,7 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
             "pid": world.me.pid,
             "hostname": world.me.hostname,
         }
-        found.append((Path(project.path), loop.id, {**_health(tx, loop, plan), **signs}))
+        found.append((project.state_place, loop.id, {**_health(tx, loop, plan), **signs}))
     return found
 
 

@@ -14,6 +14,7 @@ from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.environments import PlanEnvironment, captured, recorded
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.policy import Policy
+from loopwright.core.values.state_folders import StateFolder
 from loopwright.engine.intake.submit import Submission, register_project
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import caller_name, current_folder, environment, recorded_environment
@@ -76,7 +77,9 @@ async def submit_again(home: Home, plan: Plan, submission: Submission) -> Plan:
     )
 
 
-async def record_environment(home: Home, place: Place, policy: Policy) -> Project:
+async def record_environment(
+    home: Home, place: Place, policy: Policy, state_folder: StateFolder | None = None
+) -> Project:
     """Register a project and record the environment of this terminal for it."""
     taken = recorded(
         environment(),
@@ -87,7 +90,7 @@ async def record_environment(home: Home, place: Place, policy: Policy) -> Projec
     who = actor()
 
     def record(tx: Tx) -> Project:
-        project = register_project(tx, new_id, place.root, place.subfolder, who)
+        project = register_project(tx, new_id, place.root, place.subfolder, who, state_folder)
         return project if project.environment == taken else tx.update(Project, project.id, environment=taken)
 
     return await home.store.transact("project.environment", record)

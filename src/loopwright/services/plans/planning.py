@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopwright.adapters.agents.environment import secret_values
-from loopwright.adapters.home.statefiles import ProjectStateFiles
+from loopwright.adapters.home.statefiles import ProjectStateFiles, state_files
 from loopwright.adapters.processes.redaction import redacted
 from loopwright.adapters.sources.spec.planner_answer import as_written, planner_schema
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
@@ -34,6 +34,7 @@ from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound, Refused, UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Answering
+from loopwright.core.values.state_folders import PACKETS
 from loopwright.core.values.wording import counted, duration, money, to_type
 from loopwright.engine.intake.submit import plan_of_source
 from loopwright.engine.rows.projects import recent_plans
@@ -182,8 +183,9 @@ async def plan_goal(
     packet = await project_packet(goal, place)
     text = in_markdown(packet)
     files = ProjectStateFiles()
-    files.put(place.root, "packets", packet.packet_id, document(packet))
-    files.put_text(place.root, "packets", f"{packet.packet_id}.md", text)
+    folder = place.root / settings.values.state_folder
+    files.put(folder, PACKETS, packet.packet_id, document(packet))
+    files.put_text(folder, PACKETS, f"{packet.packet_id}.md", text)
     set_, planner = settings.values, settings.values.planner
     named = set_.agent if own and flags.get("agent") else planner.agent
     by = who(settings, named, set_.model if own and flags.get("model") else planner.model, fallback=True)
@@ -255,8 +257,7 @@ def packet_facts(place: Place, packet: str | None, goal: str = "") -> tuple[str,
 
 def _packet_file(place: Place, name: str) -> Path:
     """Return the Markdown of a packet that there is; the beginning of its id will do."""
-    folder = place.root / ".loopwright" / "packets"
-    found = [path for path in folder.glob("pkt_*.md") if path.stem.startswith(name)]
+    found = [path for path in state_files(place.root, PACKETS, "pkt_*.md") if path.stem.startswith(name)]
     if len(found) != 1:
         raise NotFound(
             f"{'several packets begin' if found else 'no packet begins'} with {name!r}",

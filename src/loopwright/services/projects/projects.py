@@ -19,7 +19,7 @@ from loopwright.core.values.errors import Held, NotFound, Refused
 from loopwright.engine.plans.row_rebuild import Rebuilt, import_project, reconcile_backup
 from loopwright.engine.rows.projects import project_ids
 from loopwright.ports import Tx
-from loopwright.services.driving.recorded_environments import record_environment
+from loopwright.services.driving.recorded_environments import record_environment, record_once
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import called_as, glance_at, look_settings, needed_place
 from loopwright.services.homes.read_only_home import glancing, project_here
@@ -68,7 +68,7 @@ async def add_here() -> Project:
     """Register this repository, and record the environment of this terminal for it."""
     settings, place = look_settings(), needed_place()
     async with opened(settings) as at:
-        return await record_environment(at.home, place, settings.policy())
+        return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)
 
 
 async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
@@ -101,7 +101,11 @@ async def import_here() -> Rebuilt:
     settings, place = look_settings(), needed_place()
     home = open_home(settings, environment())
     try:
-        return await import_plans(home, settings, place.root)
+        rebuilt = await import_plans(home, settings, place.root)
+        if rebuilt.plans or rebuilt.loops:
+            # No file has it, and without it nothing can be started over HTTP.
+            await record_once(home, place, settings.policy())
+        return rebuilt
     finally:
         await home.store.close()
 

@@ -7,6 +7,7 @@ from typing import Final
 
 from loopwright.adapters.gates.records import evidence_file
 from loopwright.adapters.home.receipts import read_evidence
+from loopwright.adapters.home.statefiles import state_file
 from loopwright.core.receipts.evidence import recorded
 from loopwright.core.receipts.model import Receipt, read_receipt, render
 from loopwright.core.receipts.script import check_script
@@ -45,7 +46,7 @@ def load_receipt(path: Path) -> Receipt:
 def written_receipt(project: str, plan_id: str) -> Receipt | None:
     """Return the receipt that Loopwright wrote for a plan; None if there is none, or it is of another version."""
     try:
-        return load_receipt(Path(project) / ".loopwright" / "receipts" / f"{plan_id}.json")
+        return load_receipt(state_file(Path(project), "receipts", f"{plan_id}.json"))
     except UserError:
         return None
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.home.receipts import gather_facts, plan_events
+from loopwright.adapters.home.statefiles import state_file
 from loopwright.config.resolve import Settings
 from loopwright.core.receipts.differences import Difference
 from loopwright.core.receipts.model import PlanEntry, Receipt
@@ -260,7 +261,7 @@ def _located(text: str | None, repository: Path | None) -> tuple[Path, Path]:
         return path, (repository or current_folder()).absolute()
     with looking() as look:
         plan, project = look.store.read_sync(lambda tx: _plan_and_project(tx, text))
-    file = Path(project.path) / ".loopwright" / "receipts" / f"{plan.id}.json"
+    file = state_file(Path(project.path), "receipts", f"{plan.id}.json")
     if not file.exists():
         raise NotFound(
             f"{project.path} has no receipt of {short_id(plan.id)} yet",

@@ -85,6 +85,7 @@ async def ask_for_plan(
         gates=settings.gates,
         actor=caller.actor,
         rests=True,
+        state_folder=settings.values.state_folder,
     )
     note = {"actor": caller.actor, "goal": goal, "model": wish.model, "autonomy": wish.autonomy}
     facts: dict[str, Any] = {

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from loopwright.adapters.home.membership import LockedMembership
+from loopwright.adapters.home.statefiles import state_file
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import LoopState
@@ -184,7 +185,7 @@ def _driver(tx: Tx, at: Session, loop: Loop) -> int | None:
 def _heartbeat(project: Project | None, loop: Loop) -> datetime | None:
     if project is None:
         return None
-    file = Path(project.path) / ".loopwright" / "health" / f"{loop.id}.json"
+    file = state_file(Path(project.path), "health", f"{loop.id}.json")
     try:
         return datetime.fromisoformat(json.loads(file.read_text())["last_heartbeat"])
     except (OSError, ValueError, KeyError, TypeError):

@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from loopwright.adapters.home.statefiles import state_file, state_files
 from loopwright.core.rows.model import Plan, Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import NotFound
 from loopwright.core.values.ids import Kind, is_id
+from loopwright.core.values.state_folders import PACKETS
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.inspection import inspect
@@ -58,7 +60,7 @@ async def list_packets(
 
 def _kept(project: Project) -> Iterator[tuple[int, Path]]:
     """Yield when each packet was written, and its file."""
-    for path in _folder(project).glob("pkt_*.json"):
+    for path in state_files(Path(project.path), PACKETS, "pkt_*.json"):
         try:
             yield path.stat().st_mtime_ns, path
         except FileNotFoundError:
@@ -85,7 +87,7 @@ async def packet_file(at: Session, caller: Caller, packet_id: str, project_id: s
     """Return the file of a packet in one of the caller's projects."""
     if is_id(packet_id, Kind.PACKET):
         for project in await _projects(at, caller, project_id):
-            path = _folder(project) / f"{packet_id}.json"
+            path = state_file(Path(project.path), PACKETS, f"{packet_id}.json")
             if path.is_file():
                 return path
     raise _missing(packet_id)
@@ -98,10 +100,6 @@ async def _projects(at: Session, caller: Caller, project_id: str | None) -> list
         return [one for one in tx.find(Project, order_by=("id",)) if caller.sees(one.id)]
 
     return await at.home.store.read(load)
-
-
-def _folder(project: Project) -> Path:
-    return Path(project.path) / ".loopwright" / "packets"
 
 
 def _read(path: Path) -> Packet | None:

@@ -13,7 +13,7 @@ from loopwright.core.values.states import LoopState, QuestionState
 from loopwright.engine.intake.submit import register_project
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import called_from
-from loopwright.services.homes.context import needed_folder
+from loopwright.services.homes.context import look_settings, needed_folder
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import Asked, Page, find_page
 from loopwright.services.remote.seen import seen_project
@@ -60,9 +60,12 @@ async def add_project(at: Session, caller: Caller, path: str) -> ProjectView:
         )
     with called_from(folder, at.env, name=caller.actor):
         place = await asyncio.to_thread(needed_folder)
+        settings = await asyncio.to_thread(look_settings)
         project = await at.home.store.transact(
             "project.add",
-            lambda tx: register_project(tx, new_id, place.root, place.subfolder, caller.actor),
+            lambda tx: register_project(
+                tx, new_id, place.root, place.subfolder, caller.actor, settings.values.state_folder
+            ),
         )
     return await get_project(at, caller, project.id)
 

@@ -131,7 +131,7 @@ def _source(at: Session, caller: Caller, project: Project, wanted: NewLoop) -> t
             code="spec_needs_admin",
             hint="use a registered template",
         )
-    folder = Path(project.path) / project.subfolder
+    folder = Path(project.path) / project.subfolder / project.state_folder
     file = f"{name_of(wanted.name or wanted.template or 'loop')}-{uuid4().hex[:8]}.json"
     return ProjectStateFiles().put_text(folder, "loops", file, text), True
 

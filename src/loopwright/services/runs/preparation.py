@@ -335,6 +335,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         new=request.new,
         rests=request.rests,
         fills=request.fills,
+        state_folder=settings.values.state_folder,
     )
     return _Checked(place=place, settings=settings, submission=submission, evaluation=evaluation)
 

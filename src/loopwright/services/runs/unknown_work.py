@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from loopwright.adapters.git import GitRepository
 from loopwright.adapters.git.plumbing.runner import user_env
-from loopwright.adapters.home.statefiles import FOLDER
+from loopwright.adapters.home.statefiles import state_files
 from loopwright.app import Home
 from loopwright.core.rows.model import RESTORED, Cursor, Plan, Project
 from loopwright.core.values.errors import Refused
@@ -91,7 +91,7 @@ async def unknown_work(home: Home, repository: GitRepository, asked: Submission)
         if last is not None:
             # The next worker brings a restored backup up to date.
             if document["event"] > await home.store.read(_last_event):
-                what = f"the database is older than what {FOLDER}/ has of plan {short_id(last.id)}"
+                what = f"the database is older than what the state files have of plan {short_id(last.id)}"
                 return Unknown(what=what, ways=(f"`{IMPORT}` brings it up to date",))
             continue
         ended = document["status"] in {state.value for state in ENDED_PLAN}
@@ -103,15 +103,14 @@ async def unknown_work(home: Home, repository: GitRepository, asked: Submission)
             return Unknown(
                 what=what, ways=(f"`cd {shlex.quote(found.path)}` and run it there",), importable=False
             )
-        what = f"{plan} is in {FOLDER}/, and this home does not know it"
+        what = f"{plan} is in the state files, and this home does not know it"
         return Unknown(what=what, ways=(f"`{IMPORT}` takes it up",))
     return None if last is not None else await _on_a_branch(home, repository, asked)
 
 
 def _exported(root: Path, source_path: str, last: Plan | None) -> list[dict[str, Any]]:
     """Return what was exported of the last plan of a source, or of all if the rows have none."""
-    folder = root / FOLDER / "plans"
-    names = [folder / f"{last.id}.json"] if last is not None else sorted(folder.glob("plan_*.json"))
+    names = state_files(root, "plans", f"{last.id}.json" if last is not None else "plan_*.json")
     found = []
     for path in names:
         try:

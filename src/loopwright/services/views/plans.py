@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loopwright.adapters import registry
+from loopwright.adapters.home.statefiles import state_file
 from loopwright.adapters.processes import keeper_files
 from loopwright.core.rows.model import Plan
 from loopwright.core.rows.waiting_rows import Envelope
@@ -213,4 +214,4 @@ async def ended_view(at: "Session", plan_id: str) -> PlanView:
 
 def receipt_file(view: PlanView) -> Path:
     """Return where the receipt of a plan is written."""
-    return Path(view.path) / ".loopwright" / "receipts" / f"{view.id}.json"
+    return state_file(Path(view.path), "receipts", f"{view.id}.json")

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Literal
 
@@ -45,6 +46,8 @@ class Thing:
     task: TaskId | None
     parts: tuple[Part, ...]
     texts: Mapping[str, str]
+    at: datetime
+    facts: Mapping[str, Any]
 
 
 GOOD: dict[str, Any] = {
@@ -58,6 +61,8 @@ GOOD: dict[str, Any] = {
     "task": None,
     "parts": [{"path": "a/b", "sha": "0" * 40}, {"path": "c", "sha": None}],
     "texts": {"k": "v"},
+    "at": "2026-01-02T03:04:05+00:00",
+    "facts": {"k": [1, None]},
 }
 
 
@@ -79,6 +84,8 @@ def test_a_value_becomes_the_dataclass_that_its_type_names() -> None:
         task=None,
         parts=(Part(path="a/b", sha="0" * 40), Part(path="c")),
         texts={"k": "v"},
+        at=datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC),
+        facts={"k": [1, None]},
     )
 
 
@@ -100,6 +107,8 @@ def test_a_value_becomes_the_dataclass_that_its_type_names() -> None:
         ({"parts": [{"path": "x"}]}, "thing.parts[0].sha"),
         ({"texts": []}, "thing.texts"),
         ({"texts": {"k": 1}}, "thing.texts.k"),
+        ({"at": 1}, "thing.at"),
+        ({"facts": []}, "thing.facts"),
         ({"more": 1}, "thing.more"),
     ],
 )
@@ -119,3 +128,9 @@ def test_a_field_with_a_default_may_not_be_missing_either(wording: Wording) -> N
 
 def test_the_schema_accepts_what_is_read() -> None:
     jsonschema.Draft202012Validator(json_schema(Thing)).validate(GOOD)
+
+
+@each_case("at", ["2026-01-02T03:04:05", "yesterday", ""])
+def test_a_moment_without_a_time_zone_is_refused(at: str) -> None:
+    (problem,) = problems(GOOD | {"at": at})
+    assert problem.startswith("thing.at: ")

@@ -43,14 +43,14 @@ class FragileFiles:
         self.written: list[Path] = []
         self.healths: dict[str, Any] = {}
 
-    def append_events(self, project: Path, events: Sequence[RecordedEvent]) -> None:
-        if project == self.broken:
+    def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
+        if folder.parent == self.broken:
             raise TypeError(f"{len(events)} events and a list")
-        self.written.append(project)
+        self.written.append(folder.parent)
 
-    def put(self, project: Path, kind: str, name: str, document: Any, *, durably: bool = True) -> None:
+    def put(self, folder: Path, kind: str, name: str, document: Any, *, durably: bool = True) -> None:
         if kind == "health":
-            assert (project, durably) != (self.broken, True), "it is of the moment"
+            assert (folder.parent, durably) != (self.broken, True), "it is of the moment"
             self.healths[name] = document
 
     put_text = put

@@ -8,15 +8,15 @@ import shutil
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.place import Place
 from loopwright.adapters.git.plumbing.refs import RefFiles
 from loopwright.adapters.git.plumbing.runner import Git, user_env
-from loopwright.adapters.git.workspaces.archives import STATE_FOLDER
 from loopwright.core.values.errors import RepositoryGone
+from loopwright.core.values.state_folders import is_state_path
 from loopwright.ports import Tripwire
 
 _FILE_LIMIT: Final = 8 << 20
@@ -61,7 +61,7 @@ async def status(git: Git, place: Place, home: Path) -> tuple[str, str, Mapping[
 def _is_ours(place: Place, home: Path, path: bytes) -> bool:
     name = os.fsdecode(path)
     assert place.toplevel is not None
-    return STATE_FOLDER in PurePosixPath(name).parts or (place.toplevel / name).is_relative_to(home)
+    return is_state_path(name) or (place.toplevel / name).is_relative_to(home)
 
 
 async def take(git: Git, place: Place, home: Path) -> Tripwire:

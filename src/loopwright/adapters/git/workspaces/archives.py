@@ -16,11 +16,9 @@ from typing import Final
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.machine.files import opened_below, too_long
+from loopwright.core.values.state_folders import STATE_FOLDERS, is_state_path
 
 # Paths that no snapshot changes, whatever was done to them in a workspace.
-
-STATE_FOLDER: Final = ".loopwright"
-"""The project's state directory: ours, at any depth."""
 
 _SPELLED_OUT_LIMIT: Final = 200
 
@@ -36,9 +34,9 @@ class Protection:
 
     def covers(self, path: bytes) -> bool:
         """Return whether a path, or a folder above it, is protected."""
-        parts = path.split(b"/")
-        if STATE_FOLDER.encode() in parts:
+        if is_state_path(os.fsdecode(path)):
             return True
+        parts = path.split(b"/")
         heads = (b"/".join(parts[:end]) for end in range(1, len(parts) + 1))
         return any(head in self.copied or head in self.gitlinks for head in heads)
 
@@ -48,8 +46,8 @@ class Protection:
         A long list of copied files would cost time for every path, so it is left out: the tree is checked
         afterwards in any case.
         """
-        state = STATE_FOLDER.encode()
-        specs = [b".", *(b":(exclude,glob,top)**/" + state + end for end in (b"", b"/**"))]
+        ours = [f":(exclude,glob,top)**/{one}{end}".encode() for one in STATE_FOLDERS for end in ("", "/**")]
+        specs = [b".", *ours]
         listed = self.gitlinks.union(also)
         if len(self.copied) <= _SPELLED_OUT_LIMIT:
             listed |= self.copied

@@ -14,10 +14,10 @@ from loopwright.adapters.git.plumbing.private_git import WORK_BRANCH, Depot, wri
 from loopwright.adapters.git.plumbing.records import Module, Record, Records
 from loopwright.adapters.git.plumbing.runner import Git, config_flags, own_env, user_env
 from loopwright.adapters.git.workspaces import modules
-from loopwright.adapters.git.workspaces.archives import STATE_FOLDER
 from loopwright.adapters.machine.files import delete, held, is_real_dir, regular_text
 from loopwright.adapters.machine.threads import to_the_end
 from loopwright.core.values.errors import BadConfig, GitFailed
+from loopwright.core.values.state_folders import is_state_path
 from loopwright.ports import Tracked
 
 _NESTING_LIMIT = 5
@@ -263,7 +263,7 @@ async def copy_untracked(git: Git, place: Place, patterns: Sequence[str], dest: 
 def _copy(top: Path, names: Sequence[str], dest: Path) -> tuple[str, ...]:
     copied = []
     for name in sorted(names):
-        if STATE_FOLDER in PurePosixPath(name).parts:
+        if is_state_path(name):
             continue
         found = Path(os.path.realpath(top / name))
         if not found.is_relative_to(top) or not found.is_file() or not _is_free(dest, name):

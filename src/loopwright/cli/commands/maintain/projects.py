@@ -88,7 +88,7 @@ def add(*, json: bool = False) -> int:
 
 @app.command(name="import")
 def import_(*, json: bool = False) -> int:
-    """Import the plans of this repository that the home does not know, from .loopwright/ and the plan branches.
+    """Import the plans of this repository that the home does not know, from its state files and branches.
 
     It also records the new place of a repository that was moved.
 
@@ -101,8 +101,8 @@ def import_(*, json: bool = False) -> int:
     if json:
         print_json(rebuilt)
         return ExitCode.VERIFIED
-    if not (rebuilt.plans or rebuilt.landed or rebuilt.held or rebuilt.notes):
-        console().print("this home knows all plans of this repository already")
+    if not (rebuilt.plans or rebuilt.loops or rebuilt.landed or rebuilt.held or rebuilt.notes):
+        console().print("this home knows all plans and loops of this repository already")
         return ExitCode.VERIFIED
     console().print(escape(rebuilt.in_words()))
     console().print("`loopwright status` shows them; `loopwright resume PLAN` continues one")
