@@ -111,7 +111,11 @@ async def list_alerts(home: Home, caller: Reader, project: str | None = None) ->
     return Alerts(alerts=[AlertDocument(**document(one)) for one in found])
 
 
-@router.get("/loops/{loop_id}/report", response_model=Report)
+@router.get(
+    "/loops/{loop_id}/report",
+    response_model=Report,
+    responses={200: {"content": {"text/markdown": {"schema": {"type": "string"}}}}},
+)
 async def get_report(
     loop_id: str, home: Home, caller: Reader, format: Literal["json", "markdown"] = "json"
 ) -> Report | Response:
