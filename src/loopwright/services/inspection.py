@@ -38,6 +38,7 @@ from loopwright.core.values.ids import Kind
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.state_folders import PACKETS
 from loopwright.core.values.states import QuestionState
+from loopwright.engine.rows.projects import state_place
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.context import (
@@ -205,7 +206,7 @@ def _of_run(target: str) -> tuple[Path, Packet]:
         )
         if project is None or not Path(project.path).is_dir():
             raise NotFound("the repository of that run is not here any more", code="run_repository_gone")
-        return project.state_place, _packet(seen, look.paths.run(seen.run.id), project)
+        return state_place(project), _packet(seen, look.paths.run(seen.run.id), project)
 
 
 def _run(tx: Tx, text: str) -> Run:

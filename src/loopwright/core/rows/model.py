@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from pathlib import Path
 from typing import Any, Final, get_args
 
 from loopwright.core.integrity.gate_files import GateFiles
@@ -110,11 +109,6 @@ class Project:
     """What plans take that are made without a terminal: over HTTP, by a tool or on a page."""
     state_folder: str = DEFAULT_FOLDER
     """Where its state files are written, relative to the repository (`core.values.state_folders`)."""
-
-    @property
-    def state_place(self) -> Path:
-        """Where its state files are written."""
-        return Path(self.path) / self.state_folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

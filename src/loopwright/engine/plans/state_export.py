@@ -32,6 +32,7 @@ from loopwright.core.values.documents import document
 from loopwright.core.values.errors import LoopwrightError, StaleVersion, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, ENDED_RUN, LIVE_ATTEMPT, RunState
 from loopwright.engine.branch.receipt import plan_receipt
+from loopwright.engine.rows.projects import state_place
 from loopwright.engine.rows.world import World
 from loopwright.engine.rows.writeback_debts import TOLD_OF, Untold, answer, debts, is_settled, note_outcome
 from loopwright.engine.sources.source_heartbeats import ENDS, last_words
@@ -302,7 +303,7 @@ def _next_page(tx: Tx) -> Page:
 
 def _where(tx: Tx, project_id: str) -> Path | None:
     project = tx.get(Project, project_id)
-    return project.state_place if project is not None and Path(project.path).is_dir() else None
+    return state_place(project) if project is not None and Path(project.path).is_dir() else None
 
 
 def _payable(tx: Tx) -> list[SourceDebt]:

@@ -1,6 +1,7 @@
 """Which projects a folder belongs to: those of its own checkout, else those of its repository's other checkouts."""
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from loopwright.core.rows.model import Plan, Project
@@ -15,6 +16,11 @@ def project_ids(tx: Tx, checkouts: Checkouts) -> list[str]:
     own, *others = [checkouts] if isinstance(checkouts, str) else checkouts
     found = tx.find(Project, path=own) or (tx.find(Project, path=others) if others else [])
     return [one.id for one in found]
+
+
+def state_place(project: Project) -> Path:
+    """Return where the state files of a project are written."""
+    return Path(project.path) / project.state_folder
 
 
 def recent_plans(tx: Tx, *, project_path: Checkouts | None = None, limit: int = 50) -> list[Plan]:

@@ -12,6 +12,7 @@ from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.documents import readable
 from loopwright.core.values.states import LoopState
 from loopwright.engine.people.served_projects import serves
+from loopwright.engine.rows.projects import state_place
 from loopwright.engine.rows.world import World
 from loopwright.engine.sources.source_heartbeats import BEAT
 from loopwright.engine.views.loop_views import registry_entry, view_of
@@ -66,7 +67,7 @@ class LoopRegistry:
         here = {one.project_id for one in loops} if ends else {one.project_id for one in loops} & served
         entries = {one.id: self._entry(tx, one, driven=one.project_id in served) for one in loops}
         self._known = {key: one for key, one in self._known.items() if key in entries}
-        folders = {key: projects[key].state_place for key in sorted(here) if key in projects}
+        folders = {key: state_place(projects[key]) for key in sorted(here) if key in projects}
         return _Seen(
             tx.now(), entries, {key: one for key, one in folders.items() if Path(projects[key].path).is_dir()}
         )

@@ -15,6 +15,7 @@ from loopwright.core.values.errors import UserError
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people.served_projects import serves
+from loopwright.engine.rows.projects import state_place
 from loopwright.engine.rows.world import World
 from loopwright.engine.views.loop_views import at_work, task_progress
 from loopwright.ports import Files, Progress, StateFiles, Tx
@@ -99,7 +100,7 @@ def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
             "pid": world.me.pid,
             "hostname": world.me.hostname,
         }
-        found.append((project.state_place, loop.id, {**_health(tx, loop, plan), **signs}))
+        found.append((state_place(project), loop.id, {**_health(tx, loop, plan), **signs}))
     return found
 
 

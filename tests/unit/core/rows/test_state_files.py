@@ -1,13 +1,12 @@
 """The files in a state folder: where they are, their names, and their schemas."""
 
 from datetime import UTC, datetime
-from pathlib import Path
 
 import jsonschema
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.rows.model import Project, Role, Run
+from loopwright.core.rows.model import Role, Run
 from loopwright.core.rows.state_files import session_document, session_file, state_schemas
 from loopwright.core.values.state_folders import is_state_path
 from loopwright.core.values.states import RunState
@@ -43,11 +42,6 @@ def run(id: str, role: Role, state: RunState) -> Run:
 )
 def test_a_path_in_a_state_folder_is_known(path: str, *, ours: bool) -> None:
     assert is_state_path(path) is ours
-
-
-def test_a_project_knows_where_its_state_files_are() -> None:
-    project = Project(id="proj_1", name="p", path="/p", created_at=AT, state_folder=".claude/state")
-    assert project.state_place == Path("/p/.claude/state")
 
 
 @pytest.mark.capability("C118")
