@@ -29,12 +29,8 @@ from loopwright.services.homes.session import Session
 # Find the plan or task that a decision is about.
 
 
-_TAKES_AWAY: Final = frozenset({"cancel", "stop", "reject", "rollback"})
-"""What is only for work of the repository that the user is in, even if it is named by its id."""
-
-
 def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
-    """Return the plan or task with this name; without a name, the newest plan of this repository."""
+    """Return the plan or task with this name in this repository; without a name, its newest plan."""
     if text is None:
         project = project_here()
         if project is None:
@@ -44,20 +40,19 @@ def find_target(tx: Tx, text: str | None, verb: str) -> Plan | Task:
             raise NotFound(
                 "there is no plan of this repository yet",
                 code="no_plan",
-                hint=f"`loopwright run plan.yaml`, or `{to_type(verb, 'PLAN')}` for one of another repository",
+                hint=f"run `loopwright run plan.yaml`, or type `{to_type(verb)}` in the repository of the plan",
             )
         return plans[0]
     fits = partial(commands.may_retry, tx) if verb == "retry" else None
     row = find_here(tx, text, fits)
     if isinstance(row, Run):
         raise NotFound(f"{text} is a run", code="plan_or_task_expected", hint="name a plan or a task")
-    if verb in _TAKES_AWAY:
-        _refuse_elsewhere(tx, row, text)
+    _refuse_elsewhere(tx, row, text)
     return row
 
 
 def _refuse_elsewhere(tx: Tx, row: Plan | Task, text: str) -> None:
-    """Refuse to take away work of another repository than the one that the user is in."""
+    """Refuse to change work of another repository than the one that the user is in, even if it is named by its id."""
     here = project_here()
     project = need(tx.get(Project, plan_of(tx, row).project_id), "the project")
     if here is not None and project.path not in here:

@@ -119,16 +119,24 @@ async def test_an_answer_lets_the_plan_continue(rows: Rows, at: Session) -> None
     assert again.value.code == "question_settled"
 
 
-async def test_work_of_another_repository_is_not_taken_away_even_by_its_id(
+async def test_work_of_another_repository_is_not_changed_even_by_its_id(
     rows: Rows, at: Session, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     other = tmp_path / "other"
     (other / ".git").mkdir(parents=True)
     (other / ".git" / "HEAD").write_text("ref: refs/heads/main\n")
     monkeypatch.chdir(other)
-    for take_away in (decisions.cancel, decisions.stop, decisions.rollback):
+    for change in (
+        decisions.cancel,
+        decisions.stop,
+        decisions.rollback,
+        decisions.pause,
+        decisions.resume,
+        decisions.retry,
+        decisions.reverify,
+    ):
         with pytest.raises(NotFound) as refused:
-            await take_away(at, rows.plan().id)
+            await change(at, rows.plan().id)
         assert refused.value.code == "target_not_found"
         assert "/somewhere/repo" in str(refused.value.hint)
     monkeypatch.chdir(tmp_path)
