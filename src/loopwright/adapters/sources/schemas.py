@@ -11,6 +11,7 @@ from loopwright.adapters.sources.spec.plan_format import plan_schema
 from loopwright.adapters.sources.spec.planner_answer import planner_schema
 from loopwright.adapters.sources.test_state.test_state_schema import CONFIG, HEALTH, TEST_STATE
 from loopwright.config.publish import SCHEMA_DIALECT
+from loopwright.core.orchestrator.records import record_schemas
 
 
 def source_schemas() -> dict[str, dict[str, Any]]:
@@ -23,6 +24,7 @@ def source_schemas() -> dict[str, dict[str, Any]]:
         "feature_list": FEATURE_LIST,
         "orchestrator_state": STATE,
         "roadmap_view": ROADMAP_VIEW,
+        **record_schemas(),
         "test_state": TEST_STATE,
         "test_state_config": CONFIG,
         "test_state_health": HEALTH,
