@@ -40,6 +40,7 @@ from loopwright.server.pages import loops as pages_loops
 from loopwright.server.pages import plans as pages_plans
 from loopwright.server.pages import projects as pages_projects
 from loopwright.server.pages import runs as pages_runs
+from loopwright.server.pages import system as pages_system
 from loopwright.server.pages.errors import shown
 from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem
@@ -64,7 +65,7 @@ _PARTS = (
     discoveries,
     tokens,
 )
-_PAGES = (files, session, pages_home, pages_projects, pages_loops, pages_plans, pages_runs)
+_PAGES = (files, session, pages_home, pages_projects, pages_loops, pages_plans, pages_runs, pages_system)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

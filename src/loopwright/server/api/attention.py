@@ -12,8 +12,9 @@ from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Reader, Writer
 from loopwright.server.plan_bodies import Result
 from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
-from loopwright.services.remote import attention
+from loopwright.services.remote import attention, costs
 from loopwright.services.remote.attention import LoopReport, Severity
+from loopwright.services.remote.costs import Dimension
 
 router = APIRouter(prefix="/api", tags=["attention"])
 
@@ -156,7 +157,7 @@ async def get_costs(
     days: Annotated[int, Query(ge=1, le=366)] = 30,
 ) -> Costs:
     """Return what agents cost in the last days."""
-    found = await attention.costs(home.at, caller, by=by, project_id=project, days=days)
+    found = await costs.costs(home.at, caller, by=Dimension(by), project_id=project, days=days)
     return Costs(by=by, costs=[CostDocument(**document(one)) for one in found])
 
 

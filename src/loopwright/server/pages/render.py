@@ -51,6 +51,16 @@ MENU: Final = (
         ),
     ),
     ("Work", (("/projects", "Projects", "project"), ("/loops", "Loops", "loop"))),
+    ("Watch", (("/costs", "Costs", "cost"), ("/alerts", "Alerts", "alert"))),
+    (
+        "System",
+        (
+            ("/workers", "Workers", "worker"),
+            ("/quota", "Quota", "quota"),
+            ("/settings", "Settings", "settings"),
+            ("/tokens", "Tokens", "token"),
+        ),
+    ),
 )
 """The menu: titles of groups with their addresses, names and icons."""
 
@@ -108,6 +118,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "critical": Look("Critical", "bad", "failed"),
     "warning": Look("Warning", "warn", "asks"),
     "info": Look("Note", "idle", "note"),
+    "CLOSED": Look("Closed", "wait", "paused"),
     "CANCELLED": Look("Cancelled", "idle", "cancelled"),
 }
 

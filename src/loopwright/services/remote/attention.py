@@ -1,4 +1,4 @@
-"""What needs a person, and how things are going: alerts, reports, budgets, workers and costs."""
+"""What needs a person, and how things are going: alerts, reports, budgets and workers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from loopwright.core.policy.budget import CAPS, spent_today
-from loopwright.core.rows.model import AGENT_ROLES, Loop, Plan, Project, Run, Task, Worker
+from loopwright.core.rows.model import Loop, Plan, Task, Worker
 from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller, Scope
@@ -94,17 +94,6 @@ class ProjectBudget:
     unknown_costs: int
     """Runs of today whose cost is unknown."""
     plans: Mapping[str, tuple[CapView, ...]]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Cost:
-    """What runs cost that have something in common."""
-
-    name: str
-    runs: int
-    cost_micros: int
-    unknown_costs: int
-    seconds: float
 
 
 async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> tuple[Alert, ...]:
@@ -325,42 +314,3 @@ async def workers(at: Session, caller: Caller) -> tuple[Worker, ...]:
     if not caller.sees(None):
         raise NotFound("this token sees no workers", code="worker_unknown_here")
     return tuple(await at.home.store.read(live_workers))
-
-
-async def costs(
-    at: Session, caller: Caller, *, by: str, project_id: str | None = None, days: int = 30
-) -> tuple[Cost, ...]:
-    """Return what agents cost in the last days, by day, project, agent, model or role."""
-
-    def load(tx: Tx) -> tuple[Cost, ...]:
-        where = seen_where(tx, caller, project_id)
-        since = tx.now() - timedelta(days=days)
-        plans = {one.id: one for one in tx.find(Plan, **where) if one.updated_at >= since}
-        names = {one.id: one.name for one in tx.find(Project)} if by == "project" else {}
-        found: dict[str, list[Run]] = {}
-        for run in tx.find(Run, plan_id=list(plans), role=AGENT_ROLES) if plans else ():
-            if run.started_at is None or run.started_at < since:
-                continue
-            key = {
-                "day": run.started_at.date().isoformat(),
-                "project": names.get(plans[run.plan_id].project_id, ""),
-                "agent": run.agent or "",
-                "model": run.model or "",
-                "role": run.role.value,
-            }[by]
-            found.setdefault(key, []).append(run)
-        return tuple(_cost(name, runs) for name, runs in sorted(found.items()))
-
-    return await at.home.store.read(load)
-
-
-def _cost(name: str, runs: list[Run]) -> Cost:
-    return Cost(
-        name=name,
-        runs=len(runs),
-        cost_micros=sum(one.cost_micros or 0 for one in runs),
-        unknown_costs=sum(one.cost_micros is None for one in runs),
-        seconds=sum(
-            (one.ended_at - one.started_at).total_seconds() for one in runs if one.ended_at and one.started_at
-        ),
-    )

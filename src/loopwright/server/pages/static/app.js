@@ -28,6 +28,17 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-autosubmit]") && event.target.form.reportValidity()) event.target.form.requestSubmit();
 });
 
+// Rows that hold what was typed.
+function filterRows(field) {
+  const wanted = field.value.trim().toLowerCase();
+  for (const row of document.querySelectorAll(field.dataset.filter)) row.hidden = !row.textContent.toLowerCase().includes(wanted);
+}
+
+document.addEventListener("input", (event) => {
+  if (event.target.dataset.filter) filterRows(event.target);
+});
+document.addEventListener("htmx:after:swap", () => document.querySelectorAll("[data-filter]").forEach(filterRows));
+
 // A loop that is dragged onto another gets the same priority.
 let dragged = null;
 document.addEventListener("dragstart", (event) => {

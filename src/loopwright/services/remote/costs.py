@@ -1,0 +1,99 @@
+"""What agents cost in the last days, by what their runs have in common."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Any
+
+from loopwright.core.rows.model import AGENT_ROLES, Plan, Project, Run
+from loopwright.core.values.access import Caller
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.remote.seen import seen_where
+
+
+class Dimension(StrEnum):
+    """What runs can have in common."""
+
+    DAY = "day"
+    PROJECT = "project"
+    AGENT = "agent"
+    MODEL = "model"
+    ROLE = "role"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cost:
+    """What runs cost that have something in common."""
+
+    name: str
+    runs: int
+    cost_micros: int
+    unknown_costs: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CostedRun:
+    """One run of an agent, with the project that it worked for."""
+
+    run: Run
+    project: str
+    began_at: datetime
+
+    def name(self, by: Dimension) -> str:
+        """Return what it has in common with others."""
+        if by is Dimension.DAY:
+            return self.began_at.date().isoformat()
+        if by is Dimension.PROJECT:
+            return self.project
+        if by is Dimension.ROLE:
+            return self.run.role.value
+        return (self.run.agent if by is Dimension.AGENT else self.run.model) or ""
+
+
+async def costs(
+    at: Session, caller: Caller, *, by: Dimension, project_id: str | None = None, days: int = 30
+) -> tuple[Cost, ...]:
+    """Return what agents cost in the last days, by day, project, agent, model or role."""
+
+    def load(tx: Tx) -> tuple[Cost, ...]:
+        where = seen_where(tx, caller, project_id)
+        found = grouped(costed_runs(tx, where, tx.now() - timedelta(days=days)), by)
+        return tuple(cost_of(name, runs) for name, runs in sorted(found.items()))
+
+    return await at.home.store.read(load)
+
+
+def costed_runs(tx: Tx, where: Mapping[str, Any], since: datetime) -> list[CostedRun]:
+    """Return the runs of agents that began since a moment."""
+    plans = {one.id: one for one in tx.find(Plan, **where) if one.updated_at >= since}
+    names = {one.id: one.name for one in tx.find(Project)}
+    return [
+        CostedRun(run=run, project=names.get(plans[run.plan_id].project_id, ""), began_at=run.started_at)
+        for run in (tx.find(Run, plan_id=list(plans), role=AGENT_ROLES) if plans else ())
+        if run.started_at is not None and run.started_at >= since
+    ]
+
+
+def grouped(runs: Iterable[CostedRun], by: Dimension) -> dict[str, list[CostedRun]]:
+    """Return runs by what they have in common."""
+    found: dict[str, list[CostedRun]] = {}
+    for one in runs:
+        found.setdefault(one.name(by), []).append(one)
+    return found
+
+
+def cost_of(name: str, runs: Sequence[CostedRun]) -> Cost:
+    """Return what some runs cost together."""
+    rows = [one.run for one in runs]
+    return Cost(
+        name=name,
+        runs=len(rows),
+        cost_micros=sum(one.cost_micros or 0 for one in rows),
+        unknown_costs=sum(one.cost_micros is None for one in rows),
+        seconds=sum(
+            (one.ended_at - one.started_at).total_seconds() for one in rows if one.ended_at and one.started_at
+        ),
+    )
