@@ -1,12 +1,14 @@
 """How far a phase is by its author's own words and boxes, and what stays a question."""
 
+from pathlib import Path
+
 import pytest
 from tests.cases import each_case
 from tests.unit.sources.golden import progress
 
 from loopwright.adapters.sources.text.markdown import read_markdown
 from loopwright.adapters.sources.thoughts.thoughts import ThoughtsSource
-from loopwright.adapters.sources.thoughts.thoughts_phases import MAX_PHASES, phases_in
+from loopwright.adapters.sources.thoughts.thoughts_phases import MAX_PHASES, is_lone_plan, phases_in
 from loopwright.adapters.sources.thoughts.thoughts_status import Said, said_in_title
 from loopwright.core.values.errors import BadPlan
 from loopwright.ports import Mark, PlannedTask, PlannedWork
@@ -144,3 +146,37 @@ def test_a_list_of_progress_says_which_phases_are_done(
     phases = f"### Milestone 1: Form\n\nDo it.\n\n{inside}\n### Milestone 2: View\n\nDo it.\n"
     found = work(f"# Plan\n\n## Milestones\n\n{phases}\n## Progress\n\n- {box} Milestone 1: the form\n")
     assert [standing(task) for task in found.tasks] == [expected, OPEN]
+
+
+@each_case(
+    ("head", "inside", "expected"),
+    [
+        ("## Work\n\n### Phase 1: Form", "**Status**: Complete. All issues of phase 1 are closed.\n", DONE),
+        ("## Work\n\n### Phase 1: Form", "**Status**: Complete except for the view\n", OPEN),
+        ("## Work\n\n### Phase 1: Form", "Status: done\n\n- [ ] `make test`\n", ASKED),
+        ("## Work\n\n### Phase 1: Form (In Progress)", "**Status**: Complete\n", ASKED),
+        ("## Completed Development\n\n### Phase 1: Form", "", DONE),
+        ("## Work\n\n### Phase 1: Form", "Do it.\n\n#### Phase 1 Acceptance Criteria\n\n- [ ] ok\n", OPEN),
+    ],
+)
+def test_a_phase_says_below_its_heading_how_far_it_is(
+    head: str, inside: str, expected: tuple[Mark, bool]
+) -> None:
+    found = work(f"# Plan\n\n{head}\n\n{inside}\n## Rest\n\n### Phase 2: View\n\nDo it.\n")
+    assert [standing(task) for task in found.tasks] == [expected, OPEN]
+
+
+@each_case(
+    ("texts", "is_plan"),
+    [
+        (("Do it.", "Do it.", "- [ ] the form"), True),
+        (("Do it.", "- [ ] the form"), False),
+        (("Do it.", "Do it.", "Do it.", "## More\n\n- [ ] the form"), False),
+    ],
+)
+def test_boxes_in_a_few_phases_are_parts_of_those(
+    texts: tuple[str, ...], is_plan: bool, tmp_path: Path
+) -> None:
+    place = tmp_path / "IMPLEMENTATION_PLAN.md"
+    place.write_text("\n\n".join(f"## Phase {n}: Work\n\n{text}" for n, text in enumerate(texts, 1)))
+    assert is_lone_plan(place) is is_plan

@@ -193,7 +193,7 @@ _EDGE: Final = " \t:*_#0123456789.)✅🎯⚠️"
 _ABOUT_TASKS: Final = frozenset(
     {
         "acceptance", "acceptance checklist", "completion checklist", "dependencies", "done when",
-        "execution checklist", "format", "git checkpoint log", "legend", "non-goals", "notes", "open questions",
+        "execution checklist", "format", "legend", "non-goals", "notes", "open questions",
         "out of scope",
         "pre-flight checklist", "quality checklist", "quality gates", "review checklist", "risks", "rollback plan",
         "self-review checklist", "status legend", "success metrics", "task status legend", "validation checklist",
@@ -202,7 +202,9 @@ _ABOUT_TASKS: Final = frozenset(
     }
 )  # fmt: skip
 _CRITERIA: Final = re.compile(
-    r"(?:\w+[ \t]+)?(?:acceptance|success|exit|completion|done|quality|verification)[ \t]+criteria\b"
+    r"(?:(?:milestone|phase|sprint|stage|step|week)[ \t]+[\w.]+[ \t]+)?(?:\w+[ \t]+)?"
+    r"(?:acceptance|success|exit|completion|done|quality|verification)[ \t]+criteria\b"
+    r"|(?:\w+[ \t]+)?(?:change|checkpoint|decision|snapshot)[ \t]+log$"
     r"|definition of done\b|(?:验收|驗收|完成|成功)(?:标准|標準|条件)|(?:受け?入れ?|完了|成功)(?:基準|条件)"
 )
 

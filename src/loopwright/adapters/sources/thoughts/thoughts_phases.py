@@ -19,6 +19,7 @@ from loopwright.adapters.sources.thoughts.thoughts_status import (
     Standing,
     own_standing,
     said_in_lists,
+    said_in_phase,
     said_in_plan,
     said_in_tables,
     said_in_title,
@@ -151,7 +152,12 @@ def _said(markdown: Markdown, phases: tuple[Phase, ...]) -> list[tuple[Phase, tu
     return [
         (
             phase,
-            (said_in_title(markdown.lines[phase.start].words), plan, tables.get(phase.number, Said.NOTHING)),
+            (
+                said_in_title(markdown.lines[phase.start].words),
+                said_in_phase(markdown, phase.start, phase.end),
+                plan,
+                tables.get(phase.number, Said.NOTHING),
+            ),
         )
         for phase in phases
     ]
@@ -194,7 +200,9 @@ def is_lone_plan(place: Path) -> bool:
         # Other words may be chapters beside a list of tasks.
         is_surely = bool(phases) and phases[0].key.partition("-")[0] in _USUAL
         return is_surely or ((bool(phases) or is_plan) and not _has_tasks(markdown, phases))
-    return len(phases) >= _FEW and not _has_tasks(markdown, phases)
+    tasks = _phases_with_tasks(markdown, phases)
+    # Boxes in a few of its phases are parts of those: read as the tasks, they would be all that is done.
+    return len(phases) >= _FEW and -1 not in tasks and 3 * len(tasks) <= len(phases)
 
 
 def _is_thought(place: Path) -> bool:
@@ -203,13 +211,20 @@ def _is_thought(place: Path) -> bool:
 
 def _has_tasks(markdown: Markdown, phases: tuple[Phase, ...] = ()) -> bool:
     """Return whether a box is not a criterion."""
+    return bool(_phases_with_tasks(markdown, phases))
+
+
+def _phases_with_tasks(markdown: Markdown, phases: tuple[Phase, ...]) -> set[int]:
+    """Return the numbers of the phases that have a box which is not a criterion; -1 for one above all of them."""
     starts = [phase.start for phase in phases]
+    found: set[int] = set()
     for item in markdown.items:
         if item.box is not None and item.mark is not None:
-            number = bisect_right(starts, item.line)
-            if group_of(markdown, item, starts[number - 1] if number else -1) is None:
-                return True
-    return False
+            number = bisect_right(starts, item.line) - 1
+            is_inside = number >= 0 and item.line < phases[number].end
+            if group_of(markdown, item, starts[number] if number >= 0 else -1) is None:
+                found.add(number if is_inside else -1)
+    return found
 
 
 def _number(line: Line, word: str) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import Final
 
-from loopwright.adapters.sources.text.markdown import Line, Markdown
+from loopwright.adapters.sources.text.markdown import Kind, Line, Markdown
 from loopwright.adapters.sources.text.titles import (
     OURS,
     SHA_LENGTH,
@@ -41,6 +41,11 @@ _HEDGE: Final = re.compile(
     r"|in progress",
     re.IGNORECASE,
 )
+_FINISHED: Final = re.compile(r"\W*(?:already )?(?:completed|done|finished)\b(?!\?)", re.IGNORECASE)
+"""How a heading begins below which everything is done."""
+_PHASES: Final = re.compile(r"\b(?:phase|step)s?\b", re.IGNORECASE)
+_NEAR: Final = 12
+"""How many lines below its heading may have the status of a phase."""
 _STATUS_LINE: Final = re.compile(
     r"\W{0,6}(?:(?:plan|implementation|overall|current) )?status\W{0,4}:\W{0,4}?(?=\S)(.+)", re.IGNORECASE
 )
@@ -60,6 +65,8 @@ class Said(Enum):
     DONE = auto()
     """It is called completed, in words."""
     SKIPPED = auto()
+    DISPUTED = auto()
+    """Its heading says that it is in progress, and its status line that it is complete."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +103,23 @@ def said_in_plan(markdown: Markdown, end: int) -> Said:
         if match is not None:
             said.append(_said_in_value(match[1]))
     return Said.TICKED if Said.DONE in said or Said.TICKED in said else Said.NOTHING
+
+
+def said_in_phase(markdown: Markdown, start: int, end: int) -> Said:
+    """Return what the status line below the heading of a phase says, and the headings around it."""
+    around = (one for one in markdown.sections if 0 <= one.line < start < one.last and one.level > 1)
+    if any(_FINISHED.match(one.title) for one in around):
+        return Said.DONE
+    for line in markdown.lines[start + 1 : min(end, start + _NEAR)]:
+        match = _STATUS_LINE.match(line.text[:500]) if line.kind in (Kind.TEXT, Kind.BULLET) else None
+        if match is None or OURS in line.text:
+            continue
+        value = without_emphasis(match[1]).strip(" *_`'\"|")
+        if _DONE_VALUE.match(value) and not _HEDGE.search(_PHASES.sub("", value)):
+            is_open = "in progress" in markdown.lines[start].words.casefold()
+            return Said.DISPUTED if is_open else Said.TICKED
+        return Said.NOTHING
+    return Said.NOTHING
 
 
 def _said_in_value(value: str) -> Said:
@@ -150,6 +174,10 @@ def own_standing(markdown: Markdown, start: int, end: int, said: Sequence[Said] 
     is_any_done = any(item.mark is Mark.DONE for item in boxes)
     if Said.SKIPPED in said:
         return Standing(mark=Mark.SKIPPED)
+    if Said.DISPUTED in said:
+        return Standing(
+            ask="Its heading says that it is in progress, and its status line that it is complete."
+        )
     if Said.DONE in said:
         note = (
             f"it is called complete, so it is not run, but {_boxes(len(opened))} below it" if opened else ""
