@@ -134,15 +134,21 @@ def test_the_status_of_a_story_is_written_and_nothing_else() -> None:
     assert made["sprint-status.yaml"].decode() == wanted.replace("1-3-pay: backlog", "1-3-pay: in-progress")
 
 
-def test_a_step_below_a_task_that_only_a_person_can_do_stays_open() -> None:
+def test_a_step_below_a_task_that_only_a_person_can_do_is_a_question_behind_it() -> None:
     text = "# Story 1: S\n\n## Tasks / Subtasks\n\n- [ ] Task 1: Code\n  - [ ] Write it\n  - [ ] Manual test: look\n"
-    work = SOURCE.parse({"s.md": text.encode()}, "s.md")
-    assert len(work.tasks) == 1
-    assert "Manual test" not in work.tasks[0].description
-    assert any("only you can do" in note and "Manual test: look" in note for note in work.notes)
-    key = work.tasks[0].key
-    made = after(SOURCE, {"s.md": text.encode()}, told({key: ItemProgress(mark=Mark.DONE)}))["s.md"].decode()
+    task, step = SOURCE.parse({"s.md": text.encode()}, "s.md").tasks
+    assert "Manual test" not in task.description
+    assert (task.manual, step.manual, step.depends_on) == (False, True, (task.key,))
+    done = told({task.key: ItemProgress(mark=Mark.DONE)})
+    made = after(SOURCE, {"s.md": text.encode()}, done)["s.md"].decode()
     assert made == text.replace("[ ]", "[x]").replace("[x] Manual", "[ ] Manual")
+
+
+def test_work_that_mentions_a_manual_review_behind_its_number_is_for_an_agent() -> None:
+    step = "7B.4: Log a warning when both differ (manual review needed)"
+    text = f"# Story 1: S\n\n## Tasks / Subtasks\n\n- [ ] Task 7: Merge\n  - [ ] {step}\n"
+    (task,) = SOURCE.parse({"s.md": text.encode()}, "s.md").tasks
+    assert step in task.description
 
 
 WHOLE = """\

@@ -95,7 +95,6 @@ class BmadSource(ChecklistSource):
         problems = Problems(name)
         markdown = read_markdown(content)
         tasks = _told(markdown, work.tasks, problems)
-        _note_steps(markdown, problems)
         return replace(work, tasks=tuple(tasks), notes=(*work.notes, *problems.notes))
 
     def written(self, files: Files, progress: Progress) -> Files:
@@ -108,11 +107,9 @@ class BmadSource(ChecklistSource):
         )
 
     def entries(self, markdown: Markdown) -> list[Entry]:
-        """Return the outermost boxes under *Tasks / Subtasks*: every other box is a check list.
-
-        A step below a task that only a person can do is hidden from its agent and stays open.
-        """
-        return [entry for entry in _boxes(markdown) if entry.under is None]
+        """Return the outermost boxes under *Tasks / Subtasks*: every other box is a check list."""
+        wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
+        return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
 
     def may_have_tasks(self, markdown: Markdown, section: int) -> bool:
         """Return whether a section is *Tasks / Subtasks* or inside of it."""
@@ -133,19 +130,6 @@ class BmadSource(ChecklistSource):
 
 def _is_whole(content: bytes) -> bool:
     return is_whole(content.decode("utf-8", "replace").replace("\r\n", "\n"))
-
-
-def _boxes(markdown: Markdown) -> list[Entry]:
-    wanted = _sections(markdown, _TASKS) or _sections(markdown, _SHORT)
-    return boxed(markdown, within=lambda at: any(one in wanted for one in markdown.around(at)))
-
-
-def _note_steps(markdown: Markdown, problems: Problems) -> None:
-    steps = [one for one in _boxes(markdown) if one.under is not None and one.mark is Mark.OPEN]
-    if steps:
-        named = ", ".join(quoted(one.title) for one in steps[:3]) + (", …" if len(steps) > 3 else "")
-        message = f"agents leave steps that only you can do, and their boxes stay open: {named}"
-        problems.warn(steps[0].line + 1, "", message)
 
 
 def _told(markdown: Markdown, tasks: Sequence[PlannedTask], problems: Problems) -> list[PlannedTask]:

@@ -130,12 +130,14 @@ _ABOUT: Final = re.compile(
     re.IGNORECASE,
 )
 """How a title begins that is about such a step, and is work for an agent: "Document the manual tests"."""
+_NUMBERED: Final = re.compile(r"^\W*[0-9]{1,4}[A-Za-z]?(?:\.[0-9]{1,4}[A-Za-z]?){0,4}[.:)]*[ \t]+")
+"""The number in front of a title: `7B.4: Log a warning`."""
 _MOST_LETTERS: Final = 300
 
 
 def is_manual(title: str) -> bool:
     """Return whether a title asks a person to do something by hand: "Manual verification", "Ask the user to …"."""
-    shown = title[:_MOST_LETTERS]
+    shown = _NUMBERED.sub("", title[:_MOST_LETTERS], count=1)
     return not _ABOUT.match(shown) and any(pattern.search(shown) for pattern in _MANUAL)
 
 
