@@ -52,6 +52,7 @@ test-containers: $(DEV) ## Run the tests with podman, which it installs where it
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m containers --timeout 600 $(ARGS)
 
 test-browser: $(DEV) system-packages ## Run all tests of the pages in chromium, which it installs where it may
+	@sh scripts/setup.sh axe
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m browser tests/browser $(ARGS)
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
@@ -115,7 +116,7 @@ wheel: $(DEV) ## Build the wheel into dist/
 	@$(BIN)/pip wheel -q --no-deps --wheel-dir dist . && ls dist
 
 clean: ## Remove everything that was made here, the environment too
-	@rm -rf $(VENV) .agents .runners .cache dist build site .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
+	@rm -rf $(VENV) .agents .axe .runners .cache dist build site .mypy_cache .ruff_cache .import_linter_cache .hypothesis .coverage .coverage.*
 	@find src tests bench scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 system-packages:

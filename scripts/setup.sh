@@ -1,7 +1,7 @@
 #!/bin/sh
 # Prepare this checkout: `setup.sh runtime` for the demo, `setup.sh dev` for tests, `setup.sh system` for the
 # programs that some tests need, `setup.sh agents` and `setup.sh runners` for agent programs and test runners to test
-# with, `setup.sh containers` for podman. Called by the Makefile.
+# with, `setup.sh containers` for podman, `setup.sh axe` for axe. Called by the Makefile.
 set -eu
 cd "$(dirname "$0")/.."
 venv=.venv
@@ -102,6 +102,13 @@ install_system() {
     fi
 }
 
+# axe, which looks for what keeps people out of pages. Tests that need it are skipped where it cannot be had.
+install_axe() {
+    [ -f .axe/axe_playwright_python/axe.min.js ] && return 0
+    "$venv/bin/python" -m pip install -q --no-deps --target .axe axe-playwright-python==0.1.8 ||
+        say "axe could not be installed; the tests that need it are skipped."
+}
+
 # Agent programs in pinned versions, into a folder that git ignores: nothing of the user's own is touched.
 install_agents() {
     { command -v npm && node -e 'process.exit(+process.versions.node.split(".")[0] < 20 ? 1 : 0)'; } >/dev/null 2>&1 ||
@@ -152,5 +159,6 @@ system) install_system ;;
 agents) install_agents ;;
 runners) install_runners ;;
 containers) install_containers ;;
-*) stop "usage: scripts/setup.sh runtime|dev|docs|system|agents|runners|containers" ;;
+axe) install_axe ;;
+*) stop "usage: scripts/setup.sh runtime|dev|docs|system|agents|runners|containers|axe" ;;
 esac

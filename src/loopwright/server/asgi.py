@@ -34,7 +34,7 @@ from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import OPEN_PATHS, FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
-from loopwright.server.pages import files, session
+from loopwright.server.pages import files, palette, session
 from loopwright.server.pages import home as pages_home
 from loopwright.server.pages import loops as pages_loops
 from loopwright.server.pages import plans as pages_plans
@@ -65,7 +65,17 @@ _PARTS = (
     discoveries,
     tokens,
 )
-_PAGES = (files, session, pages_home, pages_projects, pages_loops, pages_plans, pages_runs, pages_system)
+_PAGES = (
+    files,
+    session,
+    palette,
+    pages_home,
+    pages_projects,
+    pages_loops,
+    pages_plans,
+    pages_runs,
+    pages_system,
+)
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 
 _PROBLEMS: dict[int | str, dict[str, Any]] = {

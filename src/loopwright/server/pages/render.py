@@ -11,6 +11,7 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -137,7 +138,10 @@ _UNSEEN: Final = re.compile(
 
 def plain(text: Any) -> str:
     """Return text that shows what it holds: terminal colours removed, invisible characters as their numbers."""
-    without = _ANSI.sub("", str(text)).replace("\r\n", "\n").replace("\r", "\n")
+    whole = str(text)
+    if whole.isprintable():
+        return whole
+    without = _ANSI.sub("", whole).replace("\r\n", "\n").replace("\r", "\n")
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", without)
 
 
@@ -210,12 +214,18 @@ def target(alert: Alert) -> str:
     return {"account_closed": "/quota", "no_worker": "/workers"}.get(alert.kind, "/alerts")
 
 
+def _shown(value: Any) -> Any:
+    """Make every text plain before it is escaped, so that no template can forget it."""
+    return plain(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @lru_cache(1)
 def environment() -> Environment:
-    """Return the templates, with everything escaped."""
+    """Return the templates, with everything escaped and plain."""
     made = Environment(
         loader=PackageLoader("loopwright.server.pages"),
         autoescape=True,
+        finalize=_shown,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
