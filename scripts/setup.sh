@@ -105,7 +105,7 @@ install_system() {
 # axe, which looks for what keeps people out of pages. Tests that need it are skipped where it cannot be had.
 install_axe() {
     [ -f .axe/axe_playwright_python/axe.min.js ] && return 0
-    "$venv/bin/python" -m pip install -q --no-deps --target .axe axe-playwright-python==0.1.8 ||
+    "$venv/bin/python" -m pip install -q --no-deps --upgrade --target .axe axe-playwright-python==0.1.8 ||
         say "axe could not be installed; the tests that need it are skipped."
 }
 

@@ -21,6 +21,14 @@ _FLAGS: Final = [
 ]
 
 
+def sign_in(page: Page, url: str, token: str) -> None:
+    """Sign in with a token, and wait for the first page."""
+    page.goto(f"{url}/login")
+    page.get_by_label("Token").fill(token)
+    page.get_by_role("button", name="Sign in").click()
+    page.locator("#main").wait_for()
+
+
 class Screen:
     """A browser that is signed in, and what it complained about."""
 
@@ -38,10 +46,7 @@ class Screen:
 
     def sign_in(self) -> None:
         """Sign in with the owner's token."""
-        self.page.goto(self.url + "/login")
-        self.page.get_by_label("Token").fill(self.served.token)
-        self.page.get_by_role("button", name="Sign in").click()
-        self.page.get_by_role("navigation", name="Main").wait_for()
+        sign_in(self.page, self.url, self.served.token)
 
     def run(self, name: str, tasks: list[dict[str, object]]) -> str:
         """Let a plan run to its end in this process, and return its id."""

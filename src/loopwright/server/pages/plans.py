@@ -87,7 +87,7 @@ async def act_on_plan(
     return RedirectResponse(f"/plans/{plan_id}", status_code=303)
 
 
-@router.get("/{plan_id}/tasks/{task}")
+@router.get("/{plan_id}/tasks/{task:path}")
 async def show_task(
     request: Request,
     plan_id: str,

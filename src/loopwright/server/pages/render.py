@@ -8,7 +8,7 @@ from functools import lru_cache
 from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -175,6 +175,11 @@ def ago(at: datetime, now: datetime) -> str:
     return f"{words} ago" if seconds > 0 else f"in {words}"
 
 
+def address(name: str) -> str:
+    """Return a name as a part of an address."""
+    return quote(name, safe="")
+
+
 def inside(path: str) -> str:
     """Return a path of this server; another site is never a target."""
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
@@ -233,6 +238,7 @@ def environment() -> Environment:
     made.filters |= {
         "look": look,
         "plain": plain,
+        "address": address,
         "money": money,
         "exact": exact,
         "clock": clock,
@@ -256,5 +262,5 @@ def page(
         # A form that was refused: the page is the one that the form is on.
         path = path.rpartition("/")[0]
     query = request.url.query if request.method == "GET" else ""
-    text = environment().get_template(name).render(path=path, query=query, **values)
+    text = environment().get_template(name).render(path=quote(path, safe="/"), query=query, **values)
     return HTMLResponse(text, status_code=int(status), headers=HEADERS)

@@ -48,7 +48,7 @@ def _places(tx: Tx, caller: Caller) -> Iterator[Place]:
     """Yield what the caller may see, in the order in which it is most likely meant."""
     mine = seen_where(tx, caller, None)
     projects = {one.id: one for one in tx.find(Project, order_by=("name",)) if caller.sees(one.id)}
-    names = {id: one.name for id, one in projects.items()}
+    names = {one.id: one.name for one in projects.values()}
     plans = tx.find(Plan, order_by=("-created_at",), limit=_LOOKED_AT, made_for=None, **mine)
     for plan in plans:
         where = names.get(plan.project_id, "")
@@ -56,13 +56,12 @@ def _places(tx: Tx, caller: Caller) -> Iterator[Place]:
             kind="plan", title=plan.title, where=where, address=f"/plans/{plan.id}", state=plan.status.value
         )
     for project in projects.values():
-        yield Place(
-            kind="project", title=project.name, where=project.path, address=f"/projects/{project.id}"
-        )
+        yield Place(kind="project", title=project.name, where=project.path, address=f"/projects/{project.id}")
     for loop in tx.find(Loop, order_by=("-updated_at",), limit=_LOOKED_AT, deleted_at=None, **mine):
         where = f"{names.get(loop.project_id, '')} · {loop.source_path}"
-        address = f"/plans/{loop.plan_id}" if loop.plan_id else f"/projects/{loop.project_id}"
-        yield Place(kind="loop", title=loop.name, where=where, address=address, state=loop.state.value)
+        yield Place(
+            kind="loop", title=loop.name, where=where, address=f"/loops/{loop.id}", state=loop.state.value
+        )
     titles = {plan.id: plan.title for plan in plans[:40]}
     if titles:
         for task in tx.find(Task, plan_id=list(titles), order_by=("-updated_at",), limit=_LOOKED_AT):

@@ -116,7 +116,7 @@ function nextView(by) {
   all[all.findIndex((one) => one.hasAttribute("aria-current")) + by]?.click();
 }
 
-let going = 0;
+let going = false;
 
 function goTo(letter) {
   const links = [...document.querySelectorAll("nav[aria-label=Main] a")];
@@ -145,12 +145,12 @@ document.addEventListener("keydown", (event) => {
   }
   const typing = event.target.closest?.("input, textarea, select, dialog");
   if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.timeStamp - going < 1500 && /^[a-z]$/.test(event.key)) {
-    going = 0;
+  if (going) {
+    going = false;
     event.preventDefault();
     goTo(event.key);
   } else if (event.key === "g") {
-    going = event.timeStamp;
+    going = true;
   } else if (KEYS[event.key]) {
     event.preventDefault();
     KEYS[event.key]();
