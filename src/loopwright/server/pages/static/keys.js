@@ -135,6 +135,17 @@ const KEYS = {
   t: () => document.querySelector("[data-theme-switch]").click(),
 };
 
+// What scrolls by itself can be reached with Tab, so that the arrow keys scroll it.
+function reachable() {
+  for (const one of document.querySelectorAll("main .scroll, main pre, main .question-text, main .canvas, main .gantt")) {
+    const scrolls = one.scrollWidth > one.clientWidth || one.scrollHeight > one.clientHeight;
+    if (scrolls && !one.hasAttribute("tabindex")) one.tabIndex = 0;
+  }
+}
+
+document.addEventListener("htmx:after:settle", reachable);
+document.addEventListener("toggle", reachable, true);
+
 let palette;
 
 document.addEventListener("keydown", (event) => {
@@ -158,6 +169,7 @@ document.addEventListener("keydown", (event) => {
 });
 
 document.addEventListener("DOMContentLoaded", () => {
+  reachable();
   palette = new Palette(document.getElementById("palette"));
   document.querySelector("[data-palette]").addEventListener("click", () => palette.open());
   // A click beside a sheet closes it.
