@@ -19,6 +19,8 @@ from loopwright.adapters.store.schema import metadata
 from loopwright.adapters.store.upgrade import CREATE_VERSIONS
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.gates.gate_limits import LIMITS
+from loopwright.core.plans.tracks import ROLES as TRACK_ROLES
+from loopwright.core.plans.tracks import TRACK_TABLE, TrackStep
 from loopwright.core.policy.prices import AS_OF, PRICES
 from loopwright.core.policy.retry import MOST_RACES
 from loopwright.core.values import errors
@@ -162,7 +164,28 @@ def states_page() -> str:
             if edge not in edges:
                 raise ValueError(f"{machine}: the note on {edge} has no edge in the table")
             lines += [f"- {edge[0]} to {edge[1]}: {note}."]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *_track_table()]) + "\n"
+
+
+def _track_table() -> list[str]:
+    """Return the table of steps of a conductor track."""
+    lines = [
+        "",
+        "## Track",
+        "",
+        "The loop of a [conductor track](sources/checkbox-plan.md#tracks): `loop_state` in its `metadata.json`.",
+        "Another status of a step is an error.",
+        "",
+        "| step | role | status | what follows | next step |",
+        "|---|---|---|---|---|",
+    ]
+    for step, rows in TRACK_TABLE.items():
+        role = TRACK_ROLES.get(TrackStep(step), "")
+        lines += [
+            f"| `{step}` | {role} | `{status}` | {rule.action} | {', '.join(f'`{one}`' for one in rule.to)} |"
+            for status, rule in rows.items()
+        ]
+    return lines
 
 
 COUNTERS: Mapping[Level, str] = {

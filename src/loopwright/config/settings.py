@@ -84,6 +84,10 @@ def _is_price(text: str) -> bool:
         return False
 
 
+def _is_document(entry: str) -> bool:
+    return is_inside(entry.partition(":")[0].strip()) and len(entry) <= 1000
+
+
 def _is_variable(name: str) -> bool:
     return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) is not None
 
@@ -260,6 +264,15 @@ class Values:
         SWITCH,
         default=False,
         description="Asks agents to name documents about prices, tiers or personas that their change makes wrong.",
+    )
+    business_documents: tuple[str, ...] = setting(
+        items(
+            what='a list such as "prices.md: prices and tiers": a path in the project, perhaps with a remark',
+            each=_is_document,
+            schema={"maxLength": 1000},
+        ),
+        (),
+        "These documents, the most general one first: agents are told them, and they are updated in this order.",
     )
     unseen_proof: bool = setting(
         SWITCH,

@@ -51,6 +51,8 @@ from loopwright.ports.processes import Exit, Keepers, NoSandbox, OutputLine, Rea
 from loopwright.ports.sources import (
     Discovered,
     EvaluatedPlan,
+    EvaluatorResult,
+    ExecutionProgress,
     Files,
     FixTask,
     ItemProgress,
@@ -63,6 +65,7 @@ from loopwright.ports.sources import (
     Source,
     Specs,
     SyncProgress,
+    Track,
 )
 from loopwright.ports.store import Store, Tx
 
@@ -88,7 +91,9 @@ __all__ = [
     "Engine",
     "Entry",
     "EvaluatedPlan",
+    "EvaluatorResult",
     "Execute",
+    "ExecutionProgress",
     "Exit",
     "Exported",
     "ExportedPlan",
@@ -135,6 +140,7 @@ __all__ = [
     "Store",
     "SyncProgress",
     "ToolServer",
+    "Track",
     "Tracked",
     "Trailers",
     "Tripwire",

@@ -81,6 +81,16 @@ class Specs:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """What a source says of the track that it belongs to."""
+
+    name: str
+    type: str = ""
+    stopped: str = ""
+    """Why its own table of steps lets nothing run, in words; empty if it does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedWork:
     """A plan as a source gives it."""
 
@@ -108,6 +118,8 @@ class PlannedWork:
     """What is odd about the source but no reason to refuse it; told once, before anything runs."""
     evaluated: str = ""
     """The result of an evaluation that is in the source itself: `passed`, `failed`, or nothing."""
+    track: Track | None = None
+    """The track that it belongs to: its plan is evaluated before it runs, and what was made before it is complete."""
     rounds: bool = False
     """It is one prompt, done again and again until a condition stops that (`core.policy.rounds`)."""
     is_copy: bool = False
@@ -219,6 +231,35 @@ class EvaluatedPlan:
     """Why a person had it run all the same."""
     by: str = ""
     """The agent that was asked for its judgement; nothing when only programs looked at the plan."""
+    source_sha256: str = ""
+    """The hash of what it judged (`PlannedWork.sha256`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluatorResult:
+    """What one evaluator said of the execution."""
+
+    evaluator: str
+    passed: bool
+    issues: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionProgress:
+    """The state of the step in which an agent evaluates what the tasks made."""
+
+    key: str
+    """Of the task that does it."""
+    mark: Mark
+    agent: str = ""
+    started_at: datetime | None = None
+    ended_at: datetime | None = None
+    """When it last came to a result."""
+    results: tuple[EvaluatorResult, ...] = ()
+    found: tuple[str, ...] = ()
+    """What is to be fixed, in words."""
+    reason: str = ""
+    """Why it waits for a person."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -267,6 +308,8 @@ class Progress:
     """Whether the end of a phase is written too: on a branch it gets its own commit."""
     evaluated: EvaluatedPlan | None = None
     """What the evaluation of the plan itself said before it ran."""
+    execution: ExecutionProgress | None = None
+    """How the evaluation of the execution stands; None where no agent does it."""
     judged: Judged | None = None
     """What the complete gate said of the whole in the end; None before."""
 

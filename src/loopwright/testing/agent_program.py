@@ -16,7 +16,7 @@ A step is an object with one of these keys; paths are relative to the working di
     {"wait_for": PATH, "timeout": S}  {"garbage": COUNT}     {"flood_mb": MEGABYTES, "line_kb": KILOBYTES}
     {"usage": {"input_tokens": N, "output_tokens": N, "cost_micros": N}}
     {"review": [{"file": PATH, "line": N, "severity": "blocking", "text": TEXT}]}   answer as a reviewer, and carry on
-    {"qa": [{"what": TEXT, "severity": "high"}]}   report a look at all areas that the prompt names, and carry on
+    {"qa": [{"what": TEXT, "severity": "high"}]}   report a look at all areas of the prompt (`area` has issues)
     {"expect_prompt": TEXT, "otherwise": [step, ...]}   without TEXT in the prompt, do the others and end
     {"usage_limit": SECONDS, "model": NAME}  say that the window is used up and opens again in so long; end
     {"fail": FAILURE, "message": TEXT, "retry_in": SECONDS}  report an error of that class; end
@@ -232,7 +232,11 @@ class Performance:
         """Report a QA review."""
         asked = self.prompt.partition("Go through each of these areas:\n")[2].partition("\n\n")[0]
         areas = re.findall(r"^- (\w+):", asked, re.MULTILINE)
-        seen = [{"area": one, "result": "fine", "how": f"I looked at {one}."} for one in areas]
+        bad = [issue["area"] for issue in step["qa"] if "area" in issue]
+        seen = [
+            {"area": one, "result": "issues" if one in bad else "fine", "how": f"I looked at {one}."}
+            for one in areas
+        ]
         report = json.dumps({"summary": "I used all of it.", "checked": seen, "issues": step["qa"]})
         self.report(ok=True, summary=f"I looked.\n```loopwright-qa\n{report}\n```\n")
 

@@ -65,6 +65,7 @@ SAMPLES: dict[str, list[object]] = {
     "red_proof": ["off", "fixes", "off", "fixes", "off", "fixes"],
     "qa_mode": ["lite", "full", "lite", "full", "lite", "full"],
     "business_docs": [True, False, True, False, True, False],
+    "business_documents": [["a"], ["b: c"], ["c"], ["d"], ["e"], ["f"]],
     "unseen_proof": [True, False, True, False, True, False],
     "allowed_commands": [["a *"], ["b"], ["c"], ["d"], ["e"], ["f"]],
     "answer_within": [60.0, 61.0, 62.0, 63.0, 64.0, 65.0],
@@ -239,6 +240,7 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         red_proof="off",
         qa_mode="lite",
         business_docs=True,
+        business_documents=("a",),
         unseen_proof=True,
         review=ReviewPolicy(
             mode="risky", agent="a1", model="m1", max_turns=1, max_share=10, lines=1, paths=("a",)

@@ -11,7 +11,7 @@ from loopwright.core.gates import contradictions
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync
-from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS
+from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS, scope_of
 from loopwright.core.replies.reviews import Finding, in_words
 from loopwright.core.rows.model import Attempt, Plan, Review, Task
 from loopwright.core.values.patches import Patch
@@ -111,6 +111,7 @@ def implementer(
     """Return the prompt for one attempt at one task; `documents` has the text of the plan's documents by path."""
     commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
     carried_on = is_carried_on(plan, task, attempt)
+    asks_docs = plan.policy.business_docs and task.origin != doc_sync.ORIGIN
     must_fail_before = is_asked(plan, task) and not why_skipped(task) and bool(gates)
     return template.fill(
         {
@@ -135,7 +136,8 @@ def implementer(
             "contradicted": contradictions.listed(contradictions.collapsed(contradicted)),
             "by_tool": asks_by_tool,
             "by_block": not asks_by_tool,
-            "business_docs": plan.policy.business_docs and task.origin != doc_sync.ORIGIN,
+            "business_docs": asks_docs,
+            "registry": listed(plan.policy.business_documents) if asks_docs else "",
         }
     )
 
@@ -206,6 +208,12 @@ def indented(text: str) -> str:
 # What an agent is told for a QA review, from rows and a template: the same attempt always gets the same words.
 
 
+def areas_of(plan: Plan, task: Task) -> tuple[str, tuple[str, ...]]:
+    """Return the mode and the areas of a review."""
+    evaluation = plan.policy.evaluation
+    return scope_of(plan.policy.qa_mode, task.origin, evaluation.evaluators if evaluation else ())
+
+
 def look_prompt(
     template: Template,
     plan: Plan,
@@ -217,16 +225,18 @@ def look_prompt(
     answers: tuple[tuple[str, str], ...],
     asks_by_tool: bool,
     by_schema: bool,
+    evaluators: Sequence[str] = (),
 ) -> str:
-    """Return the prompt for one QA review."""
-    mode = plan.policy.qa_mode
+    """Return the prompt for one QA review; `evaluators` are the texts of the roles that judge a track."""
+    mode, areas = areas_of(plan, task)
     return template.fill(
         {
             "plan": plan.title,
             **told(task, attempt),
             "mode": mode,
             "criteria": listed(task.criteria),
-            "areas": listed([f"{name}: {what}" for name, what in AREAS[mode].items()]),
+            "areas": listed([f"{name}: {AREAS[mode][name]}" for name in areas]),
+            "evaluators": "\n\n".join(one.strip() for one in evaluators),
             "resumed": resumed,
             "context": indented(plan.context),
             "answers": answered(answers),

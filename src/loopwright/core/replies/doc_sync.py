@@ -59,6 +59,12 @@ def documents_of(flags: Iterable[DocSync]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(document for flag in flags for document in flag.documents))
 
 
+def by_registry(documents: Iterable[str], registry: Sequence[str]) -> tuple[str, ...]:
+    """Return the documents in the order of the registry; what it does not name comes last."""
+    known = [entry.partition(":")[0].strip() for entry in registry]
+    return tuple(sorted(documents, key=lambda one: known.index(one) if one in known else len(known)))
+
+
 def unchanged(documents: Sequence[str], changed: Sequence[str]) -> tuple[str, ...]:
     """Return the documents that no changed path is, or lies in."""
     return tuple(one for one in documents if not any(any_covers([one], path) for path in changed))

@@ -22,6 +22,12 @@ ORIGIN: Final = "qa"
 FENCE: Final = "loopwright-qa"
 """The language of the fenced block that has the report of an agent that cannot be given a schema."""
 FULL, LITE = "full", "lite"
+EXECUTION: Final = "execution"
+"""The mode of the review that evaluates the execution of a track."""
+EVALUATION: Final = "evaluation"
+"""The origin of the task that asks for it."""
+STRUCTURE: Final = "structure"
+UI_UX, CODE_QUALITY, INTEGRATION, BUSINESS_LOGIC = "ui_ux", "code_quality", "integration", "business_logic"
 
 AREAS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
     {
@@ -37,6 +43,13 @@ AREAS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
             "happy_path": "what it is for works once, from end to end",
             "persistence": "what was saved is there after a restart",
             "validation": "plainly wrong input is refused with words that help",
+        },
+        EXECUTION: {
+            STRUCTURE: "every task of the plan is done as it says, and nothing else was built",
+            UI_UX: "design, layout, states, texts and accessibility",
+            CODE_QUALITY: "build, types, patterns, errors, dead code and tests",
+            INTEGRATION: "contracts with other services, authentication, stored data, recovery and configuration",
+            BUSINESS_LOGIC: "the rules of the product, edge cases, states and whole journeys",
         },
     }
 )
@@ -123,8 +136,13 @@ class QaReport:
         return f"a QA review ({self.mode}) found {found}"
 
 
-def schema(mode: str) -> dict[str, Any]:
-    """Return what a report looks like, for agents that can be given a schema."""
+def scope_of(mode: str, origin: str, evaluators: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Return the mode and the areas of a task's review: the evaluation of a track has those of its evaluators."""
+    return (EXECUTION, (STRUCTURE, *evaluators)) if origin == EVALUATION else (mode, tuple(AREAS[mode]))
+
+
+def schema(mode: str, areas: Sequence[str] = ()) -> dict[str, Any]:
+    """Return what a report looks like, for agents that can be given a schema; without `areas`, with all."""
     text = {"type": "string"}
     return _object(
         summary={"type": "string", "description": "What you did and came to, in a few sentences."},
@@ -132,7 +150,7 @@ def schema(mode: str) -> dict[str, Any]:
             "type": "array",
             "description": "One entry for each area.",
             "items": _object(
-                area={"type": "string", "enum": list(AREAS[mode])},
+                area={"type": "string", "enum": list(areas or AREAS[mode])},
                 result={"type": "string", "enum": list(RESULTS)},
                 how={"type": "string", "description": "What you did and saw, or why it does not apply."},
             ),
@@ -157,16 +175,19 @@ def _object(**properties: Any) -> dict[str, Any]:
     }
 
 
-def read_report(structured: Mapping[str, Any] | None, text: str, mode: str) -> QaReport | Unreadable:
-    """Read the report of a QA review; it has to cover every area of the mode."""
+def read_report(
+    structured: Mapping[str, Any] | None, text: str, mode: str, areas: Sequence[str] = ()
+) -> QaReport | Unreadable:
+    """Read the report of a QA review; it has to cover every area: all of the mode, or these."""
     value = structured if structured is not None else object_in(text, FENCE)
     if value is None:
         return missing(FENCE)
+    areas = areas or tuple(AREAS[mode])
     checked, listed = value.get("checked"), value.get("issues")
     if not isinstance(checked, list) or not isinstance(listed, list):
         return Unreadable(problem="`checked` and `issues` have to be lists")
-    seen = [one for entry in checked if (one := _checked(entry, mode)) is not None]
-    if left := [area for area in AREAS[mode] if area not in {one.area for one in seen}]:
+    seen = [one for entry in checked if (one := _checked(entry, areas)) is not None]
+    if left := [area for area in areas if area not in {one.area for one in seen}]:
         return Unreadable(
             problem=f"nothing usable is said of {', '.join(left)}: `result` and `how` for each area"
         )
@@ -184,12 +205,12 @@ def read_report(structured: Mapping[str, Any] | None, text: str, mode: str) -> Q
     return QaReport(mode=mode, summary=summary, checked=tuple(seen), issues=tuple(ranked))
 
 
-def _checked(value: object, mode: str) -> Checked | None:
+def _checked(value: object, areas: Sequence[str]) -> Checked | None:
     if not isinstance(value, dict):
         return None
     # "happy path" is what people call it.
     area, result = (str(value.get(key)).strip().replace(" ", "_") for key in ("area", "result"))
-    if area not in AREAS[mode] or result not in RESULTS:
+    if area not in areas or result not in RESULTS:
         return None
     how = clean(value.get("how"), _LONGEST)
     # The example in a prompt that a program repeats has dots for words.

@@ -87,6 +87,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _NORMAL,
             "Business documents are not up to date before the verification, and a task was added for it.",
         ),
+        "evaluation_due": EventType(
+            _NORMAL, "The tasks of a track have landed, and a task was added to evaluate what they made."
+        ),
         "plan_evaluating": EventType(
             _LOW, "The complete gate runs before the verification; a task may still fix what it finds."
         ),

@@ -238,7 +238,8 @@ class Task:
     """Whether its checks have to be seen to fail without its work (`core.policy.red_first`)."""
     status: TaskState
     origin: str = ""
-    """Where it comes from: empty for the source; `fix`, `qa`, `docs` (added by the machine), `discovered`."""
+    """Where it comes from: empty for the source; `fix`, `qa`, `docs`, `evaluation` (added by the machine),
+    `discovered`."""
     unmet: int = 0
     """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
     attempts: int = 0

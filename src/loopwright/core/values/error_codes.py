@@ -260,6 +260,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "tasks_need_others": "The chosen tasks need the work of others that were not chosen.",
         "token_header_missing": "The request has no token in its header.",
         "token_name_taken": "Another token has this name.",
+        "track_unevaluated": "The track has no evaluation, and no agent is set to evaluate it.",
         "tracker_refused": "The issue tracker refused the change.",
         "uncommitted_changes": "The checkout has uncommitted changes.",
         "untracked_files_in_the_way": "The checkout has untracked files that the result has as well.",

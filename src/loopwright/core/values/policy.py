@@ -120,6 +120,16 @@ class Answering:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ExecutionEvaluation:
+    """Who evaluates what a track made before it is verified; all evaluators have to pass."""
+
+    evaluators: tuple[str, ...]
+    """Areas of `core.replies.qa.AREAS`, by what the track is about."""
+    agent: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
     """The settings that a plan was dispatched with. Fixed then, so a later edit changes nothing.
 
@@ -174,12 +184,16 @@ class Policy:
     """What a QA review goes through: one of `core.replies.qa.AREAS`."""
     business_docs: bool = False
     """Agents are asked to name documents about prices, tiers and the like that their change makes wrong."""
+    business_documents: tuple[str, ...] = ()
+    """The registry of these documents, the most general one first: each a path, perhaps with a colon and a remark."""
     unseen_proof: bool = False
     """Work that only checks have judged which its author could see counts as verified with gaps."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
     answer: Answering | None = None
     """What its agents answer, where they are there to answer and not to work."""
+    evaluation: ExecutionEvaluation | None = None
+    """Which agent evaluates the execution of a track; None where only the complete gate does."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     environment_plain: tuple[str, ...] = ()

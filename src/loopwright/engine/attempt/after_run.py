@@ -226,7 +226,7 @@ def _claimed(end: EndedRun, rows: Rows) -> Next:
         return EndReview()
     if rows.task.type != TYPE:
         return Judge()
-    report = report_of(rows.plan, need(end.ended.result, "a result"))
+    report = report_of(rows.plan, rows.task, need(end.ended.result, "a result"))
     if isinstance(report, Unreadable):
         return EndAttempt(Failed(failure=Failure.LOOK, detail=report.problem), counts=True)
     return Judge(report)

@@ -9,7 +9,7 @@ from typing import Any
 from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.prompts import prompts
-from loopwright.core.prompts.prompts import look_prompt, reviewer
+from loopwright.core.prompts.prompts import areas_of, look_prompt, reviewer
 from loopwright.core.replies import qa
 from loopwright.core.replies.reviews import SCHEMA, Finding, blocking
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task
@@ -118,6 +118,9 @@ def _prompt(facts: Facts) -> str:
             task,
             attempt,
             gates=gates,
+            evaluators=[packaged(f"parts/evaluator_{one}").fill({}) for one in areas_of(plan, task)[1]]
+            if task.origin == qa.EVALUATION
+            else [],
             resumed=resumed,
             answers=facts.answers,
             asks_by_tool=asks_by_tool,
@@ -167,7 +170,8 @@ def _schema(facts: Facts) -> Mapping[str, Any] | None:
         return SCHEMA
     if policy.answer is not None:
         return policy.answer.schema
-    return qa.schema(policy.qa_mode) if facts.rows.task.type == qa.TYPE else None
+    task = facts.rows.task
+    return qa.schema(*areas_of(facts.rows.plan, task)) if task.type == qa.TYPE else None
 
 
 def _asks(facts: Facts) -> bool:
@@ -279,5 +283,5 @@ def _role(plan: Plan, task: Task, review: Review | None) -> str:
     if review is not None:
         return "reviewer"
     if task.type == qa.TYPE:
-        return "qa"
+        return "execution-evaluator" if task.origin == qa.EVALUATION else "qa"
     return plan.policy.answer.role if plan.policy.answer is not None else "implementer"

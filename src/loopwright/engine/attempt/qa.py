@@ -13,9 +13,11 @@ from loopwright.core.gates.gates import task_commands
 from loopwright.core.gates.verdicts import evidence, refused_commands, task_outcome
 from loopwright.core.policy.landing import Objection, Reject
 from loopwright.core.policy.retry import Failed
+from loopwright.core.prompts.prompts import areas_of
 from loopwright.core.receipts.gaps import is_open
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.qa import (
+    EVALUATION,
     ORIGIN,
     PRIORITIES,
     Fix,
@@ -55,9 +57,9 @@ from loopwright.engine.rows.source_marks import marks_of
 from loopwright.ports import AgentResult, PlannedTask, Tx
 
 
-def report_of(plan: Plan, result: AgentResult) -> QaReport | Unreadable:
+def report_of(plan: Plan, task: Task, result: AgentResult) -> QaReport | Unreadable:
     """Return an agent's QA report."""
-    return read_report(result.structured, result.last_words or result.summary, plan.policy.qa_mode)
+    return read_report(result.structured, result.last_words or result.summary, *areas_of(plan, task))
 
 
 async def settle(landing: Landing, interrupt: asyncio.Event) -> None:
@@ -124,7 +126,11 @@ def _over(tx: Tx, landing: Landing, report: QaReport, verdict: Verdict, judged: 
         return
     earlier = tx.find(Attempt, task_id=task.id, order_by=("n",))
     before = rounds([one.qa for one in earlier if one.qa is not None and one.id != current.id])
-    if before >= landing.plan.policy.fix_cycles:
+    plan = need(tx.get(Plan, landing.plan.id), "the plan")
+    if task.origin == EVALUATION:
+        # A track has one count of fix cycles, for its evaluators and its gate.
+        before = plan.fix_cycles
+    if before >= plan.policy.fix_cycles:
         _given_up(tx, landing, current, replace(report, issues=standing), before, judged)
         return
     _sent_on(tx, landing, current, task, replace(report, issues=standing), tasks, verdict, judged)
@@ -221,7 +227,7 @@ def _sent_on(
             item = PlannedTask(
                 key=issue.fix,
                 title=issue.title,
-                description=f"{issue.description}\n\nThe QA review found it: {task.key}.",
+                description=f"{issue.description}\n\n{_found_by(task)}",
                 acceptance=refused if issue.by_gate else (),
                 priority=PRIORITIES[issue.severity],
                 type="fix",
@@ -244,6 +250,8 @@ def _sent_on(
     _ended(tx, plan, moved, report)
     needs = tuple(dict.fromkeys((*task.depends_on, *(one.id for one in waits_for))))
     rows = {one.id: one for one in tx.find(Task, plan_id=plan.id)}
+    if task.origin == EVALUATION:
+        tx.update(Plan, plan.id, fix_cycles=need(tx.get(Plan, plan.id), "the plan").fix_cycles + 1)
     following = new_attempt(tx, ids, plan, task, n=moved.n + 1, evidence=told(report))
     move_task(
         tx,
@@ -256,6 +264,12 @@ def _sent_on(
         unmet=sum(rows[one].status is not TaskState.COMPLETE for one in needs),
         call_failures=0,
     )
+
+
+def _found_by(task: Task) -> str:
+    if task.origin == EVALUATION:
+        return "The evaluation of what the track made found it."
+    return f"The QA review found it: {task.key}."
 
 
 def _gate_command(name: str, command: str, asked: Sequence[GateCommand]) -> GateCommand:

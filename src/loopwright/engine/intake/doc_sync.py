@@ -12,6 +12,7 @@ from loopwright.core.replies.doc_sync import (
     KEY,
     ORIGIN,
     DocSync,
+    by_registry,
     description,
     documents_of,
     flagged_in,
@@ -89,6 +90,7 @@ def add_sync(tx: Tx, ids: Ids, plan: Plan, documents: Sequence[str]) -> Task:
     taken = {*marks_of(tx, plan.id), *(one.key for one in tasks)}
     key = next(name for name in (KEY, *(f"{KEY}-{n}" for n in range(2, len(taken) + 3))) if name not in taken)
     flags = [one for one in flags_of(tx, plan) if set(one.documents) & set(documents)]
+    documents = by_registry(documents, plan.policy.business_documents)
     item = PlannedTask(
         key=key,
         title="Bring business documents up to date",

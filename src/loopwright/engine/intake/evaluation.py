@@ -156,7 +156,9 @@ def waits_of(items: Sequence[PlannedTask], tasks: Sequence[PlannedTask]) -> dict
 
 def _reported(work: PlannedWork) -> tuple[Finding, ...]:
     """Return what the evaluation report in the source itself objects to."""
-    if work.evaluated != "failed":
-        return ()
-    text = "its evaluation report says that it failed"
-    return (Finding(check="evaluated", weight=Weight.OBJECTED, text=text),)
+    said = []
+    if work.evaluated == "failed":
+        said.append(("evaluated", "its evaluation report says that it failed"))
+    if work.track is not None and work.track.stopped:
+        said.append(("stopped", work.track.stopped))
+    return tuple(Finding(check=check, weight=Weight.OBJECTED, text=text) for check, text in said)

@@ -8,6 +8,7 @@ from typing import Final
 from loopwright.core.plans.evaluating import OVERRIDABLE
 from loopwright.core.policy.red_first import FIX_ORIGIN
 from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.replies.qa import EVALUATION, QaReport
 from loopwright.core.replies.qa import ORIGIN as QA
 from loopwright.core.replies.qa import TYPE as LOOK
 from loopwright.core.rows.model import (
@@ -38,6 +39,8 @@ from loopwright.engine.rows.ref_names import commit_subject
 from loopwright.ports import (
     Discovered,
     EvaluatedPlan,
+    EvaluatorResult,
+    ExecutionProgress,
     FixTask,
     ItemProgress,
     Judged,
@@ -131,6 +134,7 @@ def progress_with(tx: Tx, plan: Plan, landing: Task, attempt: Attempt, commit: s
         fix_cycles=plan.fix_cycles,
         max_fix_cycles=plan.policy.fix_cycles,
         evaluated=told.evaluated,
+        execution=told.execution,
     )
 
 
@@ -205,6 +209,7 @@ def _progress(tx: Tx, plan: Plan, tasks: Sequence[Task]) -> Progress:
         fix_cycles=plan.fix_cycles,
         max_fix_cycles=plan.policy.fix_cycles,
         evaluated=_evaluated(plan),
+        execution=_execution(tx, plan, tasks, marks),
         judged=_judged(plan),
     )
 
@@ -217,6 +222,7 @@ def _evaluated(plan: Plan) -> EvaluatedPlan | None:
     return EvaluatedPlan(
         passed=bool(said["passed"]),
         at=plan.created_at,
+        source_sha256=plan.source_sha256,
         found=frozenset(one["check"] for one in found),
         against=tuple(one["text"] for one in found if one["weight"] in OVERRIDABLE),
         despite=str(said.get("despite", "")),
@@ -231,6 +237,61 @@ def _judged(plan: Plan) -> Judged | None:
     passed = plan.status is PlanState.VERIFIED
     reasons = tuple(bad) or (portable(plan.reason) or "the complete gate failed",)
     return Judged(passed=passed, at=plan.verified_at, failed=() if passed else reasons)
+
+
+_EVALUATORS: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "ui_ux": "eval-ui-ux",
+        "code_quality": "eval-code-quality",
+        "integration": "eval-integration",
+        "business_logic": "eval-business-logic",
+    }
+)
+"""What tracks call those who evaluate them; what belongs to every track is the business of their common role."""
+_ALL_EVALUATORS: Final = "loop-execution-evaluator"
+_GATE: Final = "gate:all"
+
+
+def _execution(
+    tx: Tx, plan: Plan, tasks: Sequence[Task], marks: Mapping[str, Mark]
+) -> ExecutionProgress | None:
+    """Return how the evaluation of the execution stands, by its last report."""
+    if plan.policy.evaluation is None:
+        return None
+    known = {one.id: one for one in tasks}
+    mine = tx.find(Task, plan_id=plan.id, origin=EVALUATION, order_by=("position",))
+    if not mine:
+        return None
+    task = mine[-1]
+    attempts = tx.find(Attempt, task_id=[one.id for one in mine], order_by=("created_at",))
+    reported = [one for one in attempts if one.qa is not None]
+    last = reported[-1] if reported else None
+    return ExecutionProgress(
+        key=task.key,
+        mark=marks[task.id] if task.id in known else MARKS[task.status],
+        agent=(last or attempts[-1]).agent if attempts else plan.policy.evaluation.agent,
+        started_at=task.created_at,
+        ended_at=last.updated_at if last else None,
+        results=_results(last.qa) if last and last.qa else (),
+        found=tuple(one.title.removeprefix("Fix: ") for one in last.qa.issues) if last and last.qa else (),
+        reason=source_reason(task.reason),
+    )
+
+
+def _results(report: QaReport) -> tuple[EvaluatorResult, ...]:
+    """Return what each evaluator said; an issue that none of them claims is that of their common role."""
+    bad = {one.area: one.how for one in report.checked if one.result == "issues"} if report.issues else {}
+    by_gate = tuple(one.title.removeprefix("Fix: ") for one in report.issues if one.by_gate)
+    unclaimed = () if bad else tuple(one.what for one in report.issues if not one.by_gate)
+    said = [
+        EvaluatorResult(
+            evaluator=_EVALUATORS.get(one.area, _ALL_EVALUATORS),
+            passed=one.area not in bad and not (unclaimed and one.area not in _EVALUATORS),
+            issues=(bad[one.area],) if one.area in bad else () if one.area in _EVALUATORS else unclaimed,
+        )
+        for one in report.checked
+    ]
+    return (*said, *((EvaluatorResult(evaluator=_GATE, passed=False, issues=by_gate),) if by_gate else ()))
 
 
 def _goes_on(task: Task) -> bool:
@@ -260,7 +321,11 @@ def _fixes(tx: Tx, tasks: Iterable[Task]) -> tuple[FixTask, ...]:
     found = [one for one in tasks if one.origin in (FIX_ORIGIN, QA)]
     if not found:
         return ()
-    looks = {one.id: one.key for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)}
+    looks = {
+        # What the evaluation of a track found is fixed like what its gate found.
+        one.id: "" if one.origin == EVALUATION else one.key
+        for one in tx.find(Task, plan_id=found[0].plan_id, type=LOOK)
+    }
     reports = [one for one in tx.find(Attempt, task_id=list(looks)) if one.qa is not None] if looks else []
     issues = {
         issue.fix: (looks[one.task_id], issue.severity)

@@ -56,6 +56,7 @@ from loopwright.engine.intake import doc_sync
 from loopwright.engine.integrity.gate_scripts import judges_of
 from loopwright.engine.integrity.old_checks import OldChecks, with_old_checks
 from loopwright.engine.memory.interrupts import Interrupted, Interrupts
+from loopwright.engine.plans import track_evaluation
 from loopwright.engine.rows import finishes
 from loopwright.engine.rows.legs import carry_on
 from loopwright.engine.rows.moves import (
@@ -305,6 +306,13 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
+        passed = await self._world.store.read(lambda tx: track_evaluation.last_evaluated(tx, tasks))
+        if await track_evaluation.due(repository, plan, tasks, passed):
+            await self._world.store.transact(
+                "verify.execution",
+                lambda tx: track_evaluation.add_evaluation(tx, self._world.ids, self._mine(tx)),
+            )
+            return
         if plan.doc_sync:
             tip, flags = await repository.tip(plan.branch), doc_sync.flags_of
             flagged = await self._world.store.read(lambda tx: flags(tx, plan))

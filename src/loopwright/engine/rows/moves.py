@@ -54,7 +54,7 @@ from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Ids, Tx
 
-_ADDED_AT_THE_END = ("fix", "docs")
+_ADDED_AT_THE_END = ("fix", "docs", "evaluation")
 """Origins of tasks that a completed plan gets before its verification: they do not complete it a second time."""
 MACHINE = "loopwright"
 """The actor of everything that no person asked for."""

@@ -32,7 +32,7 @@ from loopwright.services.homes.context import (
     settings_in_checkout,
 )
 from loopwright.services.homes.loop_sources import unused_loops
-from loopwright.services.plans.evaluator import check_evaluator, wanted
+from loopwright.services.plans.evaluator import UNEVALUATED, check_evaluator, is_left_unevaluated, wanted
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.plans.planning import estimate, has_home
 from loopwright.services.preflight.checks import (
@@ -137,6 +137,7 @@ async def examine(
     about_specs = await _about_documents(settings, place, path, work) if place else ()
     wanted_tasks = to_do(work)
     edges = waits_of(work.tasks, wanted_tasks)
+    left = is_left_unevaluated(settings, work)
     return PlanReport(
         path=path,
         work=work,
@@ -146,15 +147,15 @@ async def examine(
         width=widest(edges),
         agents=agents,
         notes=(
-            *warnings(settings),
+            *warnings(settings, work),
             *check_keeping(settings, work),
             *notes,
             *about_specs,
             *grouped(work.notes),
             *(one.text for one in known.findings if one.weight not in OVERRIDABLE),
-            *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work)),
+            *(f"an agent evaluates it before it runs: {why}" for why in wanted(settings, work) if not left),
         ),
-        against=known.against,
+        against=(*known.against, UNEVALUATED) if left else known.against,
         proposals={
             task.key: proposed(task.acceptance)
             for task in wanted_tasks

@@ -1,6 +1,7 @@
 """Having a plan looked at by an agent before anything of it runs, where the settings ask for that."""
 
 from pathlib import Path
+from typing import Final
 
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.plan_evaluators import (
@@ -15,8 +16,10 @@ from loopwright.core.plans.plan_evaluators import (
     read_findings,
     reasons,
 )
+from loopwright.core.plans.tracks import evaluators
 from loopwright.core.rows.model import Role
-from loopwright.core.values.policy import Answering
+from loopwright.core.values.errors import Refused
+from loopwright.core.values.policy import Answering, ExecutionEvaluation
 from loopwright.engine.intake.evaluation import Evaluation
 from loopwright.ports import Base, PlannedWork
 from loopwright.prompts import packaged
@@ -33,13 +36,30 @@ def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Return why an agent has to evaluate a plan before it runs; a plan whose own report approves it needs none."""
     if work.evaluated == "passed":
         return ()
+    if work.track is not None and not work.evaluated:
+        return ("a track is evaluated before it runs",)
     return reasons(settings.values.evaluator.mode, work.tasks)
+
+
+def is_configured(settings: Settings) -> bool:
+    """Return whether an agent evaluates tracks: one is named, or plans are evaluated anyway."""
+    evaluator = settings.values.evaluator
+    return evaluator.mode != "off" or evaluator.agent is not None
+
+
+def execution_evaluation(settings: Settings, work: PlannedWork) -> ExecutionEvaluation | None:
+    """Return who evaluates what a track makes; None for other work, and where no evaluator is configured."""
+    if work.track is None or not is_configured(settings):
+        return None
+    by = who(settings, settings.values.evaluator.agent, settings.values.evaluator.model, fallback=False)
+    words = " ".join([work.title, work.track.name, *(f"{one.type} {one.title}" for one in work.tasks)])
+    return ExecutionEvaluation(evaluators=evaluators(work.track.type, words), agent=by.agent, model=by.model)
 
 
 def check_evaluator(settings: Settings) -> None:
     """Refuse an evaluator that could not look at anything, before anything is spent."""
     evaluator = settings.values.evaluator
-    if evaluator.mode != "off" and evaluator.agent is not None:
+    if evaluator.agent is not None:
         check_named(settings, "evaluator.agent", evaluator.agent, evaluator.model)
 
 
@@ -80,6 +100,30 @@ async def evaluated(
     With a person's reason to run the plan, no agent is asked.
     """
     why = wanted(at.settings, work)
+    if is_left_unevaluated(at.settings, work):
+        if not known.despite and not known.rests:
+            raise _unevaluated(name)
+        return known.with_judgement(why, None)
     if not why or known.despite:
         return known.with_judgement(why, None)
     return known.with_judgement(why, await judged(at, place, base, work, drive, name=name))
+
+
+UNEVALUATED: Final = "it has no evaluation: a track is evaluated before it runs, and no agent is set to do it"
+
+
+def is_left_unevaluated(settings: Settings, work: PlannedWork) -> bool:
+    """Return whether a track has no evaluation, and no agent that would make one."""
+    return work.track is not None and not work.evaluated and not is_configured(settings)
+
+
+def _unevaluated(name: str) -> Refused:
+    return Refused(
+        f"{name}: {UNEVALUATED}",
+        code="track_unevaluated",
+        hint=(
+            "have an agent evaluate it: set evaluator.agent (LOOPWRIGHT_EVALUATOR__AGENT=claude); or ask for the "
+            "evaluation elsewhere (loop-plan-evaluator), which puts its report into the track; or say why it runs "
+            'without one: --despite "..."'
+        ),
+    )

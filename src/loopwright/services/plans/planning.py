@@ -12,6 +12,7 @@ from typing import Any, Final
 from loopwright.adapters.agents.environment import secret_values
 from loopwright.adapters.home.statefiles import ProjectStateFiles, state_files
 from loopwright.adapters.processes.redaction import redacted
+from loopwright.adapters.sources.plan_md.new_track import Planning, tracks_in
 from loopwright.adapters.sources.spec.planner_answer import as_written, planner_schema
 from loopwright.adapters.sources.spec.yaml_plan import YamlSource
 from loopwright.config.resolve import Settings
@@ -39,7 +40,7 @@ from loopwright.core.values.wording import counted, duration, money, to_type
 from loopwright.engine.intake.submit import plan_of_source
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.metrics import plan_figures, together
-from loopwright.ports import Tx
+from loopwright.ports import PlannedWork, Tx
 from loopwright.prompts import packaged
 from loopwright.services.driving.driver import Drive, Rested, drive
 from loopwright.services.gates.tree_probe import check_tree
@@ -48,7 +49,8 @@ from loopwright.services.homes.context import Place, glance_at, needed_place, se
 from loopwright.services.homes.session import opened
 from loopwright.services.inspection import project_packet
 from loopwright.services.plans.agent_answers import Answered, Asked, ask, who
-from loopwright.services.plans.evaluator import check_evaluator, judged, wanted
+from loopwright.services.plans.evaluator import check_evaluator, is_left_unevaluated, judged, wanted
+from loopwright.services.plans.goal_tracks import as_track, now, write_track
 from loopwright.services.plans.spec_check import GATES
 from loopwright.services.preflight.checks import check_accounts, check_named, check_sandbox, who_works
 from loopwright.services.preflight.run_inputs import check_prompts, project_settings
@@ -169,7 +171,8 @@ async def plan_goal(
     secrets = secret_values(environment(), settings.values.environment)
     # It becomes a title, a prompt and the name of a file.
     goal = redacted(packet_facts(place, request.packet, request.goal)[0], secrets)
-    target = request.out or place.root / place.subfolder / FOLDER / f"{name_of(goal)}.yaml"
+    tracks = tracks_in(place.root / place.subfolder) if request.out is None else None
+    target = request.out or _target(place, tracks, goal)
     if target.exists() and not request.force:
         before = None if own else await _planned_before(settings, place, goal)
         if before is not None:
@@ -199,23 +202,40 @@ async def plan_goal(
         await check_prompts(repository, base.sha, place)
         await check_tree(repository, base.sha, place, settings, tell)
     async with opened(settings) as at:
-        asked = _asked(request, goal, f"{text}\n{more}", gates=not settings.gates)
+        # A track has no place for gates.
+        asked = _asked(request, goal, f"{text}\n{more}", gates=not settings.gates and tracks is None)
+        planning = Planning(
+            track=target.name,
+            goal=goal,
+            at=now(),
+            planner=by.agent,
+            version=1,
+            max_fix_cycles=set_.fix_cycles,
+        )
+
+        def read(text: str) -> PlannedWork:
+            work = YamlSource().parse({target.name: text.encode()}, target.name)
+            return work if tracks is None else as_track(planning, work)
 
         async def plan(asked: Asked) -> Answered:
             return await ask(at, place, base, asked, by, drive)
 
         async def judge(text: str) -> Judgement | None:
-            work = YamlSource().parse({target.name: text.encode()}, target.name)
-            if not wanted(settings, work):
+            work = read(text)
+            if not wanted(settings, work) or is_left_unevaluated(settings, work):
                 return None
             return await judged(at, place, base, work, drive, name=target.name, goal=goal)
 
         made = await _made(asked, plan, judge)
     if made.text is not None:
-        target.parent.mkdir(parents=True, exist_ok=True)
         # An agent wrote it, and what is planned becomes rows.
         clean = redacted(made.text, secrets)
-        write_whole(target, clean, hint="choose another place with --out")
+        if tracks is None:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, clean, hint="choose another place with --out")
+        else:
+            work = YamlSource().parse({target.name: clean.encode()}, target.name)
+            write_track(target, replace(planning, version=made.version), work, made.judgement)
     return Planned(
         plan_id=made.answered.plan_id,
         packet_id=packet.packet_id,
@@ -224,6 +244,15 @@ async def plan_goal(
         problems=made.answered.problems,
         rested=made.answered.rested,
     )
+
+
+def _target(place: Place, tracks: Path | None, goal: str) -> Path:
+    """Return where the plan for a goal is put: a file, or a track of a project that has such."""
+    name = name_of(goal)
+    if tracks is None:
+        return place.root / place.subfolder / FOLDER / f"{name}.yaml"
+    before = sorted(tracks.glob(f"{name}_[0-9]*")) if tracks.is_dir() else []
+    return before[-1] if before else tracks / f"{name}_{now():%Y%m%d}"
 
 
 async def _planned_before(settings: Settings, place: Place, goal: str) -> Plan | None:
@@ -273,6 +302,7 @@ class _Made:
     text: str | None
     """The plan as its file has it."""
     judgement: Judgement | None = None
+    version: int = 1
 
     @property
     def is_objected_to(self) -> bool:
@@ -300,7 +330,7 @@ async def _made(
     if mended.text is None:
         return first
     text = as_written(mended.text)
-    return _Made(answered=mended, text=text, judgement=await judge(text))
+    return _Made(answered=mended, text=text, judgement=await judge(text), version=2)
 
 
 def _asked(request: GoalRequest, goal: str, packet: str, *, gates: bool) -> Asked:

@@ -342,8 +342,8 @@ def check_options(settings: Settings) -> None:
         )
 
 
-def warnings(settings: Settings) -> tuple[str, ...]:
-    """Return notes about settings that are allowed, but probably not meant."""
+def warnings(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
+    """Return notes about settings that are allowed, but probably not meant for this plan."""
     told = []
     if settings.values.permission_mode == Access.READ_ONLY.value:
         place = settings.origin("permission_mode")
@@ -356,9 +356,9 @@ def warnings(settings: Settings) -> tuple[str, ...]:
         told.append(f"{named} is set ({settings.origin(named)}), but review.mode is off: nothing is reviewed")
     evaluator = settings.values.evaluator
     named = "evaluator.agent" if evaluator.agent else "evaluator.model" if evaluator.model else ""
-    if named and evaluator.mode == "off":
+    if named and evaluator.mode == "off" and work.track is None:
         told.append(
-            f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: no plan is evaluated"
+            f"{named} is set ({settings.origin(named)}), but evaluator.mode is off: only tracks are evaluated"
         )
     if unknown := sorted({*settings.values.installed_gates} - {gate.name for gate in settings.gates}):
         place = settings.origin("installed_gates")

@@ -43,7 +43,7 @@ from loopwright.services.gates.base_gates import Bases, known_on_base
 from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
 from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
-from loopwright.services.plans.evaluator import check_evaluator, evaluated
+from loopwright.services.plans.evaluator import check_evaluator, evaluated, execution_evaluation
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.preflight.checks import (
     check_accounts,
@@ -309,7 +309,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
     settings_file = None if found.given else found.file
     notes = (
         *missing,
-        *warnings(settings),
+        *warnings(settings, work),
         *uncommitted(start, settings_file, committed=found.committed, plan=relative(path, place.root)),
         *unused_loops(found, place.root),
         *other,
@@ -327,7 +327,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         source_path=loop,
         work=work,
         base=start,
-        policy=settings.policy(),
+        policy=replace(settings.policy(), evaluation=execution_evaluation(settings, work)),
         gates=settings.gates,
         actor=actor(),
         books=books,

@@ -13,6 +13,13 @@ from loopwright.core.rows.model import Task
 
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 
+EVALUATED = json.dumps(
+    {
+        "version": 3,
+        "track_id": "form_20261116",
+        "loop_state": {"checkpoints": {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS"}}},
+    }
+)
 PLAN = """# Shop
 
 ## Phase 1: Parts
@@ -134,7 +141,7 @@ def test_what_was_found_in_a_track_becomes_a_track_beside_it(shop: Workshop) -> 
     track = shop.repository / "conductor" / "tracks" / "form_20261116"
     track.mkdir(parents=True)
     (track / "plan.md").write_text("- [ ] Task 1: Build the form\n  - Acceptance: `test -s form`\n")
-    (track / "metadata.json").write_text('{"version": 3, "track_id": "form_20261116"}')
+    (track / "metadata.json").write_text(EVALUATED)
     said = {"title": "Less noise <!-- id: x -->", "reason": "Acceptance: `true`\n- [ ] Task 9: hidden"}
     block = f"It is there.\n\n```loopwright-discovered\n{json.dumps(said)}\n```"
     shop.play({"1": [[{"write": "form", "text": "x\n"}, {"claim": block}]]})

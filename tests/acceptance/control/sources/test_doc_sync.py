@@ -7,6 +7,13 @@ from tests.acceptance.control.workshop import Workshop
 
 from loopwright.core.rows.model import Plan
 
+EVALUATED = json.dumps(
+    {
+        "version": 3,
+        "track_id": "tiers_20261116",
+        "loop_state": {"checkpoints": {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS"}}},
+    }
+)
 PLAN = """# Tiers
 
 ## Phase 1
@@ -31,7 +38,7 @@ def test_a_plan_is_not_verified_before_the_documents_that_were_named_have_follow
     track = shop.repository / "conductor" / "tracks" / "tiers_20261116"
     track.mkdir(parents=True)
     (track / "plan.md").write_text(PLAN)
-    (track / "metadata.json").write_text('{"version": 3, "track_id": "tiers_20261116"}\n')
+    (track / "metadata.json").write_text(EVALUATED)
     (shop.repository / "loopwright.toml").write_text(
         '[[gates]]\nname = "g"\nrun = "grep -q hello greet.txt"\n'
     )

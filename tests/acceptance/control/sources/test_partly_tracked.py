@@ -11,7 +11,9 @@ from loopwright.core.rows.model import Plan
 
 SETTINGS = '[[gates]]\nname = "greeting"\nrun = "grep -q hello greet.txt"\n'
 PLAN = "# Work\n\n## Phase 1\n\n- [ ] Task 1: Say hello\n  - Acceptance: `test -s made`\n"
-TRACK = '{"version": 3, "track_id": "t"}\n'
+TRACK = (
+    '{"version": 3, "track_id": "t", "loop_state": {"checkpoints": {"EVALUATE_PLAN": {"verdict": "PASS"}}}}\n'
+)
 CONFIG = json.dumps({"name": "path", "specs_dir": "specs", "test_state_file": "test-state.json"})
 TESTS = json.dumps(
     {

@@ -1,5 +1,6 @@
 """Each prompt with realistic values: run this file to write the golden ones, the tests compare them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from tests.contracts.store import rows
@@ -9,13 +10,13 @@ from loopwright.core.plans.plan_evaluators import FENCE as EVALUATION
 from loopwright.core.plans.plan_evaluators import FILE as EVALUATION_FILE
 from loopwright.core.plans.plan_evaluators import SCHEMA as EVALUATION_SCHEMA
 from loopwright.core.plans.plan_evaluators import instructions as evaluation
-from loopwright.core.prompts.prompts import answering, implementer, look_prompt, reviewer
+from loopwright.core.prompts.prompts import answering, areas_of, implementer, look_prompt, reviewer
 from loopwright.core.replies import doc_sync, qa
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Review
 from loopwright.core.values.patches import read_patch
-from loopwright.core.values.policy import Answering, GateCommand, Policy, RoundsPolicy
+from loopwright.core.values.policy import Answering, ExecutionEvaluation, GateCommand, Policy, RoundsPolicy
 from loopwright.ports import PlannedTask
 from loopwright.prompts import packaged
 
@@ -26,7 +27,7 @@ PLAN = rows.plan(
     rows.loop(rows.project()),
     title="Rate limiting",
     context="The shop's API is used by partners.\nThey must not slow each other down.",
-    policy=Policy(business_docs=True),
+    policy=Policy(business_docs=True, business_documents=("docs/product.md: tiers",)),
 )
 TASK = rows.task(
     PLAN,
@@ -92,6 +93,7 @@ def prompts() -> dict[str, str]:
         "reviewer-first": _review(goes_on=False),
         "reviewer-again": _review(goes_on=True),
         "qa": _qa(),
+        "execution-evaluator": _execution(),
         "planner": _planner(),
         "plan-evaluator": _evaluator(),
         "documents": _documents(),
@@ -157,6 +159,25 @@ def _qa() -> str:
         answers=(),
         asks_by_tool=False,
         by_schema=False,
+    )
+
+
+def _execution() -> str:
+    evaluation = ExecutionEvaluation(evaluators=(qa.CODE_QUALITY,), agent="claude")
+    plan = replace(PLAN, policy=replace(PLAN.policy, evaluation=evaluation))
+    done = packaged("parts/executed").fill({"tasks": "- limiter: Limit requests (1234567)"})
+    task = rows.task(plan, key="evaluate-execution", description=done, type=qa.TYPE, origin=qa.EVALUATION)
+    return look_prompt(
+        packaged("execution-evaluator"),
+        plan,
+        task,
+        rows.attempt(task),
+        gates=GATES,
+        resumed=False,
+        answers=(),
+        asks_by_tool=False,
+        by_schema=False,
+        evaluators=[packaged(f"parts/evaluator_{one}").fill({}) for one in areas_of(plan, task)[1]],
     )
 
 

@@ -2,7 +2,15 @@
 
 import pytest
 
-from loopwright.core.replies.doc_sync import DocSync, description, documents_of, flagged_in, unchanged, usable
+from loopwright.core.replies.doc_sync import (
+    DocSync,
+    by_registry,
+    description,
+    documents_of,
+    flagged_in,
+    unchanged,
+    usable,
+)
 from loopwright.prompts import packaged
 
 SAID = """Done.
@@ -42,3 +50,11 @@ def test_a_document_has_followed_when_it_or_something_in_it_was_changed() -> Non
     )
     assert description(packaged("parts/documents"), flags, ["plans"]).endswith("- plans\n\nWhy:\n- r")
     assert description(packaged("parts/documents"), flags[:1], ["plans"]).endswith("- plans")
+
+
+@pytest.mark.capability("C042")
+def test_documents_are_updated_in_the_order_of_the_registry_and_others_come_last() -> None:
+    registry = ("docs/product.md: tiers, personas", "docs/prices.md")
+    named = ("docs/other.md", "docs/prices.md", "docs/product.md")
+    assert by_registry(named, registry) == ("docs/product.md", "docs/prices.md", "docs/other.md")
+    assert by_registry(named, ()) == named

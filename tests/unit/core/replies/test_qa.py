@@ -13,8 +13,12 @@ from loopwright.core.prompts.prompts import look_prompt
 from loopwright.core.replies.answers import Unreadable
 from loopwright.core.replies.qa import (
     AREAS,
+    CODE_QUALITY,
+    EVALUATION,
+    EXECUTION,
     FENCE,
     MOST_ISSUES,
+    STRUCTURE,
     Fix,
     QaIssue,
     QaReport,
@@ -22,6 +26,7 @@ from loopwright.core.replies.qa import (
     read_report,
     rounds,
     schema,
+    scope_of,
     told,
     with_fixes,
 )
@@ -44,6 +49,18 @@ def issue(what: str = "Typo", **more: Any) -> dict[str, Any]:
 
 def report(*issues: QaIssue) -> QaReport:
     return QaReport(mode="lite", summary="", checked=(), issues=issues)
+
+
+@pytest.mark.capability("C044")
+def test_the_evaluation_of_a_track_has_the_areas_of_its_evaluators_and_of_every_track() -> None:
+    mode, areas = scope_of("full", EVALUATION, (CODE_QUALITY,))
+    assert (mode, areas) == (EXECUTION, (STRUCTURE, CODE_QUALITY))
+    assert scope_of("lite", "", (CODE_QUALITY,)) == ("lite", tuple(AREAS["lite"]))
+    seen = [{"area": one, "result": "fine", "how": "I looked."} for one in areas]
+    told = {"summary": "", "checked": seen, "issues": []}
+    assert isinstance(read_report(told, "", mode, areas), QaReport)
+    assert isinstance(read_report({**told, "checked": seen[1:]}, "", mode, areas), Unreadable)
+    assert schema(mode, areas)["properties"]["checked"]["items"]["properties"]["area"]["enum"] == list(areas)
 
 
 @pytest.mark.capability("C032")

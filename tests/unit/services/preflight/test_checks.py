@@ -283,9 +283,9 @@ def test_a_reviewer_that_could_not_look_at_anything_is_refused_before_the_work_i
 
 
 def test_naming_a_reviewer_that_is_never_asked_is_warned_about(wording: Wording) -> None:
-    (told,) = warnings(_settings('[review]\nagent = "codex"\n'))
+    (told,) = warnings(_settings('[review]\nagent = "codex"\n'), _work())
     wording(told)
-    assert warnings(_settings('[review]\nmode = "risky"\nagent = "codex"\n')) == ()
+    assert warnings(_settings('[review]\nmode = "risky"\nagent = "codex"\n'), _work()) == ()
 
 
 BY_COMMAND = f'{COMMAND}command = "true"\n'

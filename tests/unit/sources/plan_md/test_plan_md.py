@@ -976,7 +976,8 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
     assert json.loads(files["metadata.json"])["loop_state"]["checkpoints"]["EVALUATE_PLAN"] == {
         "status": "FAILED",
         "verdict": "FAIL",
-        "agent": "loopwright",
+        "agent": "loop-plan-evaluator",
+        "run_by": "loopwright",
         "completed_at": "2026-11-16T00:00:00Z",
         "checks": {
             "overlap_detection": False,
@@ -1005,7 +1006,7 @@ def test_the_plans_own_evaluation_is_told_where_none_stands_and_is_no_reason_not
         SOURCE.written(files, replace(given, evaluated=replace(fine, by="claude")))["metadata.json"]
     )
     step = told["loop_state"]["checkpoints"]["EVALUATE_PLAN"]
-    assert (step["verdict"], step["evaluator"], step["checks"]["task_quality"]) == ("PASS", "claude", True)
+    assert (step["verdict"], step["run_by"], step["checks"]["task_quality"]) == ("PASS", "claude", True)
     theirs = {"EVALUATE_PLAN": {"status": "PASSED", "verdict": "PASS", "agent": "loop-plan-evaluator"}}
     state = {"version": 3, "loop_state": {"checkpoints": theirs}}
     files["metadata.json"] = json.dumps(state).encode()
@@ -1034,7 +1035,7 @@ def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:
     files = {"plan.md": b"- [ ] a\n", "metadata.json": json.dumps(before).encode()}
     state = json.loads(SOURCE.written(files, progress({}))["metadata.json"])["loop_state"]
     assert state["current_step"] == "PARALLEL_EXECUTE"
-    assert list(state["checkpoints"]) == ["PARALLEL_EXECUTE"]
+    assert list(state["checkpoints"]) == ["PARALLEL_EXECUTE", "PLAN"]
 
 
 def test_too_much_of_anything_is_refused_before_it_costs_time(wording: Wording) -> None:

@@ -28,7 +28,7 @@ from loopwright.adapters.sources.todo_md.todo_md import is_called_todo, tell_wit
 from loopwright.config.nearest import quoted
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.values.errors import BadPlan
-from loopwright.ports import Files, Mark, PlannedWork, Progress, Source
+from loopwright.ports import Files, Mark, PlannedWork, Progress, Source, Track
 
 PLAN: Final = "plan.md"
 SPEC: Final = "spec.md"
@@ -217,7 +217,9 @@ def _with_metadata(
     if ahead:
         names = quoted(", ".join(ahead), 200)[1:-1]
         notes.append(f"{METADATA} says that these were done, the plan does not, and the plan counts: {names}")
-    work = replace(work, evaluated=metadata.verdict or _verdict(found))
+    ours = "passed" if metadata.evaluated_sha256 and metadata.evaluated_sha256 == work.sha256 else ""
+    track = Track(name=metadata.track, type=metadata.type, stopped=metadata.stopped)
+    work = replace(work, evaluated=metadata.verdict or _verdict(found) or ours, track=track)
     if metadata.last_task:
         work, lost = _resumed(work, found, metadata.last_task)
         notes += lost

@@ -6,19 +6,24 @@ from typing import Any, Final
 
 from loopwright.adapters.sources.plan_md.plan_md_meaning import commit_of
 from loopwright.adapters.sources.plan_md.plan_md_outline import Item
-from loopwright.adapters.sources.plan_md.plan_md_schema import STEPS, TRACK, VERSION
+from loopwright.adapters.sources.plan_md.plan_md_schema import STATUSES, STEPS, TRACK, VERSION
 from loopwright.adapters.sources.plan_md.plan_md_steps import (
     AGENT,
     EVALUATE,
     FIX,
     LIMIT,
     PLANNED,
+    PLANNED_VERDICT,
+    SYNC,
+    SYNCING,
     VERDICT,
     Fixes,
     apart,
+    by_role,
+    entered,
     evaluation_step,
     fix_step,
-    is_given_up,
+    given_up_at,
     overridden,
     planned_step,
     position,
@@ -31,12 +36,12 @@ from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.schema_check import check_types
 from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
 from loopwright.config.nearest import nearest, quoted
+from loopwright.core.plans.tracks import TRACK_TABLE, StepStatus, TrackAction, rule_of
 from loopwright.core.replies.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
 
 EXECUTE: Final = "EXECUTE"
 PARALLEL: Final = "PARALLEL_EXECUTE"
-SYNC: Final = "BUSINESS_SYNC"
 _THEIRS: Final = frozenset({"created_at", "track_id", "type"})
 """What only the maker of the track writes."""
 _WRITTEN: Final = {
@@ -55,6 +60,11 @@ class Metadata:
     versioned: bool
     done: Mapping[str, str]
     """Commits by the name of the task that they were made for."""
+    evaluated_sha256: str = ""
+    """The hash of the plan that our own agent evaluated and found to be good."""
+    type: str = ""
+    stopped: str = ""
+    """Why the table of steps lets nothing run, in words."""
     last_task: str = ""
     """Name of the task that was done last, where the work was left in the middle."""
     doc_sync: DocSync | None = None
@@ -76,6 +86,7 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
     check_types(document, _WRITTEN, problems)
     _check_version(document, problems)
     _check_steps(document, problems)
+    _check_position(document, problems)
     plain = document.plain()
     checkpoints = _table(_table(plain, "loop_state"), "checkpoints")
     # Our own verdict is for others. It must not keep us from judging the next plan of the file.
@@ -88,12 +99,54 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
         track=str(plain.get("track_id") or ""),
         verdict=verdict_in(f"{evaluated.get('verdict') or ''} {evaluated.get('status') or ''}"),
         versioned="version" in plain,
+        evaluated_sha256=_own_verdict(_table(checkpoints, PLANNED)),
+        type=str(plain.get("type") or ""),
+        stopped=_stopped(plain),
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
         last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
         doc_sync=_flag(checkpoints, [one for _, one in documents]),
         unnamed=_flag_line(document) if _is_sync_due(checkpoints) and not documents else 0,
         unusable=tuple((line, one) for line, one in documents if not usable([one])),
     )
+
+
+def _own_verdict(checkpoint: Mapping[str, Any]) -> str:
+    """Return the hash of the plan that our agent approved; it says nothing about another plan."""
+    passed = "run_by" in checkpoint and checkpoint.get("verdict") == "PASS"
+    return str(checkpoint.get("plan_sha256") or "") if passed else ""
+
+
+def _stopped(plain: Mapping[str, Any]) -> str:
+    """Return what another tool waits for a person with: its board, or an active blocker of a step that is blocked."""
+    state = _table(plain, "loop_state")
+    step, status = str(state.get("current_step") or ""), str(state.get("step_status") or "")
+    rule = rule_of(step, status)
+    if rule is None or rule.action is not TrackAction.ASK:
+        return ""
+    if status == StepStatus.BOARD_REVIEW:
+        return f"its {step} waits for a board review"
+    listed = plain.get("blockers")
+    blockers = [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+    active = [
+        f"{one.get('id')}: {one.get('description')}"
+        for one in blockers
+        if one.get("status") == "ACTIVE" and not str(one.get("id")).startswith("loopwright-")
+    ]
+    return f"its step {step} is blocked by {one_line('; '.join(active))}" if active else ""
+
+
+def _check_position(document: Located, problems: Problems) -> None:
+    """Note a status that the table of steps does not have for the current step."""
+    state = _inner(document, "loop_state")
+    held = state.value if state is not None and isinstance(state.value, dict) else {}
+    step, status = (held.get(name) for name in ("current_step", "step_status"))
+    if step is None or status is None or step.value not in TRACK_TABLE or status.value not in STATUSES:
+        return
+    if rule_of(str(step.value), str(status.value)) is None:
+        known = ", ".join(TRACK_TABLE[str(step.value)])
+        problems.note(
+            status.line, "loop_state.step_status", f"{step.value} is never {status.value}: use {known}"
+        )
 
 
 def _check_version(document: Located, problems: Problems) -> None:
@@ -168,7 +221,7 @@ def checkpointed(
         _forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
         _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
-    for step, keys in ((PLANNED, ("verdict",)), (EVALUATE, VERDICT)):
+    for step, keys in ((PLANNED, PLANNED_VERDICT), (EVALUATE, VERDICT)):
         if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), step):
             _forget(edits, step, keys, wanted)
     if edits.bytes() != content:
@@ -178,7 +231,8 @@ def checkpointed(
 
 def _is_ours(checkpoints: Mapping[str, Any], name: str) -> bool:
     """Return whether we wrote a checkpoint: another tool takes back its own."""
-    return _table(checkpoints, name).get("agent") == AGENT
+    said = _table(checkpoints, name)
+    return "run_by" in said or said.get("agent") == AGENT
 
 
 def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[str, Any]) -> None:
@@ -210,12 +264,17 @@ def _wanted(
     execute = _execute(before, progress, fixes, started)
     wanted: dict[str, Any] = {}
     steps: dict[str, Any] = {step: execute}
+    if _table(checkpoints, "PLAN").get("status") in (None, "", "NOT_STARTED"):
+        # There is a plan: it runs.
+        steps["PLAN"] = {"status": "PASSED", "plan_version": 1, "tasks_total": len(fixes.own)}
     if "version" not in plain:
         wanted["version"] = VERSION
-        if "PLAN" not in checkpoints:
-            steps["PLAN"] = {"status": "PASSED", "tasks_total": len(fixes.own)}
-    if _table(checkpoints, PLANNED).get("status") in (None, "", "NOT_STARTED"):
-        steps |= planned_step(verdict, progress)
+    planned, said = _table(checkpoints, PLANNED), progress.evaluated
+    is_open = planned.get("status") in (None, "", "NOT_STARTED")
+    # What our agent said of exactly this plan holds; what we said of an earlier one does not.
+    holds = said is not None and said.source_sha256 == _own_verdict(planned)
+    if is_open or (_is_ours(checkpoints, PLANNED) and not holds):
+        steps |= planned_step(verdict, said)
     if because := overridden(verdict, progress):
         # The verdict of another tool stays as it is. What you decided about it is written beside it.
         steps[PLANNED] = {**steps.get(PLANNED, {}), "overridden_because": because}
@@ -243,12 +302,16 @@ def _wanted(
         wanted["status"] = "in_progress"
     if place.get("current_step") == "COMPLETE":
         wanted["status"] = "complete"
+    elif place and progress.execution is not None and plain.get("status") == "complete":
+        wanted["status"] = "in_progress"
     loop: dict[str, Any] = {"checkpoints": steps}
     if progress.fix_cycles > 0:
         loop["fix_cycle_count"] = progress.fix_cycles
         limit = progress.max_fix_cycles
         loop |= {"max_fix_cycles": limit} if limit > 0 else {}
-    return {**wanted, "loop_state": {**loop, **place}}
+    due = {EVALUATE: steps.get(EVALUATE), **({SYNC: steps[SYNC]} if SYNC in steps else {})}
+    placed = entered(place, {name: one for name, one in due.items() if one}, str(plain.get("track_id") or ""))
+    return {**wanted, "loop_state": {**loop, **placed}}
 
 
 def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: str) -> dict[str, Any]:
@@ -257,7 +320,7 @@ def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: 
     execute: dict[str, Any] = {
         "status": _execution(progress, fixes),
         "started_at": started,
-        "agent": progress.agent or before.get("agent") or AGENT,
+        **by_role(EXECUTE, progress.agent or str(before.get("run_by") or "")),
         "tasks_completed": len(done),
         "tasks_total": len(tasks),
     }
@@ -268,36 +331,30 @@ def _execute(before: dict[str, Any], progress: Progress, fixes: Fixes, started: 
     if commits:
         execute["last_commit"] = commit_of(commits[-1])
     execute["commits"] = _commits(before.get("commits"), progress, commits)
-    if progress.completed_at is not None:
+    ends = [one.ended_at for item in done if (one := progress.items.get(item.key)) and one.ended_at]
+    if progress.completed_at is not None and not (progress.execution and before.get("completed_at")):
         execute["completed_at"] = time_text(progress.completed_at)
-    elif execute["status"] == "PASSED" and before.get("completed_at"):
-        execute["completed_at"] = before["completed_at"]  # while fixes for later findings are in progress
+    elif execute["status"] == "PASSED" and (before.get("completed_at") or (progress.execution and ends)):
+        # While later steps are in progress.
+        execute["completed_at"] = before.get("completed_at") or time_text(max(ends))
     return execute
 
 
 def _execution(progress: Progress, fixes: Fixes) -> str:
     over = progress.completed_at is not None or progress.rests
-    if fixes.is_worked_off and (progress.judged is not None or not progress.failed) and (over or fixes.items):
+    later = over or fixes.items or progress.execution
+    if fixes.is_worked_off and (progress.judged is not None or not progress.failed) and later:
         return "PASSED"  # what the evaluation of the whole found is another step
     if not over:
         return "IN_PROGRESS"
     return "FAILED" if progress.failed else "PARTIAL_FAIL"
 
 
-_SYNC: Final = {
-    Mark.OPEN: "NOT_STARTED",
-    Mark.RUNNING: "IN_PROGRESS",
-    Mark.DONE: "PASSED",
-    Mark.BLOCKED: "FAILED",
-    Mark.SKIPPED: "SKIPPED",
-}
-
-
 def _sync(sync: SyncProgress) -> dict[str, Any]:
     """Return the checkpoint of the step that brings business documents up to date."""
     commit = {"commit_sha": sync.commit[:SHA_LENGTH]} if sync.commit else {}
     return {
-        "status": _SYNC[sync.mark],
+        "status": SYNCING[sync.mark],
         "reason": sync.reason,
         "affected_docs": list(sync.documents),
         **commit,
@@ -361,6 +418,8 @@ def _blockers(before: Any, progress: Progress, fixes: Fixes, step: str) -> list[
     found = list(before) if isinstance(before, list) else []
     places = _places(found, "id")
     _limit(found, places.get(LIMIT), progress)
+    if progress.execution is not None:
+        _evaluator(found, places.get(f"loopwright-{progress.execution.key}"), progress)
     for item in (*fixes.own, *fixes.items):
         standing, name = progress.items.get(item.key), f"loopwright-{item.key}"
         if standing is None:
@@ -386,14 +445,35 @@ def _blockers(before: Any, progress: Progress, fixes: Fixes, step: str) -> list[
     return found
 
 
+def _evaluator(found: list[Any], place: int | None, progress: Progress) -> None:
+    """Write that the evaluation itself waits for a person, as long as that is so."""
+    execution = progress.execution
+    if execution is None:
+        return
+    if execution.mark is Mark.BLOCKED and given_up_at(progress) is None:
+        told = {
+            "id": f"loopwright-{execution.key}",
+            "description": one_line(execution.reason) or "no reason was given",
+            "blocked_at": time_text(execution.ended_at or progress.at),
+            "blocked_step": EVALUATE,
+            "status": "ACTIVE",
+        }
+        if place is None:
+            found.append(told)
+        else:
+            found[place] = {**found[place], **told}
+    elif place is not None:
+        found[place] = {**found[place], "status": "RESOLVED"}
+
+
 def _limit(found: list[Any], place: int | None, progress: Progress) -> None:
     """Write that no more fixes are tried, as long as that is so."""
-    if is_given_up(progress):
-        assert progress.judged is not None
+    at = given_up_at(progress)
+    if at is not None:
         told = {
             "id": LIMIT,
             "description": f"Fix cycle limit exceeded ({progress.max_fix_cycles} cycles)",
-            "blocked_at": time_text(progress.judged.at),
+            "blocked_at": time_text(at),
             "blocked_step": FIX,
             "status": "ACTIVE",
         }

@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from loopwright.config.publish import SCHEMA_DIALECT
+from loopwright.core.plans.tracks import StepStatus, TrackStep
 
 VERSION: Final = 3
 """The newest that is known, and what a file without one is brought to."""
@@ -11,26 +12,8 @@ _TEXTS: Final[dict[str, Any]] = {"type": "array", "items": _TEXT}
 _COUNT: Final[dict[str, Any]] = {"type": "integer", "minimum": 0}
 _TIME: Final[dict[str, Any]] = {"type": ["string", "null"], "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}"}
 _VERDICT: Final[dict[str, Any]] = {"enum": ["PASS", "FAIL", None]}
-STEPS: Final = (
-    "PLAN",
-    "EVALUATE_PLAN",
-    "EXECUTE",
-    "PARALLEL_EXECUTE",
-    "EVALUATE_EXECUTION",
-    "FIX",
-    "BUSINESS_SYNC",
-    "COMPLETE",
-)
-STATUSES: Final = (
-    "NOT_STARTED",
-    "IN_PROGRESS",
-    "PASSED",
-    "FAILED",
-    "PARTIAL_FAIL",
-    "BLOCKED",
-    "SKIPPED",
-    "BOARD_REVIEW",
-)
+STEPS: Final = tuple(one.value for one in TrackStep)
+STATUSES: Final = tuple(one.value for one in StepStatus)
 
 
 def _table(properties: dict[str, Any], *required: str) -> dict[str, Any]:
@@ -43,6 +26,7 @@ def _several(entry: dict[str, Any]) -> dict[str, Any]:
 
 def _checkpoint(**properties: dict[str, Any]) -> dict[str, Any]:
     common = {"status": {"enum": [*STATUSES]}, "started_at": _TIME, "completed_at": _TIME, "agent": _TEXT}
+    common["run_by"] = _TEXT
     return _table({**common, **properties}, "status")
 
 
@@ -60,6 +44,7 @@ _CHECKPOINTS: Final = {
         verdict=_VERDICT,
         checks={"type": "object"},
         failure_reasons=_TEXTS,
+        plan_sha256=_TEXT,
         overridden_because=_TEXT,
     ),
     "EXECUTE": _EXECUTE,

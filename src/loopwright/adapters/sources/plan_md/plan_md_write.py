@@ -31,6 +31,7 @@ from loopwright.adapters.sources.text.titles import (
 from loopwright.ports import Discovered, FixTask, ItemProgress, Mark, Progress
 
 _SHOWN: Final = 5
+_LONGEST_REASON: Final = 200
 _LEVEL: Final = SUMMARY.index(" ")
 _ADVICE: Final = {"current": "Add to current track", "new": "Create new track"}
 _FINISHED: Final = "<!-- finished: "
@@ -213,7 +214,7 @@ def _fixes(found: Outline, progress: Progress) -> bytes:
 
 
 def _fix(fix: FixTask) -> list[str]:
-    title = one_line(fix.title) or "Fix what the evaluation found"
+    title = one_line(fix.title).removeprefix("Fix: ") or "Fix what the evaluation found"
     number = fix.key.removeprefix("fix-")
     named = fix.key == f"fix-{number}" and number.isascii() and number.isdigit() and len(number) < 5
     name = f"Fix {number}: {title}" if named else f"Fix: {title} {id_comment(fix.key)}"
@@ -406,13 +407,15 @@ def is_met(tasks: Iterable[Item], progress: Progress) -> bool:
 
 def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
     done = [item for item in found.tasks if item.mark is Mark.DONE]
-    blocked = sum(item.mark is Mark.BLOCKED for item in found.tasks)
+    blocked = [item for item in found.tasks if item.mark is Mark.BLOCKED]
     commits = dict.fromkeys(commit for item in done if (commit := commit_of(item)))
-    ready = (_READY if track else _READY_PLAIN) if is_met(found.tasks, progress) else _UNREADY
+    is_evaluated = progress.execution is not None and progress.execution.mark is Mark.DONE
+    next_ = _READY if track and not is_evaluated else _READY_PLAIN
+    ready = next_ if is_met(found.tasks, progress) else _UNREADY
     values = (
         one_line(track),
         f"{len(done)}/{len(found.tasks)}",
-        str(blocked),
+        _named(blocked, progress),
         ", ".join(commits) or "none",
         str(len(found.found)),
         ready,
@@ -420,6 +423,17 @@ def _fields(found: Outline, progress: Progress, track: str) -> list[str]:
     )
     # A plan that is not a track has no fields of tracks.
     return [f"{label} {value}" for label, value in zip(LABELS, values, strict=False) if value]
+
+
+def _named(blocked: Sequence[Item], progress: Progress) -> str:
+    """Return how many tasks are blocked, and what blocks each."""
+    reasons = [
+        f"{item.name}: {one_line(standing.reason, _LONGEST_REASON)}"
+        if (standing := progress.items.get(item.key)) is not None and standing.reason.strip()
+        else item.name
+        for item in blocked
+    ]
+    return f"{len(blocked)} ({'; '.join(reasons)})" if reasons else "0"
 
 
 def _sync(progress: Progress) -> tuple[str, ...]:
