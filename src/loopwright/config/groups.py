@@ -269,7 +269,8 @@ class EvaluatorValues:
     agent: str | None = setting(
         text(what="the name of an agent, such as codex", pattern=AGENT_NAME, optional=True),
         None,
-        "The agent that evaluates plans; when empty, the one that works, in a new conversation.",
+        "The agent that evaluates plans, and tracks even if `mode` is off; when empty, the one that works, in a "
+        "new conversation.",
     )
     model: str | None = setting(
         text(what="the name of a model", optional=True), None, "The model that the evaluator uses."

@@ -28,10 +28,10 @@ def last_evaluated(tx: Tx, tasks: Sequence[Task]) -> Attempt | None:
     return found[-1] if found else None
 
 
-async def due(repository: Repository, plan: Plan, tasks: Sequence[Task], passed: Attempt | None) -> bool:
+async def due(repository: Repository, tasks: Sequence[Task], passed: Attempt | None) -> bool:
     """Return whether an agent has still to evaluate what the tasks made; `passed` is the last evaluation that did."""
     mine = [one for one in tasks if one.origin == EVALUATION]
-    if plan.policy.evaluation is None or any(one.status is TaskState.CANCELLED for one in mine):
+    if any(one.status is TaskState.CANCELLED for one in mine):
         return False
     if passed is None or passed.base_sha is None:
         # A person who passed it evaluated it.

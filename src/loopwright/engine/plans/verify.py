@@ -306,8 +306,7 @@ class VerifyLeg:
         self, project: Project, plan: Plan, tasks: list[Task], interrupt: asyncio.Event
     ) -> None:
         repository = self._world.repository(project)
-        passed = await self._world.store.read(lambda tx: track_evaluation.last_evaluated(tx, tasks))
-        if await track_evaluation.due(repository, plan, tasks, passed):
+        if await self._evaluation_is_due(repository, plan, tasks):
             await self._world.store.transact(
                 "verify.execution",
                 lambda tx: track_evaluation.add_evaluation(tx, self._world.ids, self._mine(tx)),
@@ -386,6 +385,12 @@ class VerifyLeg:
         # The last effect before the end. A change of the source after this is new work.
         work = await read_at_end(self._world, project, plan)
         await self._world.store.transact("verify.over", lambda tx: self._over(tx, whole, sha, outcome, work))
+
+    async def _evaluation_is_due(self, repository: Repository, plan: Plan, tasks: list[Task]) -> bool:
+        if plan.policy.evaluation is None:
+            return False
+        passed = await self._world.store.read(lambda tx: track_evaluation.last_evaluated(tx, tasks))
+        return await track_evaluation.due(repository, tasks, passed)
 
     def _over(self, tx: Tx, whole: Whole, sha: str, outcome: Outcome, work: PlannedWork | None) -> None:
         plan, verdict = self._mine(tx), whole.verdict
