@@ -131,7 +131,7 @@ NAMED = frozenset({"cancel", "logs", "retry", "show"})
 
 
 @pytest.mark.parametrize(
-    "share", [pytest.param(0.3, id="some"), pytest.param(1, id="all", marks=pytest.mark.more)]
+    "share", [pytest.param(0.15, id="some"), pytest.param(1, id="all", marks=pytest.mark.more)]
 )
 def test_every_command_finds_all_it_needs_when_it_is_started_from_nothing(
     program: Program, share: float

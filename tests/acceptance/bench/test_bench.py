@@ -53,6 +53,7 @@ def test_a_case_is_chosen_by_name_and_its_result_is_written(tmp_path: Path) -> N
     assert "there is no case 'nothing'" in wrong.stderr
 
 
+@pytest.mark.more
 def test_ctrl_c_ends_it_in_one_line_and_keeps_what_was_measured(tmp_path: Path) -> None:
     out = tmp_path / "result.json"
     arguments = [sys.executable, "-m", "bench", "--quick", "--cases", "sources,history", "--out", str(out)]

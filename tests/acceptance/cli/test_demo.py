@@ -57,6 +57,7 @@ def test_the_demonstration_does_the_whole_job_and_proves_it(program: Program, tm
     assert not program.home.exists(), "the user's own home is not touched"
 
 
+@pytest.mark.more
 @pytest.mark.timeout(240)
 def test_it_needs_nothing_but_the_package_and_tells_its_story_in_plain_words(
     program: Program, tmp_path: Path

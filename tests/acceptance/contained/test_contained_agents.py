@@ -72,7 +72,11 @@ def test_what_a_contained_agent_notes_by_its_tool_is_kept(shop: Workshop) -> Non
 
 
 @pytest.mark.parametrize(
-    ("agent", "program"), [("claude", CLAUDE), ("codex", CODEX)], ids=["claude", "codex"]
+    ("agent", "program"),
+    [
+        pytest.param("claude", CLAUDE, id="claude"),
+        pytest.param("codex", CODEX, id="codex", marks=pytest.mark.more),
+    ],
 )
 def test_a_command_of_the_model_writes_its_workspace_and_nothing_else(
     agent: str, program: Path | None, shop: Workshop

@@ -74,7 +74,7 @@ def landed_as(calculator: Calculator) -> dict[str, tuple[str, dict[str, Any]]]:
 
 @pytest.mark.timeout(300)
 def test_contradictions_wait_as_questions_and_named_permissions_need_none(calculator: Calculator) -> None:
-    keys = ("by_file", "by_id", "by_nobody", "scoped", "refused")
+    keys = ("by_id", "by_nobody", "scoped", "refused")
     commit(calculator, priced(*keys))
     keeps = [
         dict(write("refused.py", PRICE.format(3) + "\n\ndef whole():\n    return 4\n")),
@@ -82,12 +82,11 @@ def test_contradictions_wait_as_questions_and_named_permissions_need_none(calcul
     ]
     told = {"expect_prompt": KEPT, "otherwise": changes_price("refused")}
     calculator.play(
-        {key: [changes_price(key)] for key in keys[:4]}
+        {key: [changes_price(key)] for key in keys[:3]}
         | {"refused": [changes_price("refused"), [told, *keeps]]}
     )
     works = "python -B -c 'import refused; assert 4 in (refused.price(), getattr(refused, \"whole\", int)())'"
     tasks = [
-        costs_four("by_file", may_change=["tests/test_by_file.py"]),
         costs_four("by_id", may_change=["tests/test_by_id.py::test_price"]),
         costs_four("by_nobody"),
         costs_four("scoped", scope=["scoped.py", "tests/test_scoped.py"]),
@@ -95,7 +94,7 @@ def test_contradictions_wait_as_questions_and_named_permissions_need_none(calcul
     ]
     said = calculator.run(calculator.plan("prices", tasks, gates=GATES))
     assert said.code == 3, said.out + said.err
-    assert set(calculator.landed()) == {"by_file", "by_id"}
+    assert calculator.landed() == ["by_id"]
     asked = {one.task_id: one for one in calculator.rows(Question)}
     waiting = {key: asked[calculator.task(key).id] for key in ("by_nobody", "scoped", "refused")}
     assert len(asked) == 3, "one question each, and a scope permits nothing"
@@ -126,12 +125,8 @@ def test_contradictions_wait_as_questions_and_named_permissions_need_none(calcul
     assert first.detail == "a person wants these checks kept: tests/test_refused.py::test_price"
     found = landed_as(calculator)
     assert {outcome for outcome, _ in found.values()} == {"verified"}
-    for key, permitted in (
-        ("by_file", "tests/test_by_file.py"),
-        ("by_id", "tests/test_by_id.py::test_price"),
-    ):
-        assert found[key][1]["contradicted"] == [f"tests/test_{key}.py::test_price"], "whatever names it"
-        assert found[key][1]["allowed_by"] == [f"the task's may_change: {permitted}"]
+    assert found["by_id"][1]["contradicted"] == ["tests/test_by_id.py::test_price"]
+    assert found["by_id"][1]["allowed_by"] == ["the task's may_change: tests/test_by_id.py::test_price"]
     for key in ("by_nobody", "scoped"):
         assert found[key][1]["contradicted"] == [f"tests/test_{key}.py::test_price"]
         (by,) = found[key][1]["allowed_by"]
@@ -181,11 +176,9 @@ def hidden(calculator: Calculator, *more: dict[str, Any], **breaks: Any) -> str:
 ADDS = "tests/test_calc.py::test_add"
 
 
-@pytest.mark.parametrize(
-    ("answer", "code", "outcome"), [("accept", 0, "verified"), ("reject: keep it", 1, "not_verified")]
-)
+@pytest.mark.timeout(300)
 def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified_and_a_person_decides(
-    calculator: Calculator, answer: str, code: int, outcome: str
+    calculator: Calculator,
 ) -> None:
     said = calculator.run(hidden(calculator))
     assert said.code == 3, said.out + said.err
@@ -199,26 +192,33 @@ def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified_and
     assert said.out.count("Old check (-)") == 1, "the whole question is printed once"
     paid = len(calculator.rows(Run, role=Role.IMPLEMENTER))
 
-    answered = calculator("answer", asked.id, answer, timeout=100)
-    assert answered.code == 0, answered.out + answered.err
-    assert "the verification of the plan continues" in answered.out
-    said = calculator("resume", timeout=200)
-    assert said.code == code, said.out + said.err
+    def decide(question: str, answer: str, code: int) -> None:
+        answered = calculator("answer", question, answer, timeout=100)
+        assert answered.code == 0, answered.out + answered.err
+        assert "the verification of the plan continues" in answered.out
+        said = calculator("resume", timeout=200)
+        assert said.code == code, said.out + said.err
+
+    decide(asked.id, "reject: keep it", 1)
+    receipt = calculator.receipt()
+    assert (receipt["outcome"], receipt["plan"]["contradicted"]) == ("not_verified", [ADDS])
+    assert receipt["plan"]["allowed_by"] == [""]
+    assert "wants these checks kept: reject: keep it" in calculator.row(Plan).reason
+    more = calculator.run(hidden(calculator, task("more", "test -d .")))
+    assert more.code == 2, more.out + more.err
+    assert "which FAILED its verification (the result contradicts checks" in " ".join(more.err.split())
+    hidden(calculator)
+    again = calculator("reverify", timeout=200)
+    assert again.code == 3, "another verification asks again"
+    answered, asked = calculator.rows(Question)
+    assert (answered.state, asked.state) == ("ANSWERED", "OPEN")
+
+    decide(asked.id, "accept", 0)
     assert len(calculator.rows(Run, role=Role.IMPLEMENTER)) == paid, "no task runs again"
     receipt = calculator.receipt()
-    assert receipt["outcome"] == outcome
-    assert receipt["plan"]["contradicted"] == [ADDS]
+    assert (receipt["outcome"], receipt["plan"]["contradicted"]) == ("verified", [ADDS])
     (by,) = receipt["plan"]["allowed_by"]
-    assert by.endswith(f"(question {asked.id})" if code == 0 else "")
-    if code:
-        assert "wants these checks kept: reject: keep it" in calculator.row(Plan).reason
-        more = calculator.run(hidden(calculator, task("more", "test -d .")))
-        assert more.code == 2, more.out + more.err
-        assert "which FAILED its verification (the result contradicts checks" in " ".join(more.err.split())
-        hidden(calculator)
-        again = calculator("reverify", timeout=200)
-        assert again.code == 3, "another verification asks again"
-        assert [one.state for one in calculator.rows(Question)] == ["ANSWERED", "OPEN"]
+    assert by.endswith(f"(question {asked.id})")
 
 
 def test_what_the_tasks_contradict_together_with_permission_is_in_the_receipt(calculator: Calculator) -> None:

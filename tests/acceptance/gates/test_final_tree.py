@@ -1,5 +1,6 @@
 """A plan's outcome follows from its final tree; gaps have a cause and a remedy, notes change nothing."""
 
+import pytest
 from tests.acceptance.cli.program import git
 from tests.acceptance.gates.calculator import PYTEST, Calculator, write
 from tests.acceptance.sandbox import task
@@ -60,6 +61,7 @@ def test_a_test_that_is_red_before_and_after_the_plan_is_one_gap_with_cause_and_
         assert "is verified with gaps" not in words
 
 
+@pytest.mark.more
 def test_work_that_only_adds_a_test_beside_a_red_one_contradicts_nothing(calculator: Calculator) -> None:
     backlog(calculator, old="def test_old():\n    assert False\n")
     calculator.play({"more": [[write("tests/test_more.py", "def test_more():\n    assert True\n")]]})

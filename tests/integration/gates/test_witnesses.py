@@ -156,9 +156,13 @@ LIES = {
         CANARY,
     ),
 }
+RARER = {"ends the process", "runs no test function"}
+"""Lies that another one resembles."""
 
 
-@pytest.mark.parametrize("lie", LIES)
+@pytest.mark.parametrize(
+    "lie", [pytest.param(one, marks=[pytest.mark.more] if one in RARER else []) for one in LIES]
+)
 def test_a_pytest_is_not_believed_when_it(desk: Desk, lie: str) -> None:
     files, problem = LIES[lie]
     _, (seen,) = see(desk, command(PYTEST), **{"test_it_py": "def test_bad(): assert False\n", **files})
@@ -217,7 +221,9 @@ def test_a_unittest_is_not_believed_when_the_source_bends_it(desk: Desk, text: s
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-@pytest.mark.parametrize("given", ["node --test", "sh all.sh", "sh own.sh"])
+@pytest.mark.parametrize(
+    "given", ["node --test", pytest.param("sh all.sh", marks=pytest.mark.more), "sh own.sh"]
+)
 def test_node_tells_every_test_wherever_it_is_started_from(desk: Desk, given: str) -> None:
     text = """
     import test from 'node:test';
@@ -411,7 +417,7 @@ def test_the_witness_needs_no_newer_python_than_3_8() -> None:
 MISSING = "import no_such_module\ndef test_it(): pass\n"
 
 
-@pytest.mark.parametrize("options", ["", "-x"])
+@pytest.mark.parametrize("options", [pytest.param("", marks=pytest.mark.more), "-x"])
 def test_a_file_that_cannot_be_imported_hides_no_other_test_of_pytest(desk: Desk, options: str) -> None:
     verdict, (seen,) = see(desk, command(f"{PYTEST} {options}"), test_a_py=MISSING, test_it_py=MIXED)
     assert seen is not None

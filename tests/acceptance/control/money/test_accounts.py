@@ -88,7 +88,7 @@ def test_work_goes_on_with_the_other_account_also_after_a_kill(shop: Workshop) -
     assert [one["account"] for one in entries if one["agent"]] == ["work", "private"]
 
 
-@pytest.mark.parametrize("moment", ["before", "after"])
+@pytest.mark.parametrize("moment", ["before", pytest.param("after", marks=pytest.mark.more)])
 def test_a_kill_between_the_limit_and_the_next_run_loses_nothing(shop: Workshop, moment: str) -> None:
     accounts = Accounts(shop, work="limit", private="done")
     killed = shop("run", accounts.plan(), env={"LOOPWRIGHT_FAILPOINT": f"store.attempt.waiting.{moment}"})
@@ -140,7 +140,7 @@ def test_an_account_may_be_a_key_of_another_name(shop: Workshop) -> None:
     assert "the variable THE_TEAMS_KEY" in refused.err
 
 
-@pytest.mark.parametrize("name", ["work", "private"])
+@pytest.mark.parametrize("name", [pytest.param("work", marks=pytest.mark.more), "private"])
 def test_doctor_looks_at_each_account_and_probes_the_one_that_is_named(shop: Workshop, name: str) -> None:
     accounts = Accounts(shop, work="limit", private="done")
     found = {one["name"]: one for one in shop("doctor", "--json").document["findings"]}

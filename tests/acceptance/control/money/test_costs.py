@@ -41,7 +41,11 @@ def agents(shop: Workshop) -> list[Run]:
     ("cap", "near", "reason"),
     [
         ("max_cost", "four fifths of the budget are spent", "the budget is used up: $1.20 of $1.00"),
-        ("max_cost_per_project", "project are spent", "the budget of the project is used up: $1.20 of $1.00"),
+        long(
+            "max_cost_per_project",
+            "project are spent",
+            "the budget of the project is used up: $1.20 of $1.00",
+        ),
         # The others stop runs in tests of their own below.
         long("max_cost_per_task", "a task are spent", "the budget of a task is used up: $1.20 of $1.00"),
         long("max_cost_per_loop", "the loop are spent", "the budget of the loop is used up: $1.20 of $1.00"),

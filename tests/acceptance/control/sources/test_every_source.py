@@ -106,7 +106,7 @@ EVERY = (
 )
 
 
-USUAL = {"plan_md", "test_state", "orchestrator", "bd"}
+USUAL = {"plan_md", "bd"}
 """Those that `make test` shows: a folder, a program that others write to as well, a round, and a tracker."""
 
 
