@@ -112,7 +112,7 @@ def question(key: str, checks: Sequence[str], removed: Collection[str], *, reaso
         word for word, found in (("contradicts", fails), ("removes", len(fails) < len(checks))) if found
     )
     asked = (
-        f"{key}: the work passes all checks as it has them, but {does} existing checks. Accept the change?\n\n"
+        f"{key}: the work passes its own versions of all checks, but {does} existing checks. Accept the change?\n\n"
         + split(checks, removed)
     )
     said = (

@@ -109,7 +109,7 @@ def test_more_than_a_tenth_fewer_passing_tests_is_a_question() -> None:
 def test_the_question_shows_the_checks_the_reason_and_the_change() -> None:
     asked = question("01", [A], [], reason="The task asks for it.", diff="-old\n+new")
     assert asked == (
-        "01: the work passes all checks as it has them, but contradicts existing checks. "
+        "01: the work passes its own versions of all checks, but contradicts existing checks. "
         f"Accept the change?\n\nContradicted: these fail with the new code:\n- {A}\n\n"
         "The agent's reason:\nThe task asks for it.\n\n"
         "Old check (-) and new check (+):\n-old\n+new"
