@@ -11,7 +11,7 @@ from loopwright.core.values.errors import NotAllowed
 from loopwright.server.feed import Feed
 from loopwright.server.journal import Figures
 from loopwright.server.links import LoginLinks
-from loopwright.services.homes.caller import expect_version
+from loopwright.services.homes.caller import Expected, expect_version
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import LARGEST, USUAL, Asked
 
@@ -56,6 +56,7 @@ def _allowed(scope: Scope) -> Callable[[Request], Awaitable[Caller]]:
 
 
 async def _matching(
+    request: Request,
     caller: Annotated[Caller, Depends(_allowed(Scope.OPERATE))],
     if_match: Annotated[
         str | None,
@@ -67,7 +68,9 @@ async def _matching(
 ) -> Caller:
     """Return the caller; let the change be refused if the caller saw another version."""
     version = (if_match or "").strip().removeprefix("W/").strip('"')
-    expect_version(version if version and version != "*" else None)
+    is_any = not version or version == "*"
+    loop_id = request.path_params.get("loop_id")
+    expect_version(None if is_any else Expected(version=version, loop_id=loop_id))
     return caller
 
 

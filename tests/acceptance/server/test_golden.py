@@ -6,6 +6,7 @@
 import json
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from loopwright.server.asgi import describe
 DATA = Path(__file__).parents[2] / "data" / "api"
 SEEDS: dict[str, Any] = json.loads((DATA / "seeds.json").read_text())
 _IDS = re.compile(
-    r"\b(plan|ptask|run|pkt|proj|loop|att|evt|cmd)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"(?<![a-z])(plan|ptask|run|pkt|proj|loop|att|evt|cmd)_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
 )
 _TIMES = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)")
 _RANDOM = re.compile(r"\b[0-9a-f]{40}\b|\b[0-9a-f]{64}\b|-[0-9a-f]{8}(?=\.yaml)|(?<=plan_)[0-9a-f]{8}\b")
@@ -37,9 +38,13 @@ class Golden:
         self._place = str(served.place)
         self.wrong: list[str] = []
 
-    def check(self, name: str, answer: Any) -> None:
-        """Compare an answer with the golden one, and with the example of its contract."""
-        text = json.dumps(self._still(answer), indent=1, sort_keys=True) + "\n"
+    def check(self, name: str, answer: Any, *, moving: Collection[str] = ()) -> None:
+        """Compare an answer with the golden one, and with the example of its contract.
+
+        The values of `moving` fields depend on how far the daemon is at that moment.
+        """
+        still = self._still(answer, frozenset(moving))
+        text = json.dumps(still, indent=1, sort_keys=True) + "\n"
         file = DATA / (re.sub(r"\W+", "-", name.lower()).strip("-") + ".json")
         if os.environ.get("LOOPWRIGHT_WRITE_GOLDEN"):
             file.write_text(text)
@@ -48,14 +53,18 @@ class Golden:
         if name in SEEDS:
             self.wrong += [f"{name}: {one}" for one in misfits(SEEDS[name], answer, "")]
 
-    def _still(self, value: Any) -> Any:
+    def _still(self, value: Any, moving: frozenset[str]) -> Any:
         if isinstance(value, dict):
             return {
-                key: 0 if key in _MEASURED and one is not None else self._still(one)
+                key: "MOVING"
+                if key in moving
+                else 0
+                if key in _MEASURED and one is not None
+                else self._still(one, moving)
                 for key, one in value.items()
             }
         if isinstance(value, list):
-            return [self._still(one) for one in value]
+            return [self._still(one, moving) for one in value]
         if not isinstance(value, str):
             return value
         value = _IDS.sub(lambda found: self._known(found.group(0)), value.replace(self._place, "PLACE"))
@@ -68,6 +77,17 @@ class Golden:
 
 
 _MEASURED = {"duration", "pid"}
+_STARTING = {
+    "status",
+    "pid",
+    "plan_id",
+    "plan_status",
+    "started_at",
+    "last_heartbeat",
+    "progress",
+    "resources",
+    "budget",
+}
 
 
 def misfits(example: Any, answer: Any, where: str) -> list[str]:
@@ -120,6 +140,12 @@ def test_the_answers_about_a_plan_are_as_their_contract_says(served: Served) -> 
     golden.check("POST /api/plans/{planId}/verify", served.post(f"/api/plans/{plan}/verify?wait=60").json())
     shown = served.get(f"/api/plans/{plan}")
     golden.check("GET /api/plans/{planId}", shown)
+    listed = served.get(f"/api/projects/{project}/plans")
+    golden.check("GET /api/projects/{projectId}/plans", listed)
+    golden.wrong += misfits(
+        {"plans": [SEEDS["POST /api/projects/{projectId}/plan"] | {"status": "VERIFIED"}]}, listed, "plans"
+    )
+    assert served.get("/api/plans", project=project) == listed
     run = served.get(f"/api/runs/{shown['verifyRunId']}")
     assert (run["taskRunId"], run["prompt"]) == (f"verify_{plan}", "Execute gate:all verification")
     assert (run["planId"], run["planTaskId"]) == (plan, None)
@@ -138,6 +164,7 @@ def test_the_answers_about_a_plan_are_as_their_contract_says(served: Served) -> 
 
 
 @pytest.mark.capability("C098")
+@pytest.mark.capability("C099")
 @pytest.mark.capability("C100")
 def test_the_answers_about_a_loop_are_as_their_contract_says(served: Served) -> None:
     gate = served.gate("agent")
@@ -158,25 +185,43 @@ def test_the_answers_about_a_loop_are_as_their_contract_says(served: Served) -> 
     made = served.post("/api/loops", {"project_id": project, "source": "second.yaml"}).json()
     golden.check("POST /api/loops", made)
     loop = f"/api/loops/{made['id']}"
-    assert served.post(f"{loop}/start").status_code == 202
+    started = served.post(f"{loop}/start")
+    assert started.status_code == 202
+    golden.check("POST /api/loops/{id}/start", started.json(), moving=_STARTING)
     served.until_started("slow")
     eventually(lambda: served.get(loop)["last_heartbeat"], timeout=60)
     eventually(lambda: served.task("bad").status == "ERROR", timeout=60)
+    eventually(lambda: served.get(loop)["current_tasks"] == ["slow"], timeout=60)
     running = served.get(loop)
+    golden.check("GET /api/loops/{id}, running", running)
     golden.wrong += misfits(
         {**SEEDS["GET /api/loops/{id}"], "resources": {"max_concurrent": 1}}, running, "GET /api/loops/{id}"
     )
     assert "model" in running["resources"], "no model was chosen, and none is made up"
     health = served.get(f"{loop}/health")
     assert (health["live"], health["ready"], health["status"]) == (True, True, "running")
-    assert served.post(f"{loop}/pause").json()["status"] == "paused"
-    assert served.post(f"{loop}/resume").json()["status"] == "running"
+    golden.check("GET /api/loops/{id}/health", health)
+    paused = served.post(f"{loop}/pause").json()
+    golden.check("POST /api/loops/{id}/pause", paused)
+    resumed = served.post(f"{loop}/resume").json()
+    golden.check("POST /api/loops/{id}/resume", resumed)
+    assert (paused["status"], resumed["status"]) == ("paused", "running")
     again = served.post(f"{loop}/tests/bad/reset").json()
+    golden.check("POST /api/loops/{id}/tests/{testId}/reset", again, moving={"status", "runId"})
     assert {one["key"]: one["attempts"] for one in again["tasks"]}["bad"] == 0
     gate.let_go()
     eventually(lambda: served.get(loop)["status"] == "completed", timeout=90)
-    assert served.get("/api/loops")["loops"], "GET /api/loops"
-    runs = served.get(f"{loop}/transcripts")["runs"]
+    listed = served.get("/api/loops")
+    listed["loops"].sort(key=lambda one: one["name"])
+    golden.check("GET /api/loops", listed)
+    page = served.get(f"{loop}/transcripts")
+    runs = page["runs"]
+    verify = [one for one in runs if one["role"] == "verify"]
+    golden.check("GET /api/loops/{id}/transcripts", {**page, "runs": verify})
+    path = served.plan("third", [task("third", "test -s third")])
+    path.rename(served.repository / path.name)
+    idle = served.post("/api/loops", {"project_id": project, "source": "third.yaml"}).json()
+    golden.check("POST /api/loops/{id}/stop", served.post(f"/api/loops/{idle['id']}/stop").json())
     assert {"implementer", "gate", "verify"} <= {one["role"] for one in runs}
     assert served.get(loop)["progress"] == {"passed": 2, "total": 2}
     assert not golden.wrong, "\n".join(golden.wrong)

@@ -1,9 +1,11 @@
-"""An upgrade in the middle of a plan, between two built wheels: the new daemon adopts the agents of the old one."""
+"""Another version in the middle of a plan: a newer one adopts its agents, an older one refuses the database by name."""
 
 import json
 import shutil
+import sqlite3
 import sysconfig
 import venv
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -71,3 +73,38 @@ def test_a_newer_wheel_adopts_the_agents_of_the_older_one_and_finishes_the_plan(
 def _note(served: Served) -> dict[str, str]:
     note: dict[str, str] = json.loads((served.home / "daemon.json").read_text())
     return note
+
+
+def _set_schema(served: Served, version: str) -> str:
+    """Give the database the version of another program; return the one that it had."""
+    with closing(sqlite3.connect(served.home / "loopwright.db")) as raw, raw:
+        (before,) = raw.execute("SELECT version_num FROM schema_version").fetchone()
+        raw.execute("UPDATE schema_version SET version_num = ?", (version,))
+    return str(before)
+
+
+def test_an_older_program_refuses_the_database_by_name_and_leaves_agents_and_rows_alone(
+    served: Served,
+) -> None:
+    agent = served.gate("agent")
+    plan = served.chain("one", steps={"one": [[agent.step, {"write": "one", "text": "1\n"}]]})
+    daemon = served.serve()
+    assert served.run(plan, "--detach").code == 0
+    served.until_started("one")
+    daemon.kill()
+    before = _set_schema(served, "9999")
+    said = served("serve", "--port", "0", "--json")
+    assert (said.code, said.document["error"]["code"]) == (6, "newer_database"), said.out + said.err
+    said = served("up", "--port", "0")
+    assert said.code != 0
+    for named in ("was written by a newer Loopwright", "9999", "nothing was changed"):
+        assert named in " ".join(said.err.split()), said.err
+    for command in (("status",), ("projects", "import"), ("run", str(plan))):
+        said = served(*command, "--json")
+        assert said.document["error"]["code"] == "newer_database", (command, said.out)
+    assert served.processes(), "its agent runs"
+    assert _set_schema(served, before) == "9999"
+    served.serve()
+    agent.let_go()
+    eventually(lambda: served.row(Plan).status == "VERIFIED", timeout=90)
+    assert served.started() == [("one", 1)]

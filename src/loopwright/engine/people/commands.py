@@ -65,6 +65,8 @@ BY_GIT: Final = frozenset({"reject", "rollback"})
 
 IF_VERSION: Final = "if_version"
 """The argument with the version that a caller saw; a command about another version is refused."""
+VERSION_OF: Final = "version_of"
+"""The argument with the loop, plan or task that this is the version of."""
 
 
 def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
@@ -82,7 +84,7 @@ def request(tx: Tx, ids: Ids, *, actor: str, verb: str, target: str, arguments: 
 def apply(tx: Tx, ids: Ids, command: Command) -> Command:
     """Carry a command out, or raise what speaks against it: then the whole transaction is undone."""
     if expected := command.arguments.get(IF_VERSION):
-        check_version(tx, command.target, str(expected))
+        check_version(tx, str(command.arguments.get(VERSION_OF, command.target)), str(expected))
     return answer(tx, command, VERBS[command.verb](tx, ids, command))
 
 

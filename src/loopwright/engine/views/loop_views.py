@@ -66,6 +66,8 @@ class LoopView:
     resume_at: datetime | None
     created_at: datetime
     updated_at: datetime
+    version: str = ""
+    """Changes whenever the loop does; empty in lists."""
 
 
 def view_of(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) -> LoopView:

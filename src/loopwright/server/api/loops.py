@@ -3,10 +3,10 @@
 from http import HTTPStatus
 from typing import Any
 
-from fastapi import APIRouter
+from fastapi import APIRouter, Response
 from pydantic import Field
 
-from loopwright.server.context import Home, Operator, Paging, Reader
+from loopwright.server.context import Home, Operator, Paging, Reader, Writer
 from loopwright.server.plan_bodies import InjectTask, Pause
 from loopwright.server.shapes import (
     AgentName,
@@ -77,6 +77,12 @@ class ChangeLoop(LoopSettings):
     priority: int | None = Field(default=None, ge=1, le=10, description="1 is the most urgent.")
 
 
+def _tagged(response: Response, view: loops.LoopView) -> LoopDocument:
+    """Return a loop, with its version as the ETag."""
+    response.headers["ETag"] = f'"{view.version}"'
+    return loop_document(view)
+
+
 @router.get("")
 async def list_loops(home: Home, caller: Reader, page: Paging, project: str | None = None) -> LoopPage:
     """List the loops."""
@@ -85,9 +91,9 @@ async def list_loops(home: Home, caller: Reader, page: Paging, project: str | No
 
 
 @router.get("/{loop_id}")
-async def get_loop(loop_id: str, home: Home, caller: Reader) -> LoopDocument:
+async def get_loop(loop_id: str, home: Home, caller: Reader, response: Response) -> LoopDocument:
     """Return a loop."""
-    return loop_document(await loops.get_loop(home.at, caller, loop_id))
+    return _tagged(response, await loops.get_loop(home.at, caller, loop_id))
 
 
 @router.get("/{loop_id}/health")
@@ -97,7 +103,7 @@ async def get_health(loop_id: str, home: Home, caller: Reader) -> HealthDocument
 
 
 @router.post("", status_code=HTTPStatus.CREATED)
-async def create_loop(wanted: CreateLoop, home: Home, caller: Operator) -> LoopDocument:
+async def create_loop(wanted: CreateLoop, home: Home, caller: Operator, response: Response) -> LoopDocument:
     """Create a loop in a registered project: over a source, from a spec, or from a template."""
     new = starting.NewLoop(
         project_id=wanted.project_id,
@@ -110,42 +116,46 @@ async def create_loop(wanted: CreateLoop, home: Home, caller: Operator) -> LoopD
         priority=wanted.priority,
         settings=wanted.flags(),
     )
-    return loop_document(await starting.create_loop(home.at, caller, new))
+    return _tagged(response, await starting.create_loop(home.at, caller, new))
 
 
 @router.delete("/{loop_id}", status_code=HTTPStatus.NO_CONTENT)
-async def delete_loop(loop_id: str, home: Home, caller: Operator) -> None:
+async def delete_loop(loop_id: str, home: Home, caller: Writer) -> None:
     """Delete a loop that is at rest; its plans are kept."""
     await starting.delete_loop(home.at, caller, loop_id)
 
 
 @router.post("/{loop_id}/start", status_code=HTTPStatus.ACCEPTED)
-async def start_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
+async def start_loop(loop_id: str, home: Home, caller: Writer, response: Response) -> LoopDocument:
     """Start a loop: continue its plan, or make a plan of what is open in its source."""
-    return loop_document(await starting.ask_to_start(home.at, caller, loop_id))
+    return _tagged(response, await starting.ask_to_start(home.at, caller, loop_id))
 
 
 @router.post("/{loop_id}/stop")
-async def stop_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
+async def stop_loop(loop_id: str, home: Home, caller: Writer, response: Response) -> LoopDocument:
     """Stop a loop: interrupt its agents and keep their work."""
-    return loop_document(await loops.steer_loop(home.at, caller, loop_id, "stop"))
+    return _tagged(response, await loops.steer_loop(home.at, caller, loop_id, "stop"))
 
 
 @router.post("/{loop_id}/pause")
-async def pause_loop(loop_id: str, home: Home, caller: Operator, how: Pause | None = None) -> LoopDocument:
+async def pause_loop(
+    loop_id: str, home: Home, caller: Writer, response: Response, how: Pause | None = None
+) -> LoopDocument:
     """Start nothing new in a loop; with `now`, interrupt its agents too."""
     now = how is not None and how.now
-    return loop_document(await loops.steer_loop(home.at, caller, loop_id, "pause", now=now))
+    return _tagged(response, await loops.steer_loop(home.at, caller, loop_id, "pause", now=now))
 
 
 @router.post("/{loop_id}/resume")
-async def resume_loop(loop_id: str, home: Home, caller: Operator) -> LoopDocument:
+async def resume_loop(loop_id: str, home: Home, caller: Writer, response: Response) -> LoopDocument:
     """Continue a paused loop."""
-    return loop_document(await loops.steer_loop(home.at, caller, loop_id, "resume"))
+    return _tagged(response, await loops.steer_loop(home.at, caller, loop_id, "resume"))
 
 
 @router.patch("/{loop_id}")
-async def change_loop(loop_id: str, wanted: ChangeLoop, home: Home, caller: Operator) -> LoopDocument:
+async def change_loop(
+    loop_id: str, wanted: ChangeLoop, home: Home, caller: Writer, response: Response
+) -> LoopDocument:
     """Change the priority of a loop, or what works on the tasks that it has not begun."""
     view = await loops.change_loop(
         home.at,
@@ -156,12 +166,12 @@ async def change_loop(loop_id: str, wanted: ChangeLoop, home: Home, caller: Oper
         model=wanted.model,
         max_concurrent=wanted.max_concurrent,
     )
-    return loop_document(view)
+    return _tagged(response, view)
 
 
 @router.post("/{loop_id}/tests", status_code=HTTPStatus.CREATED)
 @router.post("/{loop_id}/tasks", status_code=HTTPStatus.CREATED)
-async def inject(loop_id: str, wanted: InjectTask, home: Home, caller: Operator) -> PlanDocument:
+async def inject(loop_id: str, wanted: InjectTask, home: Home, caller: Writer) -> PlanDocument:
     """Add a task to the plan that a loop drives."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     return plan_document(await plans.inject_task(home.at, caller, plan, wanted.item()))
@@ -169,7 +179,7 @@ async def inject(loop_id: str, wanted: InjectTask, home: Home, caller: Operator)
 
 @router.post("/{loop_id}/tests/{task}/reset")
 @router.post("/{loop_id}/tasks/{task}/reset")
-async def reset(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDocument:
+async def reset(loop_id: str, task: str, home: Home, caller: Writer) -> PlanDocument:
     """Let a task start over with no attempt used up; its history is kept."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     await plans.decide_task(home.at, caller, plan, task, "reset")
@@ -178,7 +188,7 @@ async def reset(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDo
 
 @router.post("/{loop_id}/tests/{task}/skip")
 @router.post("/{loop_id}/tasks/{task}/skip")
-async def skip(loop_id: str, task: str, home: Home, caller: Operator) -> PlanDocument:
+async def skip(loop_id: str, task: str, home: Home, caller: Writer) -> PlanDocument:
     """Give a task up."""
     plan = await loops.driven_plan(home.at, caller, loop_id)
     await plans.decide_task(home.at, caller, plan, task, "skip")

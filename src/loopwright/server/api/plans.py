@@ -36,7 +36,6 @@ from loopwright.server.shapes import (
     run_document,
 )
 from loopwright.services.control.decisions import Decision
-from loopwright.services.homes.caller import expected_version
 from loopwright.services.remote import drafting, planning, plans
 from loopwright.services.remote.plans import PlanRecord
 
@@ -99,7 +98,7 @@ async def edit(
     plan_id: str, wanted: EditDraft, home: Home, caller: Writer, response: Response
 ) -> PlanDocument:
     """Change the title or the tasks of a draft; it is evaluated again."""
-    record = await drafting.edit_draft(home.at, caller, plan_id, wanted.edit(), version=expected_version())
+    record = await drafting.edit_draft(home.at, caller, plan_id, wanted.edit())
     response.headers["ETag"] = f'"{record.version}"'
     return plan_document(record)
 

@@ -83,8 +83,9 @@ _PATIENCE_S: Final = 60.0
 
 async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
     """Queue a command and return it once it was carried out; raise the error that it was refused with."""
-    if version := expected_version():
-        arguments = {**arguments, commands.IF_VERSION: version}
+    if expected := expected_version():
+        seen = {commands.IF_VERSION: expected.version, commands.VERSION_OF: expected.loop_id or target}
+        arguments = {**arguments, **seen}
     command = await at.home.store.transact(
         "command.request",
         lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),

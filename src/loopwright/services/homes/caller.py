@@ -42,16 +42,25 @@ def unheard(_: object) -> None:
 _CALLER: Final[ContextVar[_Caller | None]] = ContextVar("caller", default=None)
 
 
-_EXPECTED: Final[ContextVar[str | None]] = ContextVar("expected", default=None)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expected:
+    """The version that a caller saw."""
+
+    version: str
+    loop_id: str | None = None
+    """The loop that it is the version of; None for what a decision is about."""
 
 
-def expect_version(version: str | None) -> None:
-    """Let every decision of this task be refused if what it is about has another version."""
-    _EXPECTED.set(version)
+_EXPECTED: Final[ContextVar[Expected | None]] = ContextVar("expected", default=None)
 
 
-def expected_version() -> str | None:
-    """Return the version that what a decision is about must have; None for any."""
+def expect_version(expected: Expected | None) -> None:
+    """Let every decision of this task be refused if the caller saw another version."""
+    _EXPECTED.set(expected)
+
+
+def expected_version() -> Expected | None:
+    """Return the version that the caller saw; None if it does not matter."""
     return _EXPECTED.get()
 
 

@@ -18,7 +18,6 @@ from loopwright.core.values.errors import LoopwrightError, NotAllowed, Refused
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, draft
 from loopwright.engine.rows import drafts
-from loopwright.engine.rows.versions import check_version
 from loopwright.ports import PlannedWork, Tx
 from loopwright.services.driving.driver import Rested
 from loopwright.services.driving.recorded_environments import needed_environment
@@ -29,7 +28,7 @@ from loopwright.services.plans.planning import GoalRequest, packet_facts, plan_g
 from loopwright.services.preflight.run_inputs import project_settings
 from loopwright.services.remote.packets import packet_file
 from loopwright.services.remote.plans import PlanRecord, decide_plan, get_plan
-from loopwright.services.remote.seen import acting, acting_as, plan_and_project, seen_project
+from loopwright.services.remote.seen import acting, acting_as, check_seen, plan_and_project, seen_project
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
 
 log = logging.getLogger(__name__)
@@ -230,14 +229,10 @@ async def _reason(at: Session, plan_id: str) -> str:
     return (plan.reason if plan is not None else "") or "the agent gave no answer that could be used"
 
 
-async def edit_draft(
-    at: Session, caller: Caller, plan_id: str, edit: DraftEdit, *, version: str | None = None
-) -> PlanRecord:
+async def edit_draft(at: Session, caller: Caller, plan_id: str, edit: DraftEdit) -> PlanRecord:
     """Change the title or the tasks of a draft: its file is written again, and the plan is evaluated again."""
     async with _EDITING.setdefault(plan_id, asyncio.Lock()):
-        plan, project, path, named = await at.home.store.read(
-            lambda tx: _editable(tx, caller, plan_id, edit, version)
-        )
+        plan, project, path, named = await at.home.store.read(lambda tx: _editable(tx, caller, plan_id, edit))
         with acting(at, caller, project):
             before = await asyncio.to_thread(path.read_text, encoding="utf-8")
             await asyncio.to_thread(write_whole, path, edited(before, named), hint=_WRITABLE)
@@ -249,13 +244,10 @@ async def edit_draft(
     return await get_plan(at, caller, plan_id)
 
 
-def _editable(
-    tx: Tx, caller: Caller, plan_id: str, edit: DraftEdit, version: str | None
-) -> tuple[Plan, Project, Path, DraftEdit]:
+def _editable(tx: Tx, caller: Caller, plan_id: str, edit: DraftEdit) -> tuple[Plan, Project, Path, DraftEdit]:
     plan, project = plan_and_project(tx, caller, plan_id)
     loop = tx.get(Loop, plan.loop_id)
-    if version is not None:
-        check_version(tx, plan.id, version)
+    check_seen(tx, plan.id)
     if loop is None or plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
         raise Refused(
             f"the plan is {plan.status.value}: only a draft can be changed", code="plan_not_a_draft"

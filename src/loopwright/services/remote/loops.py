@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Final, Literal
@@ -13,14 +13,23 @@ from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import LoopState
 from loopwright.engine.intake import loops
+from loopwright.engine.rows.versions import loop_version
 from loopwright.engine.views.loop_views import LoopProgress, LoopView, view_of
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
+from loopwright.services.homes.caller import expect_version
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import Asked, Page, find_page
-from loopwright.services.remote.seen import acting, current_plan, seen_loop, seen_project, seen_where
+from loopwright.services.remote.seen import (
+    acting,
+    check_seen,
+    current_plan,
+    seen_loop,
+    seen_project,
+    seen_where,
+)
 
 __all__ = [
     "LoopHealth",
@@ -76,7 +85,12 @@ async def list_loops(
 
 async def get_loop(at: Session, caller: Caller, loop_id: str) -> LoopView:
     """Return one loop."""
-    return await at.home.store.read(lambda tx: loop_view(tx, at, seen_loop(tx, caller, loop_id)))
+
+    def load(tx: Tx) -> LoopView:
+        loop = seen_loop(tx, caller, loop_id)
+        return replace(loop_view(tx, at, loop), version=loop_version(loop))
+
+    return await at.home.store.read(load)
 
 
 async def loop_health(at: Session, caller: Caller, loop_id: str) -> LoopHealth:
@@ -108,6 +122,7 @@ async def steer_loop(
 
     def load(tx: Tx) -> tuple[Loop, Project, Plan | None]:
         loop = seen_loop(tx, caller, loop_id)
+        check_seen(tx, loop.id)
         project = seen_project(tx, caller, loop.project_id)
         # A pause that has an end, and agents that a pause let finish, are something left to do.
         is_there = loop.state in _ALREADY[action] and not now and loop.resume_at is None
@@ -122,6 +137,7 @@ async def steer_loop(
     elif action == "stop":
 
         def stop(tx: Tx) -> None:
+            check_seen(tx, loop.id)
             loops.stop_unstarted(tx, seen_loop(tx, caller, loop.id), caller.actor)
 
         await at.home.store.transact("loop.stop", stop)
@@ -147,6 +163,7 @@ async def change_loop(
     with acting(at, caller, project):
         if agent is not None or model is not None or max_concurrent is not None:
             await decisions.set_loop_agent(at, loop_id, agent=agent, model=model, parallel=max_concurrent)
+            expect_version(None)  # this changed it
         if priority is not None:
             await decisions.set_loop_priority(at, loop_id, priority)
     return await get_loop(at, caller, loop_id)

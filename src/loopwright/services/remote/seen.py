@@ -10,8 +10,9 @@ from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, is_id
+from loopwright.engine.rows.versions import check_version
 from loopwright.ports import Tx
-from loopwright.services.homes.caller import called_from
+from loopwright.services.homes.caller import called_from, expected_version
 from loopwright.services.homes.session import Session
 
 
@@ -83,6 +84,12 @@ def seen_question(tx: Tx, caller: Caller, question_id: str) -> Question:
     if question is None or not caller.sees(question.project_id):
         raise NotFound(f"there is no question {question_id}", code="question_not_found")
     return question
+
+
+def check_seen(tx: Tx, target: str) -> None:
+    """Refuse a change of a loop or a plan by a caller that saw another version of it."""
+    if expected := expected_version():
+        check_version(tx, expected.loop_id or target, expected.version)
 
 
 def current_plan(tx: Tx, loop: Loop) -> Plan:

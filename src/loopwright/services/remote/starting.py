@@ -33,7 +33,7 @@ from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_agent
 from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.remote.loops import LoopView, get_loop
-from loopwright.services.remote.seen import acting, acting_as, seen_loop, seen_project
+from loopwright.services.remote.seen import acting, acting_as, check_seen, seen_loop, seen_project
 from loopwright.services.remote.templates import find_template
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
 
@@ -143,6 +143,7 @@ async def ask_to_start(
 
     def ask(tx: Tx) -> None:
         loop = seen_loop(tx, caller, loop_id)
+        check_seen(tx, loop.id)
         needed_environment(seen_project(tx, caller, loop.project_id))
         loops.ask_to_start(tx, loop, caller.actor, flags or {})
 
@@ -237,7 +238,10 @@ async def delete_loop(at: Session, caller: Caller, loop_id: str) -> None:
     """Delete a loop that is at rest; its plans are kept."""
 
     def remove(tx: Tx) -> None:
-        loops.delete_loop(tx, seen_loop(tx, caller, loop_id, deleted=True), caller.actor)
+        loop = seen_loop(tx, caller, loop_id, deleted=True)
+        if loop.deleted_at is None:
+            check_seen(tx, loop.id)
+        loops.delete_loop(tx, loop, caller.actor)
 
     await at.home.store.transact("loop.delete", remove)
 
