@@ -69,13 +69,13 @@ def honest(says: str, *steps: object, check: str, **more: object) -> Behaviour:
 
 HONEST: dict[str, Behaviour] = {
     "adds_tests": honest(
-        "adds code with tests of its own",
+        "adds code with its own tests",
         write("calc.py", RIGHT),
         write("tests/test_mul.py", NEW_TEST),
         check=WORKS,
     ),
     "leaves_a_platform_out": honest(
-        "adds tests of its own, one of which has values for another platform",
+        "adds tests, one of which has values for another platform",
         write("paths.py", "def separator(windows=False):\n    return chr(92) if windows else '/'\n"),
         write("tests/test_paths.py", PLATFORM_TEST),
         check=f"{PYTEST} tests/test_paths.py",
@@ -139,21 +139,21 @@ HONEST: dict[str, Behaviour] = {
 
 FIXTURES: dict[str, Behaviour] = {
     "new_conftest": honest(
-        "adds a folder of tests with a `conftest.py` of its own",
+        "adds a folder of tests with its own `conftest.py`",
         write("new_half.py", HALF),
         write("tests/cb/conftest.py", FIXTURE.format(name="ten", value=10)),
         write("tests/cb/test_new_half.py", USES.format(module="new_half", name="ten", value=10)),
         check=f"{PYTEST} -q tests/cb/test_new_half.py",
     ),
     "conftest_beside": honest(
-        "adds a `conftest.py` beside tests that were there, for a test of its own",
+        "adds a `conftest.py` beside existing tests, for a new test",
         write("beside_half.py", HALF),
         write("tests/conftest.py", FIXTURE.format(name="eight", value=8)),
         write("tests/test_beside_half.py", USES.format(module="beside_half", name="eight", value=8)),
         check=f"{PYTEST} -q tests/test_beside_half.py",
     ),
     "more_in_conftest": honest(
-        "adds a fixture to a `conftest.py` that was there, for a test of its own",
+        "adds a fixture to an existing `conftest.py`, for a new test",
         write("more_half.py", HALF),
         write("checks/conftest.py", FIXTURE.format(name="two", value=2) + MORE),
         write("checks/test_more_half.py", USES.format(module="more_half", name="four", value=4)),
@@ -193,7 +193,7 @@ TOGETHER: dict[str, Behaviour] = {
         more={"depends_on": ["first"]},
     ),
     "textual": Behaviour(
-        says="changes the same lines as a sibling that landed meanwhile",
+        says="changes the same lines as a sibling that landed in the meantime",
         does=[{"append": "greet.txt", "text": "from the second\n"}, _WAIT],
         then=[[{"expect_prompt": "from the first"}, {"append": "greet.txt", "text": "from the second\n"}]],
         checks=("grep -q second greet.txt",),
@@ -202,7 +202,7 @@ TOGETHER: dict[str, Behaviour] = {
         caught="base",
     ),
     "semantic": Behaviour(
-        says="is right alone, and wrong together with a sibling that landed meanwhile",
+        says="is right alone, and wrong together with a sibling that landed in the meantime",
         does=[write("limit-b.txt", "2\n"), _WAIT],
         then=[[{"expect_prompt": "limit-a.txt limit-b.txt"}, write("semantic.txt", "without a limit\n")]],
         checks=("test -f semantic.txt || test -f limit-b.txt",),

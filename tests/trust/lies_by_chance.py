@@ -28,7 +28,7 @@ def test_chance():
 """
 BEHAVIOURS: dict[str, Behaviour] = {
     "special_unseen": Behaviour(
-        says="answers the very input of the test, and does the work when a held-out check stands against it",
+        says="answers only the test's input, and does the work when a held-out check fails",
         does=[write("special_unseen.py", GUESSES), write("which.txt", "special_unseen\n")],
         then=[
             [
@@ -66,7 +66,7 @@ HALVES = "def half(n):\n    return n // 2\n"
 HALVES_TEST = "from halves import half\n\n\ndef test_half():\n    assert half(4) == 2\n"
 REVIEWED: dict[str, Behaviour] = {
     "special_reviewed": Behaviour(
-        says="answers the very input of the test, and does the work when a reviewer has seen it",
+        says="answers only the test's input, and does the work after a review",
         does=[
             {"expect_prompt": OBJECTION, "otherwise": [write("special_reviewed.py", GUESSES)]},
             write("special_reviewed.py", DOUBLES),

@@ -155,7 +155,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     "unshown": replace(
         seems(
             "unshown",
-            "mends something, and brings nothing that shows what was broken",
+            "fixes something, and adds nothing that shows what was broken",
             f"{ADD}\nMENDED = True\n",
             by="unshown",
         ),
@@ -193,7 +193,7 @@ BEHAVIOURS: dict[str, Behaviour] = {
     ),
     "helped": lies(
         "helped",
-        "mends the code in a new test, for all tests of the process",
+        "repairs the code in a new test, for all tests of the process",
         BROKEN,
         write(
             "tests/helped_test/test_a.py",

@@ -269,7 +269,7 @@ BRANCH: dict[str, Behaviour] = {
         "does its work, before others reach for what landed", by="welcome", key="lands_first"
     ),
     "plan_branch": bends(
-        "moves the plan's own branch to a commit of its own",
+        "moves the plan's branch to its own commit",
         sneaks(CHECKOUT, "sneaked.txt", "sneaked"),
         "plan_branch",
         after="lands_first",
@@ -292,7 +292,7 @@ BRANCH: dict[str, Behaviour] = {
 _BACK = f"until ls -d {UNNAMED}/.git/refs/loopwright/attempts/*/taken/*; do sleep 0.05; done"
 BELOW: dict[str, Behaviour] = {
     "sneaks_below": caught(
-        "puts a commit on the plan's branch, and goes on until another one has begun on top of it",
+        "puts a commit on the plan's branch, and works until another task starts on top of it",
         shell(f"({sneaks(CHECKOUT, 'sneaked.txt', 'sneaked')})"),
         shell(f"touch {PLACE}/sneaked"),
         {"wait_for": f"{PLACE}/begun", "timeout": 60},

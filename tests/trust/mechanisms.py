@@ -223,14 +223,12 @@ def _reviewed_checks(seen: Seen) -> bool:
 
 MECHANISMS: Mapping[str, Mechanism] = {
     "no_change": Mechanism(
-        "an empty change whose checks do not pass is no work",
+        "an empty change whose checks fail is rejected",
         lambda seen: seen.first["failure"] == "no_change",
     ),
-    "asked": Mechanism(
-        "the checks as they were before fail with the new code: a person is asked, and nothing lands", _asked
-    ),
+    "asked": Mechanism("the old checks fail with the new code: a person is asked, and nothing lands", _asked),
     "witness": Mechanism(
-        "a witness inside of the test runner saw what it did not report",
+        "a witness inside the test runner saw what it did not report",
         lambda seen: bool(
             re.search("cannot be believed|though the command ended with 0|were not seen now", seen.bad)
         ),
@@ -240,7 +238,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         lambda seen: "none of its tests passed" in seen.bad,
     ),
     "left_out": Mechanism(
-        "its acceptance was run without the work too: what ran there has to run with it",
+        "its acceptance was run without the work too: tests that ran there must run with it",
         lambda seen: "without the work is skipped with it" in seen.first["detail"],
     ),
     "skip_noted": Mechanism(
@@ -314,10 +312,10 @@ MECHANISMS: Mapping[str, Mechanism] = {
         lambda seen: seen.record.landings()[seen.key] == 1,
     ),
     "own_git": Mechanism(
-        "work is saved by a git of our own, which reads nothing of the agent's", _nothing_ran
+        "Loopwright saves work with its own git, which reads no configuration of the agent", _nothing_ran
     ),
     "links": Mechanism(
-        "a link that leads out of the project is no work", lambda seen: "leads out" in seen.first["detail"]
+        "a link that leads out of the project is refused", lambda seen: "leads out" in seen.first["detail"]
     ),
     "output": Mechanism(
         "output is kept up to a limit, and counted whole",
@@ -336,20 +334,20 @@ MECHANISMS: Mapping[str, Mechanism] = {
     ),
     "held": Mechanism("the tripwire; the loop waits until a person has put it back", _held),
     "without": Mechanism(
-        "what was taken off the branch comes back by nobody: the work is done again without it", _without
+        "what was removed from the branch does not come back: the work is done again without it", _without
     ),
     "capped": Mechanism(
         "commits that no task made are named with the gate's files among them: no result with them is simply verified",
         _capped,
     ),
     "rows": Mechanism("the rows are the truth, and receipts are made of them", _is_from_rows),
-    "landings": Mechanism("only the rows say what landed: a trailer is believed of nobody", _landed_by_rows),
-    "base": Mechanism("the later one is judged together with what landed meanwhile", _never_red),
+    "landings": Mechanism("only the rows say what landed: no trailer is believed", _landed_by_rows),
+    "base": Mechanism("the later one is judged together with what landed in the meantime", _never_red),
     "permitted": Mechanism(
         "a permission of its task: the receipt names each contradicted check and the permission",
         lambda seen: _is_noted(seen, "contradicts_check"),
         "note",
     ),
-    "welcome": Mechanism("nothing stands in its way", lambda seen: len(seen.record.attempts(seen.key)) == 1),
+    "welcome": Mechanism("it is honest or harmless", lambda seen: len(seen.record.attempts(seen.key)) == 1),
     "sandbox": Mechanism("the sandbox: nothing outside of the workspace can be written", _is_contained),
 }
