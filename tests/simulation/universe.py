@@ -3,7 +3,7 @@
 import asyncio
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -101,6 +101,9 @@ class LockHeld:
 
 class NoFiles:
     """State files are an export: what is simulated has no folder to write them to."""
+
+    async def beside(self, write: Callable[[], None]) -> None:
+        write()
 
     def put(self, project: Path, kind: str, id: str, document: Mapping[str, Any], **_how: Any) -> Path:
         raise AssertionError("the project's folder does not exist")

@@ -67,12 +67,13 @@ from loopwright.ports.sources import (
     SyncProgress,
     Track,
 )
-from loopwright.ports.store import Store, Tx
+from loopwright.ports.store import NOT_NULL, Store, Tx
 
 __all__ = [
     "CAPABILITIES",
     "FINGERPRINT",
     "HELD_OUT",
+    "NOT_NULL",
     "PATCHES",
     "Agent",
     "AgentEvent",

@@ -1,6 +1,6 @@
 """Being the worker of a home, and what it exports."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +68,9 @@ class Exported:
 
 class StateFiles(Protocol):
     """Files in a project's state folder: an export of the rows, read back only to make lost rows again."""
+
+    async def beside(self, write: Callable[[], None]) -> None:
+        """Call these methods without holding up the event loop; a caller that is cancelled waits for the end too."""
 
     def put(
         self, folder: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True

@@ -2,12 +2,22 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol, TypeVar
+from enum import Enum
+from typing import Any, Final, Protocol, TypeVar
 
 from loopwright.core.rows.events import Event, RecordedEvent
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+
+class AnyValue(Enum):
+    """Any value but NULL, as a condition in `where`."""
+
+    NOT_NULL = "not null"
+
+
+NOT_NULL: Final = AnyValue.NOT_NULL
 
 
 class Tx(Protocol):
@@ -31,13 +41,16 @@ class Tx(Protocol):
     ) -> list[R]:
         """Return rows whose columns equal `where`; a list, tuple, set or frozenset means any of them.
 
-        `None` means IS NULL. `order_by` takes column names, with `-` in front for descending; the id is always
-        the last tie-breaker. `after` is a place in this order, the values of its columns and an id: only rows
-        behind it are returned. Its columns cannot be NULL.
+        `None` means IS NULL, `NOT_NULL` any value. `order_by` takes column names, with `-` in front for descending;
+        the id is always the last tie-breaker. `after` is a place in this order, the values of its columns and an
+        id: only rows behind it are returned. Its columns cannot be NULL.
         """
 
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count rows, with the same `where` as `find`."""
+
+    def tally(self, kind: type[Any], by: str, /, **where: Any) -> dict[str, int]:
+        """Count rows for each text in a column that is never NULL, with the same `where` as `find`."""
 
     def insert(self, row: Any) -> None:
         """Add a row; a second one with the same id raises `StaleVersion`."""

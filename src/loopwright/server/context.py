@@ -37,7 +37,7 @@ class Served:
     links: LoginLinks = field(default_factory=LoginLinks)
 
 
-def _served(request: Request) -> Served:
+async def _served(request: Request) -> Served:
     served: Served = request.app.state.served
     return served
 
@@ -74,7 +74,7 @@ async def _matching(
     return caller
 
 
-def _asked(
+async def _asked(
     after: Annotated[str, Query(max_length=500, description="`next` of the page before.")] = "",
     limit: Annotated[int, Query(ge=1, le=LARGEST)] = USUAL,
 ) -> Asked:

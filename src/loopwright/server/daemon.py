@@ -2,9 +2,11 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 import socket
+import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
     import uvicorn
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_SWITCH_S: Final = 0.0005
+"""How long a thread that decodes rows may hold up the event loop. With Python's 5 ms, which the loop waits after each
+call to the system, a request takes several times as long while others are read."""
 _CLOSE_S: Final = 5.0
 """How long open requests and streams may take to end."""
 
@@ -81,6 +86,7 @@ async def serve(
     """Run the daemon of a home until a signal ends it."""
     listening.check()
     refuse_second(settings.home)
+    sys.setswitchinterval(_SWITCH_S)
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -95,6 +101,7 @@ async def serve(
                 # The worker schedules while the HTTP stack, which takes a while, is imported.
                 await asyncio.sleep(0)
                 http = await asyncio.to_thread(_http, at, listening)
+                gc.freeze()  # what was loaded stays: looking through it for garbage would hold up requests
                 note = DaemonNote(
                     pid=os.getpid(),
                     born=born(),

@@ -5,6 +5,7 @@ keys and owners of the tables hold here too.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
@@ -32,7 +33,7 @@ from loopwright.adapters.store.wake import Signal
 from loopwright.core.rows.events import Event, RecordedEvent
 from loopwright.core.values.errors import StaleVersion
 from loopwright.core.values.ids import Kind, make
-from loopwright.ports import Clock, Failpoint, Tx, no_failpoint
+from loopwright.ports import NOT_NULL, Clock, Failpoint, Tx, no_failpoint
 
 _NOTHING: Mapping[str, Any] = {}
 
@@ -71,6 +72,8 @@ class Table(dict[str, Any]):
         for name, value in wanted.items():
             if fewest <= 1:
                 break
+            if value is NOT_NULL:
+                continue
             places = self._by.get(name) or self._places(name)
             if places is None:
                 continue
@@ -243,6 +246,11 @@ class MemoryTx:
         wanted = _normal(kind, where)
         return len(self._matching(kind, wanted))
 
+    def tally(self, kind: type[Any], by: str, /, **where: Any) -> dict[str, int]:
+        """Count the rows that match for each text in a column."""
+        field_of(kind, by)
+        return dict(Counter(getattr(row, by) for row in self._matching(kind, _normal(kind, where))))
+
     def insert(self, row: Any) -> None:
         """Add a row."""
         kind = type(row)
@@ -404,7 +412,7 @@ def _normal(kind: type[Any], where: Mapping[str, Any]) -> dict[str, Any]:
     fields = _FIELDS.get(kind, _UNCHANGED)
     for name, value in where.items():
         field = fields.get(name) or field_of(kind, name)
-        if value is None or type(value) is field.decode:
+        if value is None or value is NOT_NULL or type(value) is field.decode:
             wanted[name] = value
         elif isinstance(value, _MANY):
             wanted[name] = [_one_as_stored(field, one) for one in value]
@@ -422,7 +430,10 @@ def _one_as_stored(field: Field, value: Any) -> Any:
 def _fits(row: Any, wanted: Mapping[str, Any]) -> bool:
     # A plain loop: a simulation is here very often.
     for name, value in wanted.items():
-        is_one = getattr(row, name) in value if type(value) is list else getattr(row, name) == value
+        own = getattr(row, name)
+        is_one = (
+            own in value if type(value) is list else own == value or (value is NOT_NULL and own is not None)
+        )
         if not is_one:
             return False
     return True

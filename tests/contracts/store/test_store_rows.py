@@ -21,6 +21,7 @@ from loopwright.core.values.errors import StaleVersion
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.states import LIVE_ATTEMPT, AttemptState, PlanState, TaskState
+from loopwright.ports import NOT_NULL
 
 
 async def test_a_row_comes_back_as_it_was_put_in(store: Any) -> None:
@@ -149,6 +150,8 @@ WHERE: list[tuple[dict[str, Any], str]] = [
     ({"agent": None}, "b"),
     ({"agent": ["codex", None]}, "ab"),
     ({"agent": "codex", "priority": 2}, ""),
+    ({"agent": NOT_NULL}, "ac"),
+    ({"agent": NOT_NULL, "status": TaskState.QUEUED}, "a"),
 ]
 
 
@@ -159,6 +162,26 @@ async def test_rows_are_found_by_their_columns(store: Any) -> None:
         count = await store.read(lambda tx, where=where: tx.count(Task, **where))
         assert (where, "".join(one.id[-1] for one in found)) == (where, expected)
         assert count == len(expected)
+
+
+async def test_rows_are_counted_for_each_text_in_a_column(store: Any) -> None:
+    await store.transact("make", three_tasks)
+    assert await store.read(lambda tx: tx.tally(Task, "status")) == {"QUEUED": 1, "RUNNING": 1, "COMPLETE": 1}
+    assert await store.read(lambda tx: tx.tally(Task, "plan_id", status=frozenset())) == {}
+    [plan_id] = await store.read(lambda tx: tx.tally(Task, "plan_id"))
+    found = await store.read(lambda tx: tx.tally(Task, "plan_id", agent=NOT_NULL))
+    assert found == {plan_id: 2}
+
+
+async def test_a_row_that_was_found_and_then_changed_is_known_as_it_is_now(store: Any) -> None:
+    await store.transact("make", three_tasks)
+
+    def change(tx: Any) -> Any:
+        first = tx.find(Task, key="Zeta")[0]
+        tx.update(Task, first.id, priority=9)
+        return tx.get(Task, first.id).priority, tx.delete(Task, first.id), tx.get(Task, first.id)
+
+    assert await store.transact("change", change) == (9, True, None)
 
 
 ORDER: list[tuple[tuple[str, ...], int | None, str]] = [
@@ -218,6 +241,7 @@ WRONG: list[Callable[[Any], Any]] = [
     lambda tx: tx.find(Task, order_by=["nonsense"]),
     lambda tx: tx.find(Task, order_by=["criteria"]),
     lambda tx: tx.count(Task, nonsense=1),
+    lambda tx: tx.tally(Task, "nonsense"),
     lambda tx: tx.get(dict, "x"),
     lambda tx: tx.insert(object()),
     lambda tx: tx.update(Task, "x", nonsense=1),

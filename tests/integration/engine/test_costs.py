@@ -30,6 +30,9 @@ class CountingFiles(ProjectStateFiles):
     def __init__(self) -> None:
         self.written: Counter[str] = Counter()
 
+    async def beside(self, write: Callable[[], None]) -> None:
+        write()  # virtual time has no threads
+
     def put(
         self, project: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
     ) -> Path:

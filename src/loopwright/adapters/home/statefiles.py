@@ -3,12 +3,13 @@
 import json
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
+from loopwright.adapters.machine.threads import to_the_end
 from loopwright.adapters.store.codec import from_document
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import RecordedEvent
@@ -54,6 +55,10 @@ _UNREADABLE: Final = (DamagedRow, BadId, ValueError, KeyError, TypeError, OSErro
 
 class ProjectStateFiles:
     """One folder per kind of document, one file per id, and one file of events per day."""
+
+    async def beside(self, write: Callable[[], None]) -> None:
+        """Write in a thread, to the end: two that wrote the same file at once would mix it up."""
+        await to_the_end(write)
 
     def put(
         self, folder: Path, kind: str, id: str, document: Mapping[str, Any], *, durably: bool = True
@@ -212,8 +217,10 @@ def _events(paths: Iterable[Path]) -> list[RecordedEvent]:
 
 def state_file(root: Path, kind: str, name: str) -> Path:
     """Return the newest file of this name in the state folders of a repository, or where it would be."""
-    there = state_files(root, kind, name)
-    return there[-1] if there else root / DEFAULT_FOLDER / kind / name
+    # As text: a list of loops looks for many, and most loops have none.
+    places = [f"{root}/{folder}/{kind}/{name}" for folder in STATE_FOLDERS]
+    there = [(changed, place) for place in places if (changed := _changed_ns(place))]
+    return Path(max(there)[1]) if there else root / DEFAULT_FOLDER / kind / name
 
 
 def state_files(root: Path, kind: str, pattern: str) -> list[Path]:
@@ -222,11 +229,11 @@ def state_files(root: Path, kind: str, pattern: str) -> list[Path]:
     return sorted(found, key=lambda path: (path.name, _changed_ns(path)))
 
 
-def _changed_ns(path: Path) -> int:
+def _changed_ns(path: Path | str) -> int:
     try:
-        return path.stat().st_mtime_ns
-    except FileNotFoundError:
-        return 0  # it was removed since it was listed
+        return os.stat(path).st_mtime_ns  # noqa: PTH116 - a path may be text here
+    except (FileNotFoundError, NotADirectoryError):
+        return 0
 
 
 def _made(folder: Path) -> Path:

@@ -10,13 +10,17 @@ from typing import Any, Final
 from loopwright.adapters.store.codec import field_of, fields_of
 from loopwright.adapters.store.tables import EVENTS, name_of
 from loopwright.core.rows.events import RecordedEvent
+from loopwright.ports import NOT_NULL
 
 MANY: Final = (list, tuple, set, frozenset)
 _SHAPES: Final = 2000
 """How many different questions are kept: those for a number of ids are as many as there are numbers."""
 
+_ANY: Final = -1
+"""The number of values of a column that may have any but NULL."""
+
 Shape = tuple[tuple[str, int, bool], ...]
-"""Which columns are compared, each with how many values, and whether nothing counts too."""
+"""Which columns are compared, each with how many values or `_ANY`, and whether nothing counts too."""
 
 TAKE_NUMBERS: Final = "UPDATE counters SET n = n + ? WHERE id = 'events' RETURNING n"
 LAST_NUMBER: Final = "SELECT n FROM counters WHERE id = 'events'"
@@ -37,6 +41,8 @@ def values_of(kind: type[Any], where: Mapping[str, Any]) -> list[Any]:
     values: list[Any] = []
     for name, wanted in where.items():
         encode = field_of(kind, name).encode
+        if wanted is NOT_NULL:
+            continue
         values += [
             encode(one) for one in (wanted if isinstance(wanted, MANY) else (wanted,)) if one is not None
         ]
@@ -48,6 +54,8 @@ def _shape(where: Mapping[str, Any]) -> Shape:
 
 
 def _size(wanted: Any) -> tuple[int, bool]:
+    if wanted is NOT_NULL:
+        return _ANY, False
     if not isinstance(wanted, MANY):
         return int(wanted is not None), wanted is None
     nothing = None in wanted
@@ -98,6 +106,11 @@ def counting(kind: Any, where: Mapping[str, Any]) -> str:
     return _counting(kind, _shape(where))
 
 
+def tally(kind: Any, by: str, where: Mapping[str, Any]) -> str:
+    """Count the rows that match for each value of a column."""
+    return _tally(kind, by, _shape(where))
+
+
 def change(kind: Any, expect: Mapping[str, Any], names: Sequence[str]) -> str:
     """Update these columns of a row that is as expected, and return it; without any, only select it."""
     return _change(kind, _shape(expect), tuple(names))
@@ -146,6 +159,12 @@ def _counting(kind: Any, shape: Shape) -> str:
 
 
 @lru_cache(_SHAPES)
+def _tally(kind: Any, by: str, shape: Shape) -> str:
+    column = _quoted(kind, by)
+    return f"SELECT {column}, count(*) FROM {_table(kind)}{_where(kind, shape)} GROUP BY {column}"  # noqa: S608
+
+
+@lru_cache(_SHAPES)
 def _change(kind: Any, shape: Shape, names: tuple[str, ...]) -> str:
     expected = " AND ".join(["id = ?", *(_match(kind, *one) for one in shape)])
     if not names:
@@ -167,6 +186,8 @@ def _where(kind: Any, shape: Shape) -> str:
 
 def _match(kind: Any, name: str, count: int, nothing: bool) -> str:
     column = _quoted(kind, name)
+    if count == _ANY:
+        return f"{column} IS NOT NULL"
     some = "1 = 0" if count == 0 else f"{column} = ?" if count == 1 else f"{column} IN ({_marks(count)})"
     if not nothing:
         return some

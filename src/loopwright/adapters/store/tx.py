@@ -106,12 +106,19 @@ class SqlTx:
         if limit is not None:
             values.append(limit)
         query = statements.matching(kind, where, order_by, behind=bool(after), limited=limit is not None)
-        return [decode_again(kind, row) for row in self._link.rows(query, values)]
+        found = [decode_again(kind, row) for row in self._link.rows(query, values)]
+        rows: Sequence[Any] = found
+        self._known.update(((kind, row.id), row) for row in rows)
+        return found
 
     def count(self, kind: type[Any], /, **where: Any) -> int:
         """Count the rows that match."""
         [[number]] = self._link.rows(statements.counting(kind, where), statements.values_of(kind, where))
         return int(number)
+
+    def tally(self, kind: type[Any], by: str, /, **where: Any) -> dict[str, int]:
+        """Count the rows that match for each text in a column."""
+        return dict(self._link.rows(statements.tally(kind, by, where), statements.values_of(kind, where)))
 
     def insert(self, row: Any) -> None:
         """Add a row."""

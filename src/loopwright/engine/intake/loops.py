@@ -9,7 +9,7 @@ from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import LoopState
 from loopwright.engine.rows.moves import move_loop
-from loopwright.ports import Ids, Tx
+from loopwright.ports import NOT_NULL, Ids, Tx
 
 
 def register_loop(
@@ -84,7 +84,7 @@ def ask_to_start(tx: Tx, loop: Loop, actor: str, flags: Mapping[str, Any]) -> Lo
 
 def asked_starts(tx: Tx) -> list[Loop]:
     """Return the loops whose start was asked for."""
-    return [one for one in tx.find(Loop) if one.start is not None]
+    return tx.find(Loop, start=NOT_NULL)
 
 
 def note_started(tx: Tx, loop: Loop) -> None:

@@ -123,7 +123,8 @@ class Outbox:
         if where is None:
             return False  # the repository was moved or is on another machine: the rows are the truth anyway
         try:
-            self._files.append_events(where, events)
+            # Beside the event loop: each file is forced to the disk, and a large plan is much to write.
+            await self._files.beside(lambda: self._files.append_events(where, events))
             if any(event.type in _ABOUT_PROJECT or event.plan is None for event in events):
                 whole = await self._world.store.read(partial(_whole_project, project_id=project_id))
                 self._files.put(where, "projects", project_id, whole)
@@ -134,12 +135,17 @@ class Outbox:
                 if health := await self._world.store.read(partial(last_words, loop_id=loop_id)):
                     self._files.put(where, "health", loop_id, health, durably=False)
             runs, verdicts = await self._world.store.read(lambda tx: _runs(tx, events))
-            for run in runs:
-                self._files.put(where, "runs", run.id, document(run))
-            for verdict in verdicts:
-                self._files.put(where, "verdicts", verdict.id, document(verdict))
-            for name, session in await self._world.store.read(partial(_sessions, runs=runs)):
-                self._files.put(where, "sessions", name, session, durably=False)
+            sessions = await self._world.store.read(partial(_sessions, runs=runs))
+
+            def write() -> None:
+                for run in runs:
+                    self._files.put(where, "runs", run.id, document(run))
+                for verdict in verdicts:
+                    self._files.put(where, "verdicts", verdict.id, document(verdict))
+                for name, session in sessions:
+                    self._files.put(where, "sessions", name, session, durably=False)
+
+            await self._files.beside(write)
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError, ValueError, KeyError) as trouble:
@@ -213,16 +219,20 @@ class Outbox:
         if loaded is None:
             return
         plan, ends, whole = loaded
-        self._files.put(where, "plans", plan.id, whole)
-        for end in ends:
-            if end.receipt:
-                # What the commit's trailer has the hash of: anyone can check it with sha256sum.
-                self._files.put_text(where, "receipts", f"{end.id}.json", end.receipt)
-        if plan.status in ENDED_PLAN or ends:
-            receipt = await plan_receipt(self._world, plan.id)
-            text, script = render(receipt), f"{plan.id}.sh"
-            self._files.put_text(where, "receipts", f"{plan.id}.json", text)
-            self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
+        receipt = await plan_receipt(self._world, plan.id) if plan.status in ENDED_PLAN or ends else None
+
+        def write() -> None:
+            self._files.put(where, "plans", plan.id, whole)
+            for end in ends:
+                if end.receipt:
+                    # What the commit's trailer has the hash of: anyone can check it with sha256sum.
+                    self._files.put_text(where, "receipts", f"{end.id}.json", end.receipt)
+            if receipt is not None:
+                text, script = render(receipt), f"{plan.id}.sh"
+                self._files.put_text(where, "receipts", f"{plan.id}.json", text)
+                self._files.put_text(where, "receipts", script, check_script(receipt, text, name=script))
+
+        await self._files.beside(write)
 
 
 def _whole(tx: Tx, plan_id: str) -> tuple[Plan, list[Finish], dict[str, Any]] | None:

@@ -6,18 +6,19 @@ They lie in the state directory or beside the source, never on a branch: they ar
 import asyncio
 import logging
 import os
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
 
-from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.model import Loop, Plan, Project, Task
 from loopwright.core.values.errors import UserError
-from loopwright.core.values.states import ENDED_PLAN, LoopState
+from loopwright.core.values.states import ENDED_PLAN, LoopState, TaskState
 from loopwright.engine.intake.progress import progress_of
 from loopwright.engine.people.served_projects import serves
 from loopwright.engine.rows.projects import state_place
 from loopwright.engine.rows.world import World
-from loopwright.engine.views.loop_views import at_work, task_progress
+from loopwright.engine.views.loop_views import at_work
 from loopwright.ports import Files, Progress, StateFiles, Tx
 
 log = logging.getLogger(__name__)
@@ -76,12 +77,18 @@ ENDS: Final = frozenset({"loop_completed", "loop_failed", "loop_stopped"})
 
 async def beat(world: World, files: StateFiles) -> None:
     """Write the health of every running loop, and the sign of life that its source asks for."""
-    for path, loop_id, health in await world.store.read(lambda tx: _healths(tx, world)):
+    healths = await world.store.read(lambda tx: _healths(tx, world))
+    if healths:
+        await files.beside(lambda: _put(files, healths))
+    await show_signs(world)
+
+
+def _put(files: StateFiles, healths: Sequence[tuple[Path, str, Mapping[str, Any]]]) -> None:
+    for path, loop_id, health in healths:
         try:
             files.put(path, "health", loop_id, health, durably=False)
         except OSError as trouble:
             log.warning("health not written", extra={"loop": loop_id, "why": str(trouble)})
-    await show_signs(world)
 
 
 def _healths(tx: Tx, world: World) -> list[tuple[Path, str, dict[str, Any]]]:
@@ -122,9 +129,9 @@ def _health(tx: Tx, loop: Loop, plan: Plan) -> dict[str, Any]:
         "status": loop.state.value,
         "plan_id": plan.id,
         "plan_status": plan.status.value,
-        "current_test": next(iter(at_work(tx, plan)), None),
+        "current_test": next(iter(at_work(tx, [plan]).get(plan.id, ())), None),
         "progress": {
-            "passed": task_progress(tx, plan).passed,
+            "passed": tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
             "settled": total - plan.open_tasks,
             "failed": plan.failed_tasks,
             "total": total,

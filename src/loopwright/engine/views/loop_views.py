@@ -1,6 +1,6 @@
 """A loop as it is now, for the API and for programs that read files."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -70,11 +70,31 @@ class LoopView:
     """Changes whenever the loop does; empty in lists."""
 
 
-def view_of(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoopPlans:
+    """The plans that some loops drive, and how far each is, by the plans' ids."""
+
+    plans: Mapping[str, Plan]
+    progress: Mapping[str, LoopProgress]
+    working: Mapping[str, tuple[str, ...]]
+    """The keys of the tasks that are worked on."""
+
+
+def plans_of(tx: Tx, loops: Iterable[Loop]) -> LoopPlans:
+    """Read the plans of many loops at once: a list would have to ask for each."""
+    ids = [one.plan_id for one in loops if one.plan_id]
+    plans = {one.id: one for one in tx.find(Plan, id=ids)} if ids else {}
+    total = tx.tally(Task, "plan_id", plan_id=ids) if ids else {}
+    passed = tx.tally(Task, "plan_id", plan_id=ids, status=TaskState.COMPLETE) if ids else {}
+    progress = {one: LoopProgress(passed=passed.get(one, 0), total=total.get(one, 0)) for one in plans}
+    return LoopPlans(plans=plans, progress=progress, working=at_work(tx, plans.values()))
+
+
+def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
     """Return a loop with what its plan and its project say."""
     project = tx.get(Project, loop.project_id)
-    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-    tasks = at_work(tx, plan)
+    plan = known.plans.get(loop.plan_id) if loop.plan_id else None
+    tasks = known.working.get(plan.id, ()) if plan else ()
     return LoopView(
         id=loop.id,
         name=loop.name,
@@ -92,7 +112,7 @@ def view_of(tx: Tx, loop: Loop, *, pid: int | None, heartbeat: datetime | None) 
         last_heartbeat=heartbeat,
         current_test=tasks[0] if tasks else None,
         current_tasks=tasks,
-        progress=task_progress(tx, plan),
+        progress=known.progress[plan.id] if plan else LoopProgress(passed=0, total=0),
         priority=loop.priority,
         resources=_resources(loop, plan),
         budget=LoopBudget(max_cost=plan.policy.max_cost, spent=plan.spent_micros) if plan else None,
@@ -133,24 +153,16 @@ def status_word(view: LoopView) -> str:
     return "starting" if view.starting else view.status.value.lower()
 
 
-def at_work(tx: Tx, plan: Plan | None) -> tuple[str, ...]:
-    """Return the keys of the tasks that are worked on, in the order of the source."""
-    is_open = plan is not None and plan.status not in ENDED_PLAN
-    live = tx.find(Attempt, plan_id=plan.id, state=LIVE_ATTEMPT) if plan is not None and is_open else []
-    tasks: Sequence[Task] = (
-        tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else ()
-    )
-    return tuple(task.key for task in tasks if task.status is not TaskState.QUEUED)
-
-
-def task_progress(tx: Tx, plan: Plan | None) -> LoopProgress:
-    """Return how many tasks of a plan passed."""
-    if plan is None:
-        return LoopProgress(passed=0, total=0)
-    return LoopProgress(
-        passed=tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
-        total=tx.count(Task, plan_id=plan.id),
-    )
+def at_work(tx: Tx, plans: Iterable[Plan]) -> dict[str, tuple[str, ...]]:
+    """Return the keys of the tasks that are worked on, in the order of the source, by the ids of their plans."""
+    going = [one.id for one in plans if one.status not in ENDED_PLAN]
+    live = tx.find(Attempt, plan_id=going, state=LIVE_ATTEMPT) if going else []
+    tasks = tx.find(Task, id=[one.task_id for one in live], order_by=("position",)) if live else []
+    found: dict[str, tuple[str, ...]] = {}
+    for task in tasks:
+        if task.status is not TaskState.QUEUED:
+            found[task.plan_id] = (*found.get(task.plan_id, ()), task.key)
+    return found
 
 
 def _resources(loop: Loop, plan: Plan | None) -> LoopResources | None:

@@ -11,7 +11,14 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Turn, Worker
 from loopwright.core.values.errors import GitFailed, UserError
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.core.values.states import (
+    ENDED_PLAN,
+    AttemptState,
+    LoopState,
+    PlanState,
+    RunState,
+    TaskState,
+)
 from loopwright.engine.attempt.cleanup import cancelled_gates, tidy_attempt
 from loopwright.engine.gates.gate_runs import end_all
 from loopwright.engine.people.commands import is_to_be_ended
@@ -239,7 +246,9 @@ async def _begin_anew(world: World) -> None:
 
 
 def _to_begin_anew(tx: Tx) -> list[Task]:
-    going = tx.find(Task, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
+    # Through their plans: tasks have no index of their states alone, and most are of plans that have ended.
+    plans = [one.id for one in tx.find(Plan, status=frozenset(PlanState) - ENDED_PLAN)]
+    going = tx.find(Task, plan_id=plans, status=(TaskState.RUNNING, TaskState.AWAITING_RESPONSE))
     wanted = [task.attempt_id for task in going if task.attempt_id]
     ended = {one.id for one in tx.find(Attempt, id=wanted, state=AttemptState.CANCELLED)} if wanted else set()
     return [task for task in going if task.attempt_id in ended]

@@ -27,7 +27,7 @@ Number = Annotated[int, Query(ge=0, le=LAST)]
 Name = Annotated[str | None, Query(max_length=100)]
 
 
-def _wanted(
+async def _wanted(
     caller: Reader,
     project: Name = None,
     loop: Name = None,

@@ -11,7 +11,7 @@ from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Tx
 from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.loops import LoopView, loop_view
+from loopwright.services.remote.loops import LoopView, loop_views
 from loopwright.services.remote.packets import list_packets
 from loopwright.services.remote.pages import Asked
 from loopwright.services.remote.seen import seen_project
@@ -68,6 +68,9 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
             if plans
             else []
         )
+        loops = tx.find(
+            Loop, project_id=project.id, deleted_at=None, order_by=("priority", "name"), limit=LISTED
+        )
         cards = {one.id: plan_card(tx, one, tx.get(Loop, one.loop_id), paths) for one in plans}
         return ProjectPage(
             project=project,
@@ -80,12 +83,7 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
             current=cards[current.id] if current else None,
             newest_run=newest[0].id if newest else None,
             packets=packets,
-            loops=tuple(
-                loop_view(tx, at, one)
-                for one in tx.find(
-                    Loop, project_id=project.id, deleted_at=None, order_by=("priority", "name"), limit=LISTED
-                )
-            ),
+            loops=loop_views(tx, at, loops),
             plans=tuple(cards.values()),
         )
 

@@ -1,7 +1,7 @@
 """Loops: list, look at and steer them."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +14,7 @@ from loopwright.core.values.access import Caller
 from loopwright.core.values.states import LoopState
 from loopwright.engine.intake import loops
 from loopwright.engine.rows.versions import loop_version
-from loopwright.engine.views.loop_views import LoopProgress, LoopView, view_of
+from loopwright.engine.views.loop_views import LoopProgress, LoopView, plans_of, view_of
 from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
@@ -41,6 +41,7 @@ __all__ = [
     "list_loops",
     "loop_health",
     "loop_view",
+    "loop_views",
     "steer_loop",
 ]
 
@@ -78,7 +79,8 @@ async def list_loops(
 
     def load(tx: Tx) -> Page[LoopView]:
         where = seen_where(tx, caller, project_id)
-        return find_page(tx, Loop, page, deleted_at=None, **where).map(lambda one: loop_view(tx, at, one))
+        found = find_page(tx, Loop, page, deleted_at=None, **where)
+        return Page(items=loop_views(tx, at, found.items), next=found.next)
 
     return await at.home.store.read(load)
 
@@ -184,8 +186,23 @@ async def _decide(at: Session, action: Action, plan: Plan, *, now: bool) -> Deci
 
 def loop_view(tx: Tx, at: Session, loop: Loop) -> LoopView:
     """Return a loop with what its plan, its project and its driver say."""
-    project = tx.get(Project, loop.project_id)
-    return view_of(tx, loop, pid=_driver(tx, at, loop), heartbeat=_heartbeat(project, loop))
+    [view] = loop_views(tx, at, [loop])
+    return view
+
+
+def loop_views(tx: Tx, at: Session, loops: Sequence[Loop]) -> tuple[LoopView, ...]:
+    """Return loops with what their plans, their projects and their drivers say."""
+    known = plans_of(tx, loops)
+    return tuple(
+        view_of(
+            tx,
+            loop,
+            known,
+            pid=_driver(tx, at, loop),
+            heartbeat=_heartbeat(tx.get(Project, loop.project_id), loop),
+        )
+        for loop in loops
+    )
 
 
 def _driver(tx: Tx, at: Session, loop: Loop) -> int | None:

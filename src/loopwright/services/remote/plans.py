@@ -96,14 +96,20 @@ async def list_plans(
         if statuses:
             where["status"] = list(statuses)
         rows = find_page(tx, Plan, page, order_by=("-created_at",), made_for=None, **where)
-        return rows.map(lambda one: _record(tx, one))
+        tasks = _tasks_of(tx, rows.items)
+        return rows.map(lambda one: _record(tx, one, tasks[one.id]))
 
     return await at.home.store.read(load)
 
 
 async def get_plan(at: Session, caller: Caller, plan_id: str) -> PlanRecord:
     """Return one plan."""
-    return await at.home.store.read(lambda tx: _record(tx, seen_plan(tx, caller, plan_id), versioned=True))
+
+    def load(tx: Tx) -> PlanRecord:
+        plan = seen_plan(tx, caller, plan_id)
+        return _record(tx, plan, _tasks_of(tx, [plan])[plan.id], versioned=True)
+
+    return await at.home.store.read(load)
 
 
 async def plan_runs(at: Session, caller: Caller, plan_id: str, page: Asked) -> Page[Run]:
@@ -188,10 +194,18 @@ async def inject_task(at: Session, caller: Caller, plan_id: str, item: NewTask) 
     return await get_plan(at, caller, plan_id)
 
 
-def _record(tx: Tx, plan: Plan, *, versioned: bool = False) -> PlanRecord:
-    tasks = tx.find(Task, plan_id=plan.id, order_by=("position",))
+def _tasks_of(tx: Tx, plans: Sequence[Plan]) -> dict[str, list[TaskRecord]]:
+    """Return the tasks of plans in the order of their sources, read at once for all of them."""
+    found: dict[str, list[TaskRecord]] = {plan.id: [] for plan in plans}
+    tasks = tx.find(Task, plan_id=list(found), order_by=("position",)) if found else []
     newest = [task.attempt_id for task in tasks if task.attempt_id is not None]
-    attempts = {one.id: one for one in tx.find(Attempt, id=newest)} if newest else {}
+    runs = {one.id: one.run_id for one in tx.find(Attempt, id=newest)} if newest else {}
+    for task in tasks:
+        found[task.plan_id].append(TaskRecord(task=task, run_id=runs.get(task.attempt_id or "")))
+    return found
+
+
+def _record(tx: Tx, plan: Plan, tasks: Sequence[TaskRecord], *, versioned: bool = False) -> PlanRecord:
     by = tx.find(Plan, made_for=plan.id, order_by=("-created_at",), limit=1) if plan.wish is not None else []
     return PlanRecord(
         plan=plan,
@@ -199,11 +213,5 @@ def _record(tx: Tx, plan: Plan, *, versioned: bool = False) -> PlanRecord:
         is_written=is_written(plan),
         planner_plan_id=by[0].id if by else None,
         history=tuple(tx.events(plan=plan.id, types=ACTIVITY)) if versioned else (),
-        tasks=tuple(
-            TaskRecord(
-                task=task,
-                run_id=attempts[task.attempt_id].run_id if task.attempt_id in attempts else None,
-            )
-            for task in tasks
-        ),
+        tasks=tuple(tasks),
     )

@@ -1,5 +1,7 @@
 """What one project's files hold, whatever it is, keeps nothing from the others and does not end the worker."""
 
+import asyncio
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,6 +11,7 @@ import pytest
 from tests.cases import each_case
 from tests.doubles import Home, planned
 
+from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.sources.prompt_md.prompt_md import PromptSource
 from loopwright.adapters.sources.text.writing import put_files
 from loopwright.adapters.store.sql import SqlStore
@@ -42,6 +45,9 @@ class FragileFiles:
         self.broken = broken
         self.written: list[Path] = []
         self.healths: dict[str, Any] = {}
+
+    async def beside(self, write: Callable[[], None]) -> None:
+        write()
 
     def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
         if folder.parent == self.broken:
@@ -354,3 +360,24 @@ async def test_files_that_cannot_be_made_are_owed_and_the_others_are_made(tmp_pa
     await outbox.catch_up()
     assert files.written == [second, first]
     assert len(home.all(Cursor)) == 1
+
+
+class SlowFiles(ProjectStateFiles):
+    """State files on a disk that is ready only after the event loop has done something else."""
+
+    def __init__(self) -> None:
+        self.ready = threading.Event()
+        self.waited: list[bool] = []
+
+    def append_events(self, folder: Path, events: Sequence[RecordedEvent]) -> None:
+        self.waited.append(self.ready.wait(20))
+        super().append_events(folder, events)
+
+
+async def test_the_event_loop_goes_on_while_the_disk_is_slow(tmp_path: Path) -> None:
+    home = Home()
+    two_projects(home, tmp_path)
+    files = SlowFiles()
+    asyncio.get_running_loop().call_later(0.01, files.ready.set)
+    await Outbox(home.world, files).catch_up()
+    assert files.waited == [True, True]

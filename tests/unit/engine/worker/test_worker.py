@@ -21,6 +21,9 @@ T = TypeVar("T")
 class NoFiles:
     """State files of projects whose folders do not exist: none is ever written."""
 
+    async def beside(self, write: Callable[[], None]) -> None:
+        write()
+
     def put(self, *_: Any, **__: Any) -> Path:
         raise AssertionError("there is no folder to write it to")
 
