@@ -89,6 +89,7 @@ def test_a_folder_that_holds_something_is_refused(program: Program, tmp_path: Pa
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.txt"]
 
 
+@pytest.mark.more
 @pytest.mark.timeout(120)
 def test_ctrl_c_stops_it_in_order_and_leaves_nothing_behind(program: Program, tmp_path: Path) -> None:
     process = subprocess.Popen(

@@ -73,6 +73,7 @@ def test_a_goal_becomes_a_plan_that_a_person_edits_and_runs(shop: Workshop) -> N
     assert " side by side" in planned.out
 
 
+@pytest.mark.more
 @pytest.mark.capability("C019")
 def test_a_planner_that_makes_no_usable_plan_fails_the_plan_by_its_check(shop: Workshop) -> None:
     """The same command tries again."""

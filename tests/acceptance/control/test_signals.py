@@ -50,7 +50,7 @@ def _resumed(shop: Workshop) -> None:
 @pytest.mark.capability("C060")
 @pytest.mark.parametrize(
     "number",
-    [signal.SIGINT, signal.SIGHUP, pytest.param(signal.SIGTERM, marks=pytest.mark.long)],
+    [signal.SIGINT, *(pytest.param(one, marks=pytest.mark.long) for one in (signal.SIGHUP, signal.SIGTERM))],
     ids=lambda one: one.name,
 )
 def test_one_signal_pauses_cleanly_and_says_how_to_go_on(shop: Workshop, number: signal.Signals) -> None:

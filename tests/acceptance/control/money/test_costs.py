@@ -290,6 +290,7 @@ def test_a_cap_is_refused_when_nobody_knows_what_a_run_has_cost(shop: Workshop) 
     assert shop("resume", "--max-cost-per-day", "off", timeout=90).code == 0
 
 
+@pytest.mark.more
 def test_what_one_plan_spent_today_counts_for_the_next_plan_of_the_project(shop: Workshop) -> None:
     shop.play({key: [[{"write": key, "text": "x"}, spent(0.6)]] for key in "abc"})
     settings = {"max_cost_per_day": 1}

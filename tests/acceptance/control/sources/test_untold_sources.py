@@ -83,6 +83,7 @@ def test_a_tracker_that_refuses_to_close_an_issue_is_named_and_told_later_and_no
     assert [one.type for one in shop.events("source_not_told", "source_told")][-1] == "source_told"
 
 
+@pytest.mark.more
 def test_what_a_tracker_is_owed_outlives_a_kill_in_the_moment_of_the_refusal(tracked_by_bd: Workshop) -> None:
     """Killed when the debt is about to be written, then when it is; a worker that finds nothing else to do pays it."""
     shop = tracked_by_bd
