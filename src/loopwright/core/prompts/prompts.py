@@ -8,6 +8,8 @@ from types import MappingProxyType
 from typing import Final
 
 from loopwright.core.gates import contradictions
+from loopwright.core.policy import earlier_tries
+from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync
@@ -107,8 +109,12 @@ def implementer(
     findings: Sequence[Finding] = (),
     contradicted: Sequence[str] = (),
     documents: Mapping[str, str] = MappingProxyType({}),
+    tries: Sequence[Try] = (),
 ) -> str:
-    """Return the prompt for one attempt at one task; `documents` has the text of the plan's documents by path."""
+    """Return the prompt for one attempt at one task.
+
+    `documents` has the text of the plan's documents by path; `tries` are the attempts before this one.
+    """
     commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
     carried_on = is_carried_on(plan, task, attempt)
     asks_docs = plan.policy.business_docs and task.origin != doc_sync.ORIGIN
@@ -126,6 +132,8 @@ def implementer(
             "answers": answered(answers),
             "carried_on": bool(attempt.evidence) and carried_on,
             "started_over": bool(attempt.evidence) and not carried_on,
+            "tries": indented(earlier_tries.words(tries, known=attempt.evidence)),
+            "repeated": earlier_tries.repeated(tries) > 1,
             "scope": listed(task.scope),
             "approved": listed(task.approved),
             "rounds": loops(plan, task),

@@ -8,6 +8,8 @@ from typing import Any
 
 from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
+from loopwright.core.policy.earlier_tries import Try
+from loopwright.core.policy.rounds import loops
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.prompts import areas_of, look_prompt, reviewer
 from loopwright.core.replies import qa
@@ -21,6 +23,7 @@ from loopwright.core.values.templates import Template, own_path, replaced
 from loopwright.engine.attempt.agent_ends import last_answer
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.rows import questions
+from loopwright.engine.rows.attempts import tries_before
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
@@ -63,6 +66,8 @@ class Facts:
     """What it asks a person with, if it may ask and can take tools."""
     earlier: tuple[Run, ...] = ()
     """The runs with the same role that started before it, the newest first."""
+    tries: tuple[Try, ...] = ()
+    """The attempts before this one that were rejected."""
     answers: tuple[tuple[str, str], ...] = ()
     """What people answered to the attempt's questions."""
     review_fixes: ReviewFixes = field(default_factory=ReviewFixes)
@@ -151,6 +156,7 @@ def _prompt(facts: Facts) -> str:
         findings=facts.review_fixes.findings,
         contradicted=contradicted,
         documents=facts.documents,
+        tries=facts.tries,
     )
 
 
@@ -217,6 +223,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             max_cost_micros=spending.allowance(tx, world, run) if queued else run.max_cost_micros,
             tools=tools,
             earlier=tuple(one for one in others if one.started_at),
+            tries=() if loops(rows.plan, rows.task) else tries_before(tx, attempt),
             answers=tuple(
                 (one.text, one.answer) for one in questions.of_attempt(tx, attempt) if one.answer is not None
             ),

@@ -10,11 +10,13 @@ from loopwright.core.plans.plan_evaluators import FENCE as EVALUATION
 from loopwright.core.plans.plan_evaluators import FILE as EVALUATION_FILE
 from loopwright.core.plans.plan_evaluators import SCHEMA as EVALUATION_SCHEMA
 from loopwright.core.plans.plan_evaluators import instructions as evaluation
+from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.prompts.prompts import answering, areas_of, implementer, look_prompt, reviewer
 from loopwright.core.replies import doc_sync, qa
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Review
+from loopwright.core.values.failures import Failure
 from loopwright.core.values.patches import read_patch
 from loopwright.core.values.policy import Answering, ExecutionEvaluation, GateCommand, Policy, RoundsPolicy
 from loopwright.ports import PlannedTask
@@ -121,6 +123,16 @@ def _again() -> str:
         findings=[FINDING],
         contradicted=["tests/test_api.py::test_no_limit"],
         documents=DOCUMENTS,
+        tries=(
+            Try(
+                n=1,
+                agent="scripted",
+                failure=Failure.GATE,
+                touched=("shop/limits.py",),
+                said="Counted requests by key.",
+                found=SECOND.evidence,
+            ),
+        ),
     )
 
 

@@ -1,0 +1,93 @@
+"""What earlier attempts at a task tried and how each failed: told to the next attempt, and read by a diagnosis."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from loopwright.core.rows.model import Attempt
+from loopwright.core.values.failures import RULES, Failure
+from loopwright.core.values.states import AttemptState
+from loopwright.core.values.wording import listed, on_one_line, one_line
+
+MOST: Final = 5
+"""So many attempts are told about: the newest ones."""
+_FOUND: Final = 600
+_SAID: Final = 300
+_PATHS: Final = 8
+
+# What differs between two runs of the same failure: times, addresses, temporary paths, hashes, numbers.
+_MASKS: Final = (
+    (re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b"), "<id>"),
+    (re.compile(r"(?<![\w./])(?:/[\w.@+-]+){2,}/"), ""),
+    (re.compile(r"(?<!\w)\d+(?:[.:,]\d+)*"), "<n>"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """One attempt that was judged and did not land."""
+
+    n: int
+    agent: str
+    model: str | None = None
+    failure: Failure
+    touched: tuple[str, ...] = ()
+    said: str = ""
+    """What its agent said at its end: a claim."""
+    found: str = ""
+    """What was found wrong with its work."""
+
+    @property
+    def mark(self) -> str:
+        """Identify how it failed, to recognise the same failure in another attempt."""
+        return f"{self.failure.value}: {masked(self.found)}"
+
+
+def masked(text: str) -> str:
+    """Return an error without what differs from one run to the next."""
+    line = one_line(text, 2_000).lower()
+    for pattern, instead in _MASKS:
+        line = pattern.sub(instead, line)
+    return line
+
+
+def tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ...]:
+    """Return the attempts whose work was judged and rejected, the oldest first; `said` has a text for each id.
+
+    What was found is on the row of the attempt that followed: that one was told it in full.
+    """
+    ordered = sorted(attempts, key=lambda one: one.n)
+    told = {one.n - 1: one.evidence for one in ordered}
+    return tuple(
+        Try(
+            n=one.n,
+            agent=one.agent,
+            model=one.model,
+            failure=one.failure,
+            touched=one.touched,
+            said=said.get(one.id, ""),
+            found=told.get(one.n) or RULES[one.failure].advice,
+        )
+        for one in ordered
+        if one.state is AttemptState.REJECTED and one.failure is not None
+    )
+
+
+def repeated(found: Sequence[Try]) -> int:
+    """Return how many of the newest attempts failed in the same way."""
+    return next((n for n, one in enumerate(reversed(found)) if one.mark != found[-1].mark), len(found))
+
+
+def words(found: Sequence[Try], *, known: str = "") -> str:
+    """Return what each attempt tried and how it failed, bounded; `known` is what the agent reads anyway."""
+    parts = [f"({len(found) - MOST} older attempts are left out.)"] if len(found) > MOST else []
+    for one in found[-MOST:]:
+        who = " ".join(filter(None, (one.agent, one.model)))
+        changed = listed([on_one_line(path) for path in one.touched], _PATHS) if one.touched else "nothing"
+        lines = [f"Attempt {one.n} ({who}) changed {changed}."]
+        if one.said:
+            lines.append(f"  Its agent said: {one_line(one.said, _SAID)}")
+        why = "as above" if one.found == known else one_line(one.found, _FOUND)
+        parts.append("\n".join([*lines, f"  It failed ({one.failure.value}): {why}"]))
+    return "\n".join(parts)
