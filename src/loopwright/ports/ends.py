@@ -1,6 +1,6 @@
 """What becomes of a plan's branch: into the user's own branch, or to a forge such as GitHub or GitLab."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
@@ -81,9 +81,10 @@ class Ends(Protocol):
     async def arrived(self, sha: str, ref: str, *, since: str, key: str) -> str | None:
         """Return the commit on a branch that is `sha` or carries the trailer with this key; None when there is none."""
 
-    async def move(self, ref: str, *, new: str, old: str) -> bool:
+    async def move(self, ref: str, *, new: str, old: str, leave: Collection[str] = ()) -> bool:
         """Move a branch of the user's, with the checkout that has it; False when it was not at `old`.
 
+        `leave` are files that may have changes there: they are the caller's.
         Raise `Refused` when that checkout has changes of the user's, or files that would be overwritten.
         """
 

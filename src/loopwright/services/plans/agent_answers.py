@@ -14,7 +14,7 @@ from loopwright.config.resolve import Settings
 from loopwright.core.rows.model import Attempt, Plan, Project, VerdictRecord
 from loopwright.core.values.policy import Answering, GateCommand, Policy, ReviewPolicy
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
-from loopwright.engine.intake.submit import Submission, submit
+from loopwright.engine.intake.submit import Submission, Submitted, submit
 from loopwright.ports import Base, PlannedTask, PlannedWork, Tx
 from loopwright.services.control.sending import send
 from loopwright.services.driving.driver import Drive, Rested
@@ -112,7 +112,8 @@ async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, driv
     check_costs(at.settings, replace(submission.work, tasks=(replace(task, agent=by.agent, model=by.model),)))
     store = at.home.store
     with submitting(at.home) as submitter:
-        rested = await _worked_on(at, with_environment(at.home, submission, submitter), submitter, drive)
+        submitted = await submitted_for(at, with_environment(at.home, submission, submitter))
+        rested = await drive(at, submitted.plan, submitter)
     plan = await store.read(lambda tx: tx.get(Plan, rested.plan_id))
     if plan is None or plan.status is not PlanState.VERIFIED or plan.result_sha is None:
         wrong = await store.read(lambda tx: found_wrong(tx, rested.plan_id))
@@ -124,17 +125,18 @@ async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, driv
     return Answered(plan_id=rested.plan_id, text=text, rested=rested)
 
 
-async def _worked_on(at: Session, submission: Submission, submitter: str, drive: Drive) -> Rested:
+async def submitted_for(at: Session, submission: Submission, *, again: bool = True) -> Submitted:
+    """Submit a plan that asks an agent something, or resume it; with `again`, one that ended without a result too."""
     store = at.home.store
     submitted = await store.transact("submit", lambda tx: submit(tx, new_id, submission))
-    if not submitted.created and submitted.plan.status in _OF_NO_USE:
+    if again and not submitted.created and submitted.plan.status in _OF_NO_USE:
         anew = replace(submission, new=True)
         submitted = await store.transact("submit", lambda tx: submit(tx, new_id, anew))
     elif submitted.plan.status not in ENDED_PLAN:
         await submit_again(at.home, submitted.plan, submission)
         if submitted.loop.state is not LoopState.RUNNING:
             await send(at, "resume", submitted.plan.id, {})
-    return await drive(at, submitted.plan, submitter)
+    return submitted
 
 
 def _work(asked: Asked) -> PlannedWork:

@@ -145,6 +145,15 @@ def check_rounds(flags: Mapping[str, Any], work: PlannedWork, kind: str) -> None
         )
 
 
+def runs_in_rounds(path: Path, kind: str | None = None) -> bool:
+    """Return whether a path means an orchestrator folder with roles, whose roadmap is worked on in rounds."""
+    if kind not in (None, "orchestrator") or not path.exists():
+        return False
+    place = meant_path(path, kind)
+    has_roles = any((place / name).exists() for name in ("role-contract.md", "roles"))
+    return has_roles and (place / "state.json").is_file()
+
+
 def named(text: str) -> Path:
     """Return the path that the user typed; refuse an empty one, such as a variable that is not set."""
     if not text.strip():

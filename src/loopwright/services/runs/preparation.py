@@ -18,9 +18,9 @@ from loopwright.app import catch_up_state_files
 from loopwright.config.resolve import Settings
 from loopwright.core.plans.evaluating import Weight
 from loopwright.core.rows.model import Loop, Plan
-from loopwright.core.values.errors import Held
+from loopwright.core.values.errors import Held, Refused
 from loopwright.core.values.states import ENDED_PLAN, LoopState
-from loopwright.core.values.wording import grouped
+from loopwright.core.values.wording import grouped, to_type
 from loopwright.engine.intake import submit as intake
 from loopwright.engine.intake.evaluation import Evaluation, evaluate, to_do
 from loopwright.engine.intake.submit import Submission, is_known, last_plan
@@ -69,6 +69,7 @@ from loopwright.services.preflight.run_inputs import (
     meant_path,
     project_settings,
     read_plan,
+    runs_in_rounds,
     told_of_change,
     tracked_files,
 )
@@ -266,6 +267,12 @@ async def _evaluated(at: Session, checked: _Checked, tell: Tell, drive: Drive) -
 
 async def _checked(request: RunRequest, tell: Tell) -> _Checked:
     path = meant_path(request.plan, request.source)
+    if runs_in_rounds(path, request.source):
+        raise Refused(
+            f"{path.name}/ has roles, so its roadmap is worked on in rounds, which only a terminal drives",
+            code="rounds_need_a_terminal",
+            hint=f"`{to_type('run', path.name)}` in its repository drives them",
+        )
     source, work = read_plan(path, request.source)
     check_rounds(request.flags, work, source.kind)
     evaluation = evaluate(work, str(path), despite=request.despite, rests=request.rests)

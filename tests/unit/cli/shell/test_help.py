@@ -31,7 +31,7 @@ Pages = Callable[[str], str]
 @pytest.fixture(autouse=True)
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """So wide that no line has to break."""
-    monkeypatch.setenv("COLUMNS", "600")
+    monkeypatch.setenv("COLUMNS", "800")
 
 
 @pytest.fixture
@@ -135,8 +135,8 @@ def test_the_default_that_a_flag_names_is_the_one_of_its_setting(pages: Pages) -
 def test_a_page_is_as_wide_as_the_terminal_is_now(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "60")
     assert call(["receipt", "replay"]) == 2
-    monkeypatch.setenv("COLUMNS", "600")
-    assert {len(line) for line in pages("receipt replay").splitlines() if line.startswith("│")} == {600}
+    monkeypatch.setenv("COLUMNS", "800")
+    assert {len(line) for line in pages("receipt replay").splitlines() if line.startswith("│")} == {800}
 
 
 def test_a_switch_that_a_setting_may_have_on_can_be_put_off(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Final
@@ -151,7 +151,7 @@ class GitEnds:
         # Any commit can say that: only one that has the work in it counts.
         return named if named is not None and await self._merging.proven(sha, named) else None
 
-    async def move(self, ref: str, *, new: str, old: str) -> bool:
+    async def move(self, ref: str, *, new: str, old: str, leave: Collection[str] = ()) -> bool:
         """Move a branch of the user's, with the checkout that has it; False when it was not at `old`."""
         name = _full(ref)
         known = await self._refs.read(name) if name else {}
@@ -162,7 +162,7 @@ class GitEnds:
         where = Path(known[name].worktree) if known[name].worktree else None
         if where is None or not where.is_dir():
             return await self._refs.swap(name, new=names.sha(new), old=names.sha(old))
-        await self._check_clean(where, name, ref)
+        await self._check_clean(where, name, ref, leave)
         self._failpoint("git.base.before")
         try:
             await self._git.run(*_FAST_FORWARD, names.sha(new), env=user_env(), cwd=where)
@@ -186,13 +186,14 @@ class GitEnds:
         self._failpoint("git.base.after")
         return await self.base_tip(ref) == new
 
-    async def _check_clean(self, where: Path, name: str, ref: str) -> None:
+    async def _check_clean(self, where: Path, name: str, ref: str, leave: Collection[str]) -> None:
         """Refuse a checkout with changes of the user's: their work is never mixed with ours."""
         head = await self._git.run("symbolic-ref", "-q", "HEAD", env=user_env(), cwd=where, ok=(0, 1))
         status = await self._git.run(
             "status", "--porcelain", "-z", "--untracked-files=no", env=user_env(), cwd=where
         )
         dirty = [names.display(one[3:]) for one in status.out.split(b"\0") if len(one) > 3]
+        dirty = [path for path in dirty if path not in leave]
         if head.text != name:
             raise Refused(
                 f"{where} is just being switched to another branch",

@@ -35,18 +35,26 @@ class Pointer:
 
 
 def close_out(
-    files: Files, bundle: Bundle, changes: Iterable[StatusChange], pointers: Iterable[Pointer]
+    files: Files,
+    bundle: Bundle,
+    changes: Iterable[StatusChange],
+    pointers: Iterable[Pointer],
+    history: Iterable[Pointer] = (),
 ) -> Files:
     """Return the files of a bundle that was read from them with these changes made, or refuse all of them."""
     view_file, prose_file = f"{bundle.folder}/roadmap-view.json", f"{bundle.folder}/roadmap.md"
+    history_file = f"{bundle.folder.rpartition('/')[0]}/roadmap-history.md"
+    past = _Prose(files[history_file])
     closing = _Closing(bundle, _Prose(files[prose_file]))
     for change in changes:
         closing.apply(change)
     for pointer in pointers:
         closing.point(pointer)
+    for entry in history:
+        closing.remember(past, entry, history_file)
     if closing.problems:
         raise BadPlan(bundle.label, tuple(closing.problems))
-    made = {view_file: bundle.view.bytes(), prose_file: closing.prose.bytes()}
+    made = {view_file: bundle.view.bytes(), prose_file: closing.prose.bytes(), history_file: past.bytes()}
     changed = {file: content for file, content in made.items() if content != files[file]}
     if changed:
         refuse_other_meaning(bundle, read_bundle({**files, **made}, bundle.label))
@@ -103,6 +111,18 @@ class _Closing:
             (line,) = self._bundle.roadmap.selected(selector)
             self.prose.point(line, pointer)
 
+    def remember(self, past: "_Prose", entry: Pointer, file: str) -> None:
+        """Write an entry below the one line of the history that its anchor selects."""
+        anchor = self._anchors.get(entry.anchor_id)
+        target = words(anchor, "target_file") if anchor is not None else ""
+        found = past.selected(words(anchor, "selector")) if anchor is not None else []
+        if not target.endswith(f"/{file}"):
+            self.problems.append(f"{entry.anchor_id}: this is not an anchor of the roadmap's history")
+        elif len(found) != 1:
+            self.problems.append(f"{entry.anchor_id}: its selector is not exactly one line of {file}")
+        else:
+            past.point(found[0], entry)
+
 
 def anchors_of(view: Located) -> dict[str, Located]:
     """Return the anchors of a view that was checked."""
@@ -118,6 +138,10 @@ class _Prose:
     def __init__(self, content: bytes) -> None:
         self._lines = content.decode("utf-8").split("\n")
         self._new: dict[int, list[str]] = {}
+
+    def selected(self, selector: str) -> list[int]:
+        """Return the lines that are exactly what a selector says."""
+        return [n for n, line in enumerate(self._lines, 1) if line.strip() == selector.strip()]
 
     def replace(self, line: int, before: str, after: str) -> None:
         """Change the first such words on a line."""

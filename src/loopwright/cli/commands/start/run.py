@@ -35,6 +35,7 @@ from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.planning import is_goal
+from loopwright.services.preflight.run_inputs import runs_in_rounds as found_rounds
 from loopwright.services.projects.found_work import find_work
 from loopwright.services.runs.last_plan import for_finished
 from loopwright.services.runs.preparation import (
@@ -151,6 +152,11 @@ def run(
         new=new,
         check_base=False if no_check_base else None,
     )
+    if found_rounds(plan, source):
+        # Only an orchestrator folder needs the controller.
+        from loopwright.cli.commands.start.rounds import carry_out
+
+        return asyncio.run(carry_out(request, detach=detach, as_json=json))
     return asyncio.run(_run(request, detach=detach, as_json=json))
 
 

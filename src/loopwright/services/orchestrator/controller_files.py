@@ -1,0 +1,70 @@
+"""The only writer of the controller. It refuses every file that a role owns: the controller does no role's work."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopwright.adapters.machine.files import write_atomically
+from loopwright.adapters.sources.orchestrator.roadmap_bundle import read_bundle
+from loopwright.adapters.sources.orchestrator.roadmap_closeout import Pointer, StatusChange, close_out
+from loopwright.adapters.sources.text.json_edits import JsonEdits
+from loopwright.core.orchestrator.manifest import FOLDER, STATE, owner_of, round_file
+from loopwright.core.orchestrator.records import RoadmapCloseout, read_state
+from loopwright.core.values.round_states import RoundRole
+from loopwright.ports import Files
+
+
+class RoleOwned(ValueError):
+    """The controller was about to write what a role owns: a defect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ControllerFiles:
+    """Writes what the controller owns: its state, closeouts, and approved status edits."""
+
+    root: Path
+
+    def edit_state(self, change: Callable[[JsonEdits], None]) -> None:
+        """Change single values of `state.json` as it is now, and leave every other byte as it is."""
+        path = self.root / STATE
+        before = path.read_bytes()
+        edits = JsonEdits(before)
+        change(edits)
+        after = edits.bytes()
+        read_state(JsonEdits(after).document.plain())
+        if after != before:
+            write_atomically(path, after.decode("utf-8"))
+
+    def write(self, root: Path, path: str, text: str) -> None:
+        """Write a file of the controller below a root."""
+        if owner_of(path) is not RoundRole.CONTROLLER:
+            raise RoleOwned(f"{path} belongs to the {owner_of(path)}")
+        place = root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(place, text)
+
+    def close_milestones(self, root: Path, files: Files, closeout: RoadmapCloseout) -> list[str]:
+        """Apply approved status edits to the roadmap below a root; raise `BadPlan` if one does not fit."""
+        bundle = read_bundle(files, FOLDER)
+        changes = [
+            StatusChange(
+                milestone_id=one.milestone_id,
+                expected_current_status=one.expected_current_status,
+                target_status=one.target_status,
+                roadmap_view_anchor=one.roadmap_view_anchor,
+            )
+            for one in closeout.status_changes
+        ]
+        pointers = [Pointer(anchor_id=one.anchor_id, text=one.text) for one in closeout.completion_pointers]
+        history = [Pointer(anchor_id=one.anchor_id, text=one.text) for one in closeout.history_entries]
+        made = close_out(files, bundle, changes, pointers, history)
+        for name, content in made.items():
+            (root / FOLDER / name).write_bytes(content)
+        return sorted(f"{FOLDER}/{name}" for name in made)
+
+    def preserve_request(self, live: Path, update: Path, round_id: str) -> None:
+        """Copy the planner's request as it is into the worktree of the update that it asks for."""
+        path = round_file("roadmap_update_request", round_id)
+        place = update / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_bytes((live / path).read_bytes())

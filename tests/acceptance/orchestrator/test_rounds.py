@@ -1,0 +1,319 @@
+"""Rounds of an orchestrator folder with scripted roles: from the first plan to the end, and over every interruption."""
+
+import json
+import os
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+from tests.acceptance.control.workshop import Workshop, kill
+from tests.acceptance.orchestrator.bundle import ADVANCED, play, prepared, record, state, statuses
+from tests.cases import each_case
+from tests.once import once
+
+from loopwright.adapters.sources.schemas import source_schemas
+from loopwright.core.rows.model import Plan
+
+GOLDEN = Path(__file__).parent / "golden"
+SCHEMAS = {
+    "selection-record.json": "orchestrator_selection",
+    "round-plan-record.json": "orchestrator_round_plan",
+    "review-record.json": "orchestrator_review",
+    "closeout-record.json": "orchestrator_closeout",
+}
+
+
+@pytest.fixture(scope="module")
+def corrected(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    """One round that the reviewer rejects once, in a repository without the files of the named exits."""
+
+    def carry_out(place: Path) -> Any:
+        shop = Workshop(place)
+        prepared(shop, 1, {"reject": ["round-001"]}, add={})
+        return shop("run", "orchestrator", timeout=200)
+
+    place, said = once(tmp_path_factory, "corrected", carry_out)
+    assert said.code == 0, said.out + said.err
+    assert "The roadmap is done." in said.out
+    return Workshop(place)
+
+
+@pytest.mark.capability("C050")
+def test_a_round_is_planned_made_reviewed_fixed_and_merged(corrected: Workshop) -> None:
+    stages = [plan.title.removeprefix("round-001: ") for plan in corrected.rows(Plan)]
+    assert stages == [
+        "plan by the planner",
+        "implement by the implementer",
+        "review by the reviewer",
+        "implement by the implementer",
+        "review by the reviewer",
+    ]
+    assert (corrected.repository / "made-milestone-1").read_text() == "right\n"
+    assert statuses(corrected) == ["done"]
+    now = state(corrected)
+    assert (now["controller_stage"], now["active_rounds"], now["retry"]) == ("done", [], None)
+    assert now["ours"] == "kept as it is"
+
+
+@pytest.mark.capability("C006")
+def test_the_archived_records_of_a_round_match_the_published_schemas(corrected: Workshop) -> None:
+    for name, schema in SCHEMAS.items():
+        jsonschema.validate(record(corrected, "round-001", name), source_schemas()[schema])
+
+
+@pytest.mark.capability("C069")
+def test_a_round_lands_as_one_commit_that_says_what_each_stage_landed(corrected: Workshop) -> None:
+    done, landed, _ = corrected.git("log", "--format=%s", "-3", "trunk").splitlines()
+    assert (done, landed) == ("Mark roadmap 2026-03-01-00-greet done", "Complete round-001: One item")
+    message = corrected.git("log", "-1", "--format=%B", "trunk~1")
+    tip = re.findall(r"^Loopwright-Tip: (\w+)$", message, re.MULTILINE)
+    stages = re.findall(r"^Loopwright-Landed: ptask_\S+ (\w+)$", message, re.MULTILINE)
+    assert len(stages) == 5
+    branch = "orchestrator/round-001-milestone-1"
+    assert corrected.git("rev-parse", branch).split() == tip
+    for sha in stages:
+        corrected.git("merge-base", "--is-ancestor", sha, branch)
+    assert corrected.git("status", "--porcelain") == ""
+    assert "worktrees/round-001" not in corrected.git("worktree", "list")
+
+
+@pytest.mark.capability("C023")
+def test_a_closeout_changes_status_pointers_and_history_and_nothing_else(corrected: Workshop) -> None:
+    changed = corrected.git("diff", "-U0", "trunk~2", "trunk~1", "--", "orchestrator/roadmaps")
+    lines = [line for line in changed.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    assert sorted(lines) == sorted(
+        [
+            "+- round-001 completed milestone-1.",
+            '-      "status": "pending",',
+            '+      "status": "done",',
+            '-      "selector": "### [pending] 1. Part 1"',
+            '+      "selector": "### [done] 1. Part 1"',
+            "-### [pending] 1. Part 1",
+            "+### [done] 1. Part 1",
+            "+- round-001 completed milestone-1.",
+        ]
+    )
+    closeout = record(corrected, "round-001", "closeout-record.json")
+    assert closeout["status"] == "applied"
+    assert closeout["base_revision"] == corrected.git("rev-parse", "trunk~2").strip()
+
+
+@pytest.mark.capability("C063")
+def test_every_role_gets_the_contract_and_its_own_prompt(corrected: Workshop) -> None:
+    briefs = [task.description for plan in corrected.rows(Plan) for task in tasks_of(corrected, plan)]
+    roles = ["planner", "implementer", "reviewer", "implementer", "reviewer"]
+    for text, role in zip(briefs, roles, strict=True):
+        assert "The contract of this repository." in text
+        assert [f"The prompt of the {one}." in text for one in set(roles)].count(True) == 1
+        assert f"The prompt of the {role}." in text
+    assert "Problem: it is wrong. Suggested fix: write it right." in briefs[3]
+
+
+@pytest.mark.capability("C066")
+def test_no_conversation_is_used_by_two_stages(corrected: Workshop) -> None:
+    from loopwright.core.rows.model import Run
+
+    sessions = [(run.session_ref, run.plan_id) for run in corrected.rows(Run) if run.session_ref]
+    assert len({session for session, _ in sessions}) == len({plan for _, plan in sessions}) == 5
+
+
+@pytest.mark.capability("C065")
+def test_a_serial_run_needs_nothing_of_the_named_exits(corrected: Workshop) -> None:
+    assert not any((corrected.repository / path).exists() for path in ADVANCED)
+    script = (
+        "import sys\nfrom loopwright.cli.main import main\n"
+        "sys.argv = ['loopwright', 'run', 'orchestrator']\n"
+        "try:\n    main()\nexcept SystemExit as ended:\n    assert not ended.code, ended.code\n"
+        "loaded = {name.rpartition('.')[2] for name in sys.modules if '.orchestrator.' in name}\n"
+        "assert 'controller' in loaded\n"
+        "assert not loaded & {'recovery', 'fan_out', 'roadmap_updates'}, loaded\n"
+    )
+    said = corrected.measured(script)
+    assert said.code == 0, said.out + said.err
+
+
+def tasks_of(shop: Workshop, plan: Plan) -> list[Any]:
+    from loopwright.core.rows.model import Task
+
+    return shop.rows(Task, plan_id=plan.id)
+
+
+# --- what is killed continues --------------------------------------------------------------------------
+
+
+@pytest.mark.capability("C056")
+def test_a_controller_that_is_killed_in_a_stage_continues_and_does_nothing_twice(shop: Workshop) -> None:
+    killed_in(shop, "implement")
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.parametrize("stage", ["plan", "review"])
+def test_it_continues_in_every_other_stage_too(shop: Workshop, stage: str) -> None:
+    killed_in(shop, stage)
+
+
+def killed_in(shop: Workshop, stage: str) -> None:
+    prepared(shop, 1)
+    gate = shop.gate(stage)
+    play(shop, **{stage: [[gate.step, {"run": f"python3 tools/roles.py {stage}"}]]})
+    running = shop.start("run", "orchestrator")
+    shop.until_started(stage)
+    kill(running)
+    gate.let_go()
+    assert state(shop)["active_rounds"][0]["stage"] == stage
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started() == [("plan", 1), ("implement", 1), ("review", 1)]
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.parametrize("moment", ["git.base.before", "git.base.after"])
+def test_a_kill_while_the_round_is_merged_merges_it_once(shop: Workshop, moment: str) -> None:
+    prepared(shop, 1)
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = moment
+    assert shop("run", "orchestrator", timeout=200).code < 0
+    assert state(shop)["active_rounds"][0]["stage"] == "finalize-round"
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.git("log", "--format=%s", "trunk").count("Complete round-001") == 1
+    assert len(shop.started()) == 3
+
+
+# --- what does not hold is recorded, and then it stops ---------------------------------------------------
+
+
+def rewritten(shop: Workshop, path: str, before: str, after: str) -> None:
+    place = shop.repository / path
+    text = place.read_text()
+    assert before in text
+    place.write_text(text.replace(before, after, 1))
+
+
+ROADMAP = "orchestrator/roadmaps/2026-03-01-00-greet/rev-001"
+
+
+@pytest.mark.capability("C057")
+@pytest.mark.capability("C059")
+@each_case(
+    ("path", "before", "after", "words"),
+    [
+        (f"{ROADMAP}/roadmap-view.json", '"pending"', '"unknown"', "expected one of: pending"),
+        (f"{ROADMAP}/roadmap-view.json", '"milestone-1-status"', '"nowhere"', 'there is no anchor "nowhere"'),
+        (f"{ROADMAP}/roadmap.md", "[pending] 1. Part 1", "[done] 1. Part 1", 'status is "done" here'),
+        ("orchestrator/artifact-manifest.md", "# Artifact Manifest\n", "", "artifact-manifest.md is empty"),
+        ("orchestrator/role-contract.md", "# Role Contract", "", ""),
+        (".gitignore", "orchestrator/worktrees/\n", "", "git does not ignore orchestrator/worktrees/"),
+        ("orchestrator/state.json", '"trunk"', '"main"', "base_branch is main, and trunk is checked out"),
+    ],
+)
+def test_what_does_not_hold_is_recorded_precisely_and_nothing_begins(
+    tmp_path: Path, path: str, before: str, after: str, words: str
+) -> None:
+    shop = Workshop(tmp_path)
+    prepared(shop, 1)
+    if not words:
+        (shop.repository / "orchestrator/role-contract.md").unlink()
+        words = "orchestrator/role-contract.md cannot be read"
+    else:
+        rewritten(shop, path, before, after)
+    said = shop("run", "orchestrator", timeout=60)
+    assert said.code == 3, said.out + said.err
+    assert words in state(shop)["resume_errors"]["controller"]
+    assert words in " ".join(said.out.split())
+    assert not shop.started()
+
+
+@pytest.mark.capability("C057")
+@each_case(
+    ("text", "words"),
+    [
+        ("{", "state.json:1"),
+        ('{"contract_version": "orchestrator-v2"}', "state.json.base_branch: missing"),
+    ],
+)
+def test_a_state_that_cannot_be_read_is_left_as_it_is(tmp_path: Path, text: str, words: str) -> None:
+    shop = Workshop(tmp_path)
+    prepared(shop, 1)
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(text)
+    said = shop("run", "orchestrator")
+    assert said.code == 2, said.out + said.err
+    assert words in said.err
+    assert place.read_text() == text
+
+
+@pytest.mark.capability("C063")
+def test_a_missing_role_is_an_error_of_the_stage_that_needs_it_and_is_not_substituted(shop: Workshop) -> None:
+    prepared(shop, 1)
+    shop.git("rm", "-q", "orchestrator/roles/planner.md")
+    shop.git("commit", "-qm", "no planner")
+    said = shop("run", "orchestrator", timeout=60)
+    assert said.code == 3
+    why = state(shop)["resume_errors"]["controller"]
+    assert why.startswith("orchestrator/roles/planner.md is missing in commit ")
+    assert not shop.started()
+
+
+@pytest.mark.capability("C046")
+def test_a_stage_that_is_not_in_the_table_is_refused(shop: Workshop) -> None:
+    prepared(shop, 1, controller_stage="resting")
+    said = shop("run", "orchestrator")
+    assert said.code == 2
+    assert "state.json.controller_stage: 'resting' is not allowed here" in said.err
+
+
+def test_only_a_terminal_drives_rounds_and_only_at_the_top(shop: Workshop) -> None:
+    prepared(shop, 1)
+    assert shop("run", "orchestrator", "--detach").code == 2
+    checked = shop("plan", "check", "orchestrator")
+    assert "Part 1" in checked.out
+
+
+# --- the whole contract in one repository ------------------------------------------------------------------
+
+
+def written(shop: Workshop) -> str:
+    """Return what the controller and the roles left in the repository, without what is another each time."""
+    paths = shop.git("ls-files", "orchestrator").split()
+    wanted = [
+        path
+        for path in paths
+        if path.endswith(("record.json", "state.json", "roadmap-history.md", "roadmap-view.json"))
+        or path.startswith("orchestrator/roadmap-updates/")
+    ]
+    found = {path: (shop.repository / path).read_text() for path in sorted(wanted)}
+    subjects = shop.git("log", "--reverse", "--format=%s", "trunk").splitlines()
+    text = json.dumps({"commits": subjects, "files": found}, indent=1) + "\n"
+    return re.sub(r"\b[0-9a-f]{40,64}\b", "HASH", text)
+
+
+@pytest.mark.more
+@pytest.mark.capability("C064")
+@pytest.mark.capability("C073")
+def test_four_milestones_with_a_rejection_a_fan_out_and_two_updates_end_as_the_golden_files_say(
+    shop: Workshop,
+) -> None:
+    scenario = {
+        "request": ["round-001"],
+        "reject_update": ["round-001"],
+        "reject": ["round-002"],
+        "fan_out": ["round-003"],
+        "semantic": ["round-004"],
+    }
+    prepared(shop, 4, scenario)
+    said = shop("run", "orchestrator", timeout=900)
+    assert said.code == 0, said.out + said.err
+    golden = GOLDEN / "four-milestones.json"
+    found = written(shop)
+    if os.environ.get("UPDATE_SAMPLES"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(found)
+    assert json.loads(found) == json.loads(golden.read_text())
+    assert state(shop)["roadmap_revision"] == "rev-003"
+    assert set(statuses(shop)) == {"done"}
