@@ -1,10 +1,11 @@
 """What only this worker process knows: its writes into the user's checkout, costs so far, and limits of the disk."""
 
 import hashlib
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from loopwright.ports import Disk, EndlessDisk, Files, Tripwire
 
@@ -90,6 +91,11 @@ class Ledger:
         self._watching.pop(run_id, None)
 
 
+_LONGEST_NAME: Final = 100
+_DRAFT: Final = re.compile(r"\.(.+)\.[a-z0-9_]{8}")
+"""The name of the file that replaces one of this name when all of it is written."""
+
+
 class OwnWrites:
     """The last content of each file that was written here."""
 
@@ -102,9 +108,21 @@ class OwnWrites:
 
     def spare(self, checkout: Path, before: Tripwire, after: Tripwire) -> tuple[Tripwire, Tripwire]:
         """Return two fingerprints without the files that differ and are as this worker left them."""
-        changed = (name for name in after.status if before.status.get(name) != after.status[name])
-        mine = {name for name in changed if self._is_mine((checkout / name).resolve())}
+        names = {*before.status, *after.status}
+        changed = [name for name in names if before.status.get(name) != after.status.get(name)]
+        mine = {
+            name
+            for name in changed
+            if (name in after.status and self._is_mine((checkout / name).resolve()))
+            or self._is_draft((checkout / name).resolve())
+        }
         return _without(before, mine), _without(after, mine)
+
+    def _is_draft(self, path: Path) -> bool:
+        """Return whether a file that is gone by now was the draft of one that was written here."""
+        match = _DRAFT.fullmatch(path.name)
+        beside = {one.name[:_LONGEST_NAME] for one in self._last if one.parent == path.parent}
+        return match is not None and match[1] in beside and not path.exists()
 
     def _is_mine(self, path: Path) -> bool:
         if path not in self._last:
