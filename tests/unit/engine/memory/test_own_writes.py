@@ -27,6 +27,6 @@ def test_a_draft_of_a_file_that_was_written_here_is_spared_once_it_is_gone(tmp_p
     (tmp_path / ".mine.json.abcd_123").write_bytes(b"left")
     names = (".mine.json.5qvkxqtg", ".theirs.json.5qvkxqtg", ".mine.json.abcd_123", "mine.json.5qvkxqtg")
     status = dict.fromkeys(names, "1")
-    kept = {name: "1" for name in names[1:]}
+    kept = dict.fromkeys(names[1:], "1")
     assert own.spare(tmp_path, taken(**status), taken()) == (taken(**kept), taken())
     assert own.spare(tmp_path, taken(), taken(**status)) == (taken(), taken(**kept))
