@@ -194,6 +194,7 @@ def test_a_person_lets_a_track_run_without_an_evaluation_and_its_metadata_says_w
     assert shop.started_keys() == ["1.1", "1.2", "1.3"], "no agent evaluates where none is set to"
 
 
+@pytest.mark.more
 @pytest.mark.parametrize(
     ("plan", "told"),
     [
@@ -455,6 +456,7 @@ def test_a_blocked_task_is_named_while_others_continue_and_found_work_is_only_wr
     assert told["loop_state"]["step_status"] == "PARTIAL_FAIL"
 
 
+@pytest.mark.more
 @pytest.mark.capability("C017")
 def test_a_goal_in_a_conductor_repository_becomes_a_track_and_is_carried_through(shop: Workshop) -> None:
     (shop.repository / "conductor" / "tracks").mkdir(parents=True)

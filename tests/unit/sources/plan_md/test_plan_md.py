@@ -1030,6 +1030,25 @@ def test_a_phase_has_a_line_behind_it_as_long_as_it_is_finished_by_us() -> None:
     assert files["plan.md"] == before
 
 
+def test_a_status_that_the_current_step_never_has_is_an_error_with_its_line() -> None:
+    state = {"current_step": "COMPLETE", "step_status": "FAILED", "checkpoints": {}}
+    told = json.dumps({"version": 3, "loop_state": state}, indent=1).encode()
+    with pytest.raises(BadPlan) as caught:
+        SOURCE.parse({"plan.md": b"- [ ] a\n", "metadata.json": told}, "plan.md")
+    (problem,) = caught.value.problems
+    assert problem.startswith("metadata.json:5: loop_state.step_status: COMPLETE is never FAILED: use ")
+
+
+def test_a_verdict_of_our_own_holds_for_exactly_the_plan_that_was_judged() -> None:
+    plain = {"plan.md": b"- [ ] a\n", "metadata.json": b'{"version": 3, "track_id": "t"}'}
+    sha = SOURCE.parse(plain, "plan.md").sha256
+    said = EvaluatedPlan(passed=True, at=datetime(2026, 11, 16, tzinfo=UTC), by="claude", source_sha256=sha)
+    files = {**plain, **SOURCE.written(plain, replace(progress({}), evaluated=said))}
+    assert SOURCE.parse(files, "plan.md").evaluated == "passed"
+    changed = {**files, "plan.md": files["plan.md"] + b"- [ ] b\n"}
+    assert SOURCE.parse(changed, "plan.md").evaluated == ""
+
+
 def test_the_name_of_the_step_that_the_file_uses_is_kept() -> None:
     before = {"version": 3, "loop_state": {"current_step": "PARALLEL_EXECUTE", "checkpoints": {}}}
     files = {"plan.md": b"- [ ] a\n", "metadata.json": json.dumps(before).encode()}
