@@ -43,7 +43,6 @@ def page(api: Api, browser: Browser) -> Page:
     return made
 
 
-@pytest.mark.capability("C113")
 def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.keyboard.press("?")
     expect(page.get_by_role("heading", name="Keys")).to_be_visible()

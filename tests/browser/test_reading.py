@@ -18,7 +18,6 @@ WRONG = "def double(n):\n    return n + n if n else 1\n"
 RIGHT = "def double(n):\n    return 2 * n\n"
 
 
-@pytest.mark.capability("C111")
 def test_a_comment_on_a_line_goes_back_to_the_agent(screen: Screen) -> None:
     served = screen.served
     served.play(
@@ -60,7 +59,6 @@ def test_a_comment_on_a_line_goes_back_to_the_agent(screen: Screen) -> None:
 
 
 @pytest.mark.more
-@pytest.mark.capability("C111")
 def test_a_transcript_of_200_mb_opens_at_once_and_the_tab_stays_small(screen: Screen) -> None:
     served = screen.served
     served.play({"big": [[{"write": "big", "text": "1\n"}]]})

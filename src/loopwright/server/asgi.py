@@ -34,7 +34,7 @@ from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import OPEN_PATHS, FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
-from loopwright.server.pages import files, palette, session
+from loopwright.server.pages import demo, files, palette, session
 from loopwright.server.pages import home as pages_home
 from loopwright.server.pages import loops as pages_loops
 from loopwright.server.pages import plans as pages_plans
@@ -69,6 +69,7 @@ _PAGES = (
     files,
     session,
     palette,
+    demo,
     pages_home,
     pages_projects,
     pages_loops,

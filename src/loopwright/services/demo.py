@@ -21,20 +21,22 @@ from loopwright.testing.scripted import write_script
 
 # Make the sample repository of the demonstration, with its plan and the script of its agent.
 
+SAMPLE: Final = "demo"
+"""The folder of a home with the sample that the first page of the dashboard makes."""
 SHOP: Final = "shop"
 """The folder of the repository."""
 SCRIPT: Final = "script.json"
 """What the scripted agent does."""
 
 
-def make_sample(folder: Path) -> None:
-    """Make everything that the demonstration needs in an empty folder."""
+def make_sample(folder: Path, *, pause_s: float = 0.3) -> None:
+    """Make everything that the demonstration needs in an empty folder; its agent pauses in each attempt."""
     shop = folder / SHOP
     shop.mkdir()
     # Written before the first commit, which takes in whatever is there.
     (shop / "plan.yaml").write_text(demo_plan(), encoding="utf-8")
     make_sample_repository(shop)
-    write_script(folder / SCRIPT, demo_script())
+    write_script(folder / SCRIPT, demo_script(pause_s=pause_s))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

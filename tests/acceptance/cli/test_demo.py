@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import httpx
 import pytest
 from tests.acceptance.cli.program import Program, git
+from tests.keeping import living_keepers
 from tests.waiting import eventually
 
 import loopwright
@@ -117,3 +119,40 @@ def test_ctrl_c_stops_it_in_order_and_leaves_nothing_behind(program: Program, tm
     assert "Traceback" not in err
     assert "Stopped before its end, as you asked." in out
     eventually(lambda: list((tmp_path / "tmp").iterdir()) == [])
+
+
+@pytest.mark.timeout(240)
+def test_the_first_page_starts_the_demonstration_and_ctrl_c_ends_everything(
+    program: Program, tmp_path: Path
+) -> None:
+    place = tmp_path / "web"
+    shown = subprocess.Popen(
+        [sys.executable, "-m", "loopwright.cli", "demo", "--web", "--directory", str(place)],
+        cwd=tmp_path,
+        env={**program.env, "BROWSER": "true"},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        assert shown.stdout is not None
+        link = next(word for line in shown.stdout for word in line.split() if word.startswith("http"))
+        with httpx.Client(headers={"Accept": "text/html"}, timeout=60) as browser:
+            first = browser.get(link, follow_redirects=True)
+            assert "Start the demonstration" in first.text
+            url = link.partition("/login")[0]
+            begun = browser.post(f"{url}/demo", headers={"Origin": url})
+            assert begun.status_code == 303
+            assert begun.headers["location"].startswith("/plans/")
+            again = browser.post(f"{url}/demo", headers={"Origin": url})
+            assert again.headers["location"] == begun.headers["location"], "there is one demonstration"
+            plan = browser.get(url + begun.headers["location"]).text
+            assert "Print a receipt" in plan
+            eventually(lambda: living_keepers(place / "home"), timeout=60)
+        shown.send_signal(signal.SIGINT)
+        assert shown.wait(timeout=120) == 0
+        assert living_keepers(place / "home") == []
+    finally:
+        shown.kill()
+        shown.communicate()
+    assert not program.home.exists(), "the user's own home is not touched"

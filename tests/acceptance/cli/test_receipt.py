@@ -5,11 +5,15 @@ import os
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tests.acceptance.cli.program import Program, git
 from tests.acceptance.sandbox import Sandbox, task
+
+from loopwright.services.receipts.files import load_receipt
+from loopwright.services.receipts.report import report
 
 
 @pytest.fixture(scope="session")
@@ -347,3 +351,31 @@ def test_foreign_commands_run_only_after_a_yes(finished: Sandbox, receipt: Path)
     unknown = finished("receipt", "replay", str(receipt), "--yes", "--task", "none")
     assert unknown.code == 2
     assert "it has: one, two" in unknown.err
+
+
+# --- the report for people ----------------------------------------------------------------------------
+
+
+def test_a_plan_is_one_html_file_without_network_and_without_script(
+    finished: Sandbox, good_plan: str, tmp_path: Path
+) -> None:
+    file = tmp_path / "report.html"
+    said = finished("receipt", "export", str(file), good_plan, "--html")
+    assert said.code == 0, said.out + said.err
+    page = file.read_text()
+    assert "verified</b> All checks passed on exactly this result" in page
+    assert "grep -q right two.txt" in page
+    assert "Attempt 2" in page
+    assert "default-src &#x27;none&#x27;" in page or "default-src 'none'" in page
+    assert not re.search(r"<(script|link|img|iframe)|https?:|url\(", page)
+    assert finished("receipt", "export", str(file), good_plan, "--html", "--json").code == 2
+
+
+def test_the_report_shows_hostile_text_as_it_is(receipt: Path) -> None:
+    found = load_receipt(receipt)
+    title = "<script>alert(1)</script> \u202eevil \x1b[31m"
+    task = replace(found.tasks[0], title=title, reason="<b>\u200b")
+    page = report(replace(found, plan=replace(found.plan, title=title), tasks=(task, *found.tasks[1:])))
+    assert "<script" not in page
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; \\u202eevil \\x1b[31m" in page
+    assert "&lt;b&gt;\\u200b" in page

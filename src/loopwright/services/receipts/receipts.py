@@ -16,7 +16,7 @@ from loopwright.core.receipts.model import PlanEntry, Receipt
 from loopwright.core.receipts.script import check_script
 from loopwright.core.receipts.verify import EventFacts, Facts, verify_receipt
 from loopwright.core.rows.model import Finish, Loop, Plan, Project
-from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository, NotFound
+from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotARepository, NotFound, Refused
 from loopwright.core.values.findings import Verdict
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import ENDED_PLAN
@@ -24,7 +24,7 @@ from loopwright.core.values.wording import counted
 from loopwright.engine.rows.plan_states_text import word_of
 from loopwright.engine.views.activity import StrayView, stray_views
 from loopwright.ports import Tx
-from loopwright.services.homes.caller import current_folder, environment
+from loopwright.services.homes.caller import current_folder, environment, write_whole
 from loopwright.services.homes.context import look_settings, open_existing
 from loopwright.services.homes.read_only_home import find_plan, glancing, looking, whereabouts
 from loopwright.services.receipts.files import EVIDENCE, export, frozen_beside, load_receipt, script_beside
@@ -195,6 +195,22 @@ async def export_to(folder: Path, plan: str | None = None) -> Exported:
     runs = whereabouts(environment(), sys.platform)[0] / "runs"
     missing = export(receipt, folder, runs, {one.id: one.receipt for one in ends if one.receipt})
     return Exported(folder=folder, sha256=receipt.sha256, missing=tuple(missing))
+
+
+async def write_report(path: Path, plan: str | None = None) -> Receipt:
+    """Write the receipt of a plan as one HTML file for people, and return it."""
+    # Late: the other commands of receipts write no HTML.
+    from loopwright.services.receipts.report import report
+
+    receipt = await present_receipt(plan)
+    if path.exists():
+        raise Refused(
+            f"{path} is there already",
+            code="file_exists",
+            hint="give a file that does not exist yet: nothing is overwritten",
+        )
+    write_whole(path, report(receipt), hint="give another file")
+    return receipt
 
 
 async def verify(receipt: str | None = None, *, repository: Path | None = None) -> Verified:

@@ -95,7 +95,7 @@ def test_the_usage_line_calls_arguments_by_their_names(pages: Pages, command: st
     ("command", "usage"),
     [
         ("status", "[OPTIONS] [TARGET]"),
-        ("receipt export", "[OPTIONS] FOLDER [PLAN]"),
+        ("receipt export", "[OPTIONS] PATH [PLAN]"),
         ("help", "[COMMAND...]"),
         ("init", "[OPTIONS]"),
     ],

@@ -179,20 +179,25 @@ def _words(outcome: str) -> str:
 
 
 @app.command(name="export")
-def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> int:
+def export_(path: Path, plan: str | None = None, /, *, html: bool = False, json: bool = False) -> int:
     """Put a receipt into a new folder to hand on, with a script that checks it and the outputs of the gates.
 
-    `sh FOLDER/receipt.sh REPOSITORY` needs git and sha256sum, and nothing of Loopwright.
+    `sh PATH/receipt.sh REPOSITORY` needs git and sha256sum, and nothing of Loopwright.
 
     Parameters
     ----------
-    folder
-        Where to put it; made here.
+    path
+        Where to put it: a folder or, with `--html`, a file. It is made here.
     plan
         Which plan (default: the newest of this repository).
+    html
+        Write one HTML file for people instead. It needs no network and fits on a phone.
     json
         Print what was written as JSON.
     """
+    if html:
+        return _export_html(path, plan, as_json=json)
+    folder = path
     done = asyncio.run(receipts.export_to(folder, plan))
     if json:
         print_json({"written": str(folder), "sha256": done.sha256, "missing": done.missing})
@@ -202,6 +207,15 @@ def export_(folder: Path, plan: str | None = None, /, *, json: bool = False) -> 
     for gap in done.missing:
         out.print(f"[dim]· not included: {escape(gap)}[/]")
     out.print(f"anyone with the repository checks it: sh {escape(str(folder / 'receipt.sh'))} REPOSITORY")
+    return ExitCode.VERIFIED
+
+
+def _export_html(path: Path, plan: str | None, *, as_json: bool) -> int:
+    receipt = asyncio.run(receipts.write_report(path, plan))
+    if as_json:
+        print_json({"written": str(path), "sha256": receipt.sha256, "missing": ()})
+    else:
+        console().print(f"written: {escape(str(path))}  the report of receipt {receipt.sha256}")
     return ExitCode.VERIFIED
 
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import webbrowser
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,7 +23,8 @@ from loopwright.cli.shell.output import console, print_json
 from loopwright.config.home import check_platform
 from loopwright.core.values.errors import Refused, UserError
 from loopwright.core.values.wording import to_type
-from loopwright.services.demo import SCRIPT, SHOP, Story, make_sample, read_story
+from loopwright.services.daemon.links import login_link
+from loopwright.services.demo import SAMPLE, SCRIPT, SHOP, Story, make_sample, read_story
 
 _PARALLEL: Final = 3
 _STOPPED: Final = (ExitCode.UNFINISHED, ExitCode.INTERRUPTED)
@@ -106,7 +108,7 @@ class _Seen:
         return ExitCode.VERIFIED if proven and good else ExitCode.NOT_VERIFIED
 
 
-def demo(*, directory: Path | None = None, keep: bool = False, json: bool = False) -> int:
+def demo(*, directory: Path | None = None, keep: bool = False, web: bool = False, json: bool = False) -> int:
     """Run a plan on a sample repository, with an agent that follows a script.
 
     Only the agent is scripted. Its processes, the workspaces, git, the checks, the landing and the receipt are real.
@@ -117,6 +119,8 @@ def demo(*, directory: Path | None = None, keep: bool = False, json: bool = Fals
         Make everything in this new or empty folder and keep it (default: a temporary one).
     keep
         Keep the temporary folder, to look around in it.
+    web
+        Show it in your browser instead, until you press Ctrl-C.
     json
         Print one JSON document, and nothing else.
     """
@@ -126,6 +130,8 @@ def demo(*, directory: Path | None = None, keep: bool = False, json: bool = Fals
     stage = _Stage(folder=folder)
     out = console()
     try:
+        if web:
+            return _show_in_browser(stage, out)
         make_sample(stage.folder)
         if not json:
             _introduce(stage, out)
@@ -140,6 +146,42 @@ def demo(*, directory: Path | None = None, keep: bool = False, json: bool = Fals
     finally:
         if not stays:
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _show_in_browser(stage: _Stage, out: Console) -> int:
+    """Serve a home of its own, open its first page, and wait for Ctrl-C."""
+    env = stage.environment()
+    # The page makes the sample itself, with its own script.
+    del env["LOOPWRIGHT_AGENTS__SCRIPTED__SCRIPT"]
+    command = [sys.executable, "-m", "loopwright.cli"]
+    signal.signal(signal.SIGTERM, lambda _number, _frame: sys.exit(128 + signal.SIGTERM))
+    daemon = subprocess.Popen(
+        [*command, "serve", "--port", "0", "--json"],
+        cwd=stage.folder,
+        env=env,
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,  # Ctrl-C is for us: agents are stopped before their daemon ends
+    )
+    try:
+        assert daemon.stdout is not None
+        if any('"listening"' in line for line in daemon.stdout):
+            link = login_link(stage.home, "/")
+            out.print(f"The first page is {escape(link)}", soft_wrap=True)
+            out.print("This link works once. Press Ctrl-C here to end the demonstration.")
+            sys.stdout.flush()
+            webbrowser.open(link)
+        return daemon.wait()
+    except KeyboardInterrupt:
+        out.print("\nThe demonstration ends.")
+        return ExitCode.VERIFIED
+    finally:
+        shop = stage.home / SAMPLE / SHOP
+        if daemon.poll() is None and shop.exists():
+            # Nothing may run any more; then there is nothing to stop.
+            subprocess.run([*command, "stop"], cwd=shop, env=env, capture_output=True)
+        daemon.terminate()
+        daemon.wait()
 
 
 def _folder(asked: Path | None) -> Path:
