@@ -29,6 +29,7 @@ CASES = (
     "loops",
     "recovery",
     "api",
+    "pages",
     "soak",
     "keeper",
     "repository",
