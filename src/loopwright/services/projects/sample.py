@@ -43,7 +43,7 @@ async def start_sample(at: Session, caller: Caller) -> str:
 
 
 def _make(folder: Path) -> None:
-    """Make the sample beside its place first: one that was broken off is no obstacle for the next."""
+    """Make the sample beside its place first: what a killed process left is made again."""
     draft = folder.with_name(f"{SAMPLE}.new")
     shutil.rmtree(draft, ignore_errors=True)
     draft.mkdir(parents=True)

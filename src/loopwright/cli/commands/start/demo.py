@@ -149,7 +149,7 @@ def demo(*, directory: Path | None = None, keep: bool = False, web: bool = False
 
 
 def _show_in_browser(stage: _Stage, out: Console) -> int:
-    """Serve a home of its own, open its first page, and wait for Ctrl-C."""
+    """Serve its own home, open its first page, and wait for Ctrl-C."""
     env = stage.environment()
     # The page makes the sample itself, with its own script.
     del env["LOOPWRIGHT_AGENTS__SCRIPTED__SCRIPT"]
