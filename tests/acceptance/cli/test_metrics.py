@@ -7,6 +7,7 @@ from tests.acceptance.sandbox import COST, Sandbox, task
 
 
 @pytest.mark.capability("C033")
+@pytest.mark.capability("C107")
 def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sandbox) -> None:
     wrong, right = [{"write": "two", "text": "no\n"}, COST], [{"write": "two", "text": "yes\n"}, COST]
     sandbox.play({"one": [[{"write": "one", "text": "yes\n"}, COST]], "two": [wrong, wrong, right]})
@@ -50,3 +51,22 @@ def test_attempts_retries_cost_and_tasks_that_needed_many_are_told(sandbox: Sand
     assert "; $0.04" in said
     assert "1 plan: 2 tasks of 2 done, 4 attempts with 2 retries, 50% of what ended landed" in said
     assert "more than two attempts: two (3)" in said
+    _reported_once(sandbox)
+
+
+def _reported_once(sandbox: Sandbox) -> None:
+    """A report tells what happened since the one before; one since a time tells it again."""
+    first = json.loads(sandbox("report", "--json").out)
+    assert [(one["title"], one["passed"], one["total"]) for one in first["verified"]] == [("sums", 2, 2)]
+    assert (first["spent"]["cost_micros"], first["failed"], first["next"]) == (36000, [], [])
+    second = json.loads(sandbox("report", "--format", "json").out)
+    assert (second["verified"], second["spent"]["runs"]) == ([], 0)
+    again = sandbox("report", "--since", "2020-01-01")
+    assert again.code == 0
+    assert "sums (2 of 2 tasks passed)" in again.out
+    page = sandbox.place / "night.html"
+    assert sandbox("report", "--since", "2020-01-01", "--format", "html", "--out", str(page)).code == 0
+    assert "<li>" in page.read_text()
+    assert "http" not in page.read_text().replace("http-equiv", "")
+    page.unlink()
+    assert sandbox("report", "--since", "soon").code == 2

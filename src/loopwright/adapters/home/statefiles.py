@@ -9,7 +9,6 @@ from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, TypeVar
 
-from loopwright.adapters.machine.threads import to_the_end
 from loopwright.adapters.store.codec import from_document
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import RecordedEvent
@@ -58,6 +57,9 @@ class ProjectStateFiles:
 
     async def beside(self, write: Callable[[], None]) -> None:
         """Write in a thread, to the end: two that wrote the same file at once would mix it up."""
+        # It loads asyncio, and `status` only wants to know where files are.
+        from loopwright.adapters.machine.threads import to_the_end
+
         await to_the_end(write)
 
     def put(

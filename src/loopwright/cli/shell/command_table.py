@@ -86,6 +86,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "status": (f"{_WATCH}.status:status", "Show what happens now, or one plan or task in detail."),
         "watch": (f"{_WATCH}.watch:watch", "Follow a plan live."),
         "open": (f"{_WATCH}.open_page:open_page", "Open the dashboard in your browser."),
+        "report": (f"{_WATCH}.report:report", "Report a night on one page: done, waiting, failed, spent."),
         "logs": (f"{_WATCH}.logs:logs", "Show what an agent or a check printed."),
         "diff": (f"{_WATCH}.diff:diff", "Show what a plan or a task changed."),
         "stats": (f"{_WATCH}.stats:app", "Show cost, time, usage limits and flaky tests."),

@@ -1,22 +1,28 @@
 """Alerts, reports, budgets, costs and workers."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from fastapi import APIRouter, Query
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 from starlette.responses import PlainTextResponse, Response
 
 from loopwright.core.values.documents import document
+from loopwright.core.values.states import PlanState
 from loopwright.server.api.plans import result_of
 from loopwright.server.context import Home, Reader, Writer
 from loopwright.server.plan_bodies import Result
 from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
 from loopwright.services.remote import attention, costs
+from loopwright.services.remote import report as work_report
 from loopwright.services.remote.attention import LoopReport, Severity
 from loopwright.services.remote.costs import Dimension
+from loopwright.services.remote.report_texts import Format, as_text
 
 router = APIRouter(prefix="/api", tags=["attention"])
+
+_NO_CONTENT: Final = {"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
+"""A report in HTML loads nothing and runs nothing."""
 
 
 class AlertDocument(Camel):
@@ -52,6 +58,52 @@ class Report(BaseModel):
     generated_at: datetime
 
 
+class CostDocument(Camel):
+    """What runs cost that have something in common."""
+
+    name: str
+    runs: int
+    cost_micros: int
+    unknown_costs: int
+    seconds: float
+
+
+class PlanLine(Camel):
+    """A plan in a report."""
+
+    plan_id: str
+    project: str
+    title: str
+    status: PlanState
+    passed: int
+    total: int
+    reason: str
+    branch: str
+    spent_micros: int
+
+
+class QuotaWait(Camel):
+    """A time in which an account allowed no runs; without an end it still does not."""
+
+    account: str
+    since: datetime
+    until: datetime | None
+
+
+class WorkReportDocument(Camel):
+    """What happened in a while, and what is next."""
+
+    since: datetime
+    until: datetime
+    verified: list[PlanLine]
+    waiting: list[AlertDocument]
+    failed: list[PlanLine]
+    spent: CostDocument
+    spent_by_agent: list[CostDocument]
+    quota_waits: list[QuotaWait]
+    next: list[PlanLine]
+
+
 class Limit(Camel):
     """A cost limit, in millionths of a dollar."""
 
@@ -80,16 +132,6 @@ class SetLimits(CamelRequest):
     max_cost_per_loop: int | None = Field(default=None, ge=0, le=10**15)
     max_cost_per_project: int | None = Field(default=None, ge=0, le=10**15)
     max_cost_per_day: int | None = Field(default=None, ge=0, le=10**15)
-
-
-class CostDocument(Camel):
-    """What runs cost that have something in common."""
-
-    name: str
-    runs: int
-    cost_micros: int
-    unknown_costs: int
-    seconds: float
 
 
 class Costs(Camel):
@@ -133,6 +175,35 @@ async def get_report(
         alerts=[AlertDocument(**document(one)) for one in report.alerts],
         generated_at=report.generated_at,
     )
+
+
+@router.get(
+    "/report",
+    response_model=WorkReportDocument,
+    responses={
+        200: {
+            "content": {
+                "text/markdown": {"schema": {"type": "string"}},
+                "text/html": {"schema": {"type": "string"}},
+            }
+        }
+    },
+)
+async def get_work_report(
+    home: Home,
+    caller: Reader,
+    since: Annotated[
+        AwareDatetime | None, Query(description="From when on; the last day if it is left out.")
+    ] = None,
+    project: str | None = None,
+    format: Format = "json",
+) -> WorkReportDocument | Response:
+    """Return what was verified, what waits for you, what failed, what it cost, and what is next."""
+    made = await work_report.report(home.at, caller, since=since, project_id=project)
+    if format == "json":
+        return WorkReportDocument(**document(made))
+    text = as_text(made, format)
+    return Response(text, media_type=f"text/{format}", headers=_NO_CONTENT if format == "html" else None)
 
 
 @router.get("/projects/{project_id}/budget")
