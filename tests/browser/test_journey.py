@@ -43,7 +43,7 @@ def test_a_question_is_seen_answered_and_verified_without_a_reload(screen: Scree
     # The page follows by itself: the question appears with the badge.
     badge = page.locator("#asks .badge.badge-awaiting")
     expect(badge).to_have_text("NEEDS RESPONSE", timeout=60_000)
-    assert badge.evaluate("one => getComputedStyle(one).animationName") == "pulse"
+    expect(badge).to_have_css("animation-name", "pulse")
     page.get_by_role("link", name="two").first.click()
     expect(page.get_by_role("heading", name="two", exact=True)).to_be_visible()
     expect(page.locator("#graph a")).to_have_count(2)
@@ -64,24 +64,59 @@ def test_a_question_is_seen_answered_and_verified_without_a_reload(screen: Scree
 
 
 @pytest.mark.capability("C024", "C111", "C112")
-def test_a_goal_is_inspected_planned_dispatched_and_verified_in_the_browser(screen: Screen) -> None:
-    screen.served.play(
-        {"plan": [[{"claim": block(PLAN)}]], "bonjour": [[{"write": "bonjour", "text": "bonjour\n"}]]}
+def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
+    served = screen.served
+    gate = served.gate("verify")
+    armed = served.place / "armed"
+    waits = f"if test -e {armed}; then {gate.shell}; fi"
+    plan = PLAN.replace("  - grep -q hello greet.txt", f"  - {waits}\n  - grep -q hello greet.txt")
+    served.play(
+        {
+            "plan": [[{"claim": block(plan)}]],
+            "bonjour": [*[[{"claim": "done"}]] * 3, [{"write": "bonjour", "text": "bonjour\n"}]],
+        }
     )
     screen.sign_in()
     page = screen.page
     page.get_by_role("link", name="Projects").click()
-    page.get_by_role("link", name="greeter").click()
-    expect(page.locator("#plan")).to_have_count(0)
+    # Registering it again leads to the project that is there.
+    page.get_by_label("Path of a repository on this machine").fill(str(served.repository))
+    page.get_by_role("button", name="Register a project").click()
+    expect(page.get_by_role("heading", name="greeter")).to_be_visible()
+    expect(page.locator("#plan, #dispatch, #verify")).to_have_count(0)
     page.get_by_label("Goal to inspect").fill("Say hello in French")
     page.get_by_role("button", name="Inspect a goal").click()
     page.locator("#plan").click()
     expect(page.get_by_label("Packet")).to_contain_text("Say hello in French")
     page.get_by_role("button", name="Write the plan").click()
-    page.on("dialog", lambda asked: asked.accept())
-    page.get_by_role("button", name="Dispatch").click(timeout=90_000)
-    page.get_by_role("button", name="Verify", exact=True).click(timeout=90_000)
+    # The draft is shown, and changed before anything runs.
+    title = page.get_by_label("Title of bonjour")
+    expect(title).to_have_value("Say bonjour", timeout=90_000)
+    title.fill("Say bonjour politely")
+    page.get_by_role("button", name="Save the draft").click()
+    expect(page.get_by_label("Title of bonjour")).to_have_value("Say bonjour politely")
+    page.get_by_role("button", name="Dispatch", exact=True).click()
+    dialog = page.get_by_role("dialog")
+    expect(dialog).to_contain_text("nothing to estimate from")
+    dialog.get_by_role("button", name="Start 1 task").click()
+    # It is watched live: the agent does nothing three times, and asks.
+    page.get_by_role("button", name="retry", exact=True).click(timeout=90_000)
+    page.get_by_role("link", name=re.compile("^greeter")).first.click()
+    expect(page.locator("#verify")).to_be_visible(timeout=90_000)
+    armed.touch()
+    page.locator("#verify").click()
+    gate.until_reached()
+    steps = page.locator("#gate li")
+    expect(steps).to_have_count(3, timeout=30_000)
+    expect(steps.last).to_contain_text("Queued")
+    gate.let_go()
     expect(page.locator(".page-head .status")).to_have_text(re.compile("Verified"), timeout=90_000)
+    page.get_by_role("link", name="Tasks", exact=True).click()
+    row = page.get_by_role("row").filter(has_text="Say bonjour politely")
+    expect(row).to_contain_text("grep -q bonjour bonjour")
+    expect(row.get_by_role("link", name=re.compile("checks passed"))).to_be_visible()
+    page.get_by_role("link", name="Receipt").click()
+    expect(page.get_by_text("These checks passed on exactly this tree")).to_be_visible()
     assert screen.complaints == []
 
 

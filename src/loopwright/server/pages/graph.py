@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from loopwright.services.dashboard import plan
+
 NODE_WIDTH: Final = 196
 NODE_HEIGHT: Final = 46
 _GAP_X: Final = 56
@@ -44,7 +46,7 @@ class Graph:
 
 def lay_out(needs: Mapping[str, Sequence[str]]) -> Graph:
     """Place every task to the right of the tasks that it needs; `needs` is in the order of the plan."""
-    ranks = _ranks(needs)
+    ranks = plan.ranks(needs)
     edges = [(before, after) for after, needed in needs.items() for before in needed if before in ranks]
     # A dependency over several columns keeps a free place in each of them, so that no box hides it.
     passing: dict[tuple[str, str], list[str]] = {}
@@ -101,26 +103,6 @@ def _placed(columns: Sequence[Sequence[str]], needed: Mapping[str, Sequence[str]
         for index, part in enumerate(split)
         for row, one in enumerate(part)
     }
-
-
-def _ranks(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
-    """Return the length of the longest chain before each task."""
-    ranks: dict[str, int] = {}
-    pending = list(needs)
-    while pending:
-        later = []
-        for one in pending:
-            known = [before for before in needs[one] if before in needs]
-            if any(before not in ranks for before in known):
-                later.append(one)
-            else:
-                ranks[one] = 1 + max((ranks[before] for before in known), default=-1)
-        if len(later) == len(pending):
-            # A cycle, which no plan has: draw it all the same.
-            ranks.update(dict.fromkeys(later, 0))
-            later = []
-        pending = later
-    return ranks
 
 
 def _curve(before: Node, after: Node, *, starts: bool) -> str:

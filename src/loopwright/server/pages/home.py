@@ -13,6 +13,7 @@ from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.pages.render import inside, page
 from loopwright.server.streams import Stream
 from loopwright.services.dashboard import home as dashboard
+from loopwright.services.dashboard.project import list_projects
 from loopwright.services.remote import questions
 from loopwright.services.remote.events import Wanted
 from loopwright.services.remote.pages import LARGEST, Asked
@@ -25,20 +26,34 @@ _BEAT_S: Final = 15.0
 
 
 @router.get("/")
-async def home_page(request: Request, home: Home, caller: Reader) -> Response:
+async def home_page(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
     """Show what needs you, what runs, what waits and what has finished."""
-    shown = await dashboard.home_page(home.at, caller)
+    shown = await dashboard.home_page(home.at, caller, project_id=project or None)
     return page(
-        request, "home.html", home=shown, now=_now(), asks=len(shown.questions), Place=dashboard.Place
+        request,
+        "home.html",
+        home=shown,
+        now=_now(),
+        asks=await dashboard.attention(home.at, caller),
+        Place=dashboard.Place,
+        projects=await list_projects(home.at, caller),
+        project=project,
     )
 
 
 @router.get("/board")
-async def board(request: Request, home: Home, caller: Reader) -> Response:
+async def board(request: Request, home: Home, caller: Reader, project: str = "") -> Response:
     """Show the tasks of all plans by what happens to them."""
-    shown = await dashboard.board(home.at, caller)
-    asks = await dashboard.attention(home.at, caller)
-    return page(request, "board.html", board=shown, now=_now(), asks=asks)
+    shown = await dashboard.board(home.at, caller, project_id=project or None)
+    return page(
+        request,
+        "board.html",
+        board=shown,
+        now=_now(),
+        asks=await dashboard.attention(home.at, caller),
+        projects=await list_projects(home.at, caller),
+        project=project,
+    )
 
 
 @router.get("/questions")

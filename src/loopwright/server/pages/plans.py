@@ -8,6 +8,7 @@ from typing import Annotated, Any, Final, get_args
 from fastapi import APIRouter, Form, Query, Request
 from starlette.responses import RedirectResponse, Response
 
+from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.values.errors import LoopwrightError, NotFound
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.pages import graph, timeline
@@ -16,10 +17,13 @@ from loopwright.server.pages.render import page, words_of
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import plan as plan_views
 from loopwright.services.dashboard import run as run_views
-from loopwright.services.remote import planning, plans, results
+from loopwright.services.homes.caller import Expected, expect_version
+from loopwright.services.remote import drafting, planning, plans, results
 
 router = APIRouter(prefix="/plans", include_in_schema=False)
 
+_DRAFT: Final = "draft"
+"""The tab of a draft whose tasks can be changed."""
 TABS: Final = ("graph", "time", "tasks", "changes", "cost", "events", "receipt")
 _PLAN_ACTIONS: Final = frozenset(get_args(plans.PlanAction))
 _TASK_ACTIONS: Final = frozenset(get_args(plans.TaskAction))
@@ -27,13 +31,16 @@ _TASK_ACTIONS: Final = frozenset(get_args(plans.TaskAction))
 
 @router.get("/{plan_id}")
 async def show_plan(
-    request: Request, plan_id: str, home: Home, caller: Reader, tab: str = "graph", refused: str = ""
+    request: Request, plan_id: str, home: Home, caller: Reader, tab: str = "", refused: str = ""
 ) -> Response:
     """Show a plan."""
     shown = await plan_views.plan_page(home.at, caller, plan_id)
-    tab = tab if tab in TABS else TABS[0]
+    tabs = (_DRAFT, *TABS) if shown.edits else TABS
+    tab = tab if tab in tabs else tabs[0]
     values: dict[str, Any] = {}
-    if tab == "graph":
+    if tab == _DRAFT:
+        values["draft"] = await plans.get_plan(home.at, caller, plan_id)
+    elif tab == "graph":
         by_key = {one.key: one.id for one in shown.view.tasks}
         needs = {one.id: [by_key[key] for key in one.depends_on if key in by_key] for one in shown.view.tasks}
         values["graph"] = graph.lay_out(needs)
@@ -50,12 +57,48 @@ async def show_plan(
         plan=shown,
         view=shown.view,
         tab=tab,
-        tabs=TABS,
+        tabs=tabs,
         tasks={one.id: one for one in shown.view.tasks},
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,
         **values,
+    )
+
+
+@router.post("/{plan_id}/draft")
+async def change_draft(request: Request, plan_id: str, home: Home, caller: Operator) -> Response:
+    """Change the tasks of a draft as its form says."""
+    form = {name: str(value) for name, value in (await request.form()).items()}
+    try:
+        expect_version(Expected(version=form.get("version", "")))
+        await drafting.edit_draft(home.at, caller, plan_id, edited_draft(form))
+    except NotFound:
+        raise
+    except LoopwrightError as refused:
+        return await show_plan(request, plan_id, home, caller, refused=words_of(refused))
+    return RedirectResponse(f"/plans/{plan_id}", status_code=303)
+
+
+def edited_draft(form: Mapping[str, str]) -> DraftEdit:
+    """Return a draft as its form says: fields are named after the position of their task."""
+    positions = sorted(int(one.partition(".")[0]) for one in form if one.endswith(".key"))
+    tasks = tuple(_edited_task(form, f"{one}.") for one in positions if f"{one}.drop" not in form)
+    return DraftEdit(title=form.get("title", "").strip() or None, tasks=tasks)
+
+
+def _edited_task(form: Mapping[str, str], at: str) -> DraftTask:
+    def lines(name: str) -> tuple[str, ...] | None:
+        text = form.get(at + name)
+        return None if text is None else tuple(one.strip() for one in text.splitlines() if one.strip())
+
+    return DraftTask(
+        key=form[at + "key"],
+        title=form.get(at + "title", "").strip() or None,
+        description=form.get(at + "description", "").replace("\r\n", "\n"),
+        depends_on=tuple(form.get(at + "depends_on", "").replace(",", " ").split()),
+        criteria=lines("criteria"),
+        acceptance=lines("acceptance"),
     )
 
 

@@ -1,30 +1,55 @@
 """The pages of projects, and the forms on them."""
 
 from datetime import UTC, datetime
-from typing import Annotated
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
+from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import LoopwrightError, NotFound
-from loopwright.server.context import Home, Operator, Reader
+from loopwright.server.context import Admin, Home, Operator, Reader
 from loopwright.server.pages.render import page, words_of
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import project as project_views
 from loopwright.services.remote import figures, packets
+from loopwright.services.remote import projects as remote
 from loopwright.services.remote.drafting import PlanWish, ask_for_plan
+from loopwright.services.remote.pages import LARGEST, Asked
 
 router = APIRouter(prefix="/projects", include_in_schema=False)
 
 Text = Annotated[str, Form()]
+_TABS: Final = ("work", "gates", "settings")
 
 
 @router.get("")
-async def show_projects(request: Request, home: Home, caller: Reader) -> Response:
-    """Show all projects."""
-    found = await project_views.list_projects(home.at, caller)
-    asks = await dashboard.attention(home.at, caller)
-    return page(request, "projects.html", projects=found, now=datetime.now(UTC), asks=asks)
+async def show_projects(
+    request: Request, home: Home, caller: Reader, refused: str = "", typed: str = ""
+) -> Response:
+    """Show all projects, and the form that registers one."""
+    found = (await remote.list_projects(home.at, caller, Asked(limit=LARGEST))).items
+    return page(
+        request,
+        "projects.html",
+        projects=found,
+        may_add=caller.may(Scope.ADMIN) and caller.sees(None),
+        refused=refused,
+        typed=typed,
+        now=datetime.now(UTC),
+        asks=await dashboard.attention(home.at, caller),
+        shown_at="/projects",
+    )
+
+
+@router.post("")
+async def add_project(request: Request, home: Home, caller: Admin, path: Text = "") -> Response:
+    """Register a repository of this machine."""
+    try:
+        made = await remote.add_project(home.at, caller, path.strip())
+    except LoopwrightError as refused:
+        return await show_projects(request, home, caller, refused=words_of(refused), typed=path)
+    return RedirectResponse(f"/projects/{made.project.id}", status_code=303)
 
 
 @router.get("/{project_id}")
@@ -40,7 +65,8 @@ async def show_project(
         shown=shown,
         project=shown.project,
         settings=settings,
-        tab=tab if tab in ("work", "settings") else "work",
+        gates=await figures.project_gates(home.at, caller, project_id) if tab == "gates" else (),
+        tab=tab if tab in _TABS else "work",
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,

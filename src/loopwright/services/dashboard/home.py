@@ -24,6 +24,8 @@ from loopwright.engine.views.activity import progress
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
+from loopwright.services.remote.attention import Alert, alerts
+from loopwright.services.remote.seen import seen_where
 
 LISTED: Final = 40
 """How many plans of each kind are listed."""
@@ -112,6 +114,8 @@ class Today:
     """What today cost, and what works."""
 
     spent_micros: int
+    limit_micros: int | None
+    """What may be spent today by the tightest budget of a plan that is under way; None: as much as it takes."""
     unknown_costs: int
     agents: int
     workers: int
@@ -125,6 +129,8 @@ class HomePage:
     plans: Mapping[Place, tuple[PlanCard, ...]]
     today: Today
     accounts: tuple[Envelope, ...]
+    alerts: tuple[Alert, ...]
+    """What needs you besides the questions and plans on the page."""
     projects: int
     finished: int
     """How many plans have ended in all."""
@@ -133,12 +139,21 @@ class HomePage:
 async def home_page(at: Session, caller: Caller, *, project_id: str | None = None) -> HomePage:
     """Return what happens in the home, or in one project."""
     paths = HomePaths(root=at.home.root)
+    found = [one for one in await alerts(at, caller, project_id) if one.kind not in _ON_PAGE]
 
     def load(tx: Tx) -> HomePage:
-        mine = _mine(caller, project_id)
+        mine = seen_where(tx, caller, project_id)
         open_plans = tx.find(Plan, status=_OPEN, order_by=("-created_at", "-id"), limit=400, **mine)
-        ended = tx.find(Plan, status=list(ENDED_PLAN), order_by=("-updated_at", "-id"), limit=LISTED, **mine)
+        ended = tx.find(
+            Plan,
+            status=list(ENDED_PLAN),
+            made_for=None,
+            order_by=("-updated_at", "-id"),
+            limit=LISTED,
+            **mine,
+        )
         cards: dict[Place, list[PlanCard]] = {place: [] for place in Place}
+        limits = [one.policy.max_cost_per_day for one in open_plans if one.policy.max_cost_per_day]
         for plan in (*open_plans, *ended):
             loop = tx.get(Loop, plan.loop_id)
             current = loop is not None and loop.plan_id == plan.id
@@ -148,13 +163,15 @@ async def home_page(at: Session, caller: Caller, *, project_id: str | None = Non
             if len(cards[place]) < LISTED:
                 cards[place].append(plan_card(tx, plan, loop, paths))
         questions = tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",), **mine)
+        asked = {one.task_id for one in questions}
         return HomePage(
             questions=tuple(question_view(tx, one) for one in questions),
             plans={place: tuple(found) for place, found in cards.items()},
-            today=_today(tx, mine),
+            today=_today(tx, mine, min(limits, default=None)),
+            alerts=tuple(one for one in found if one.task_id is None or one.task_id not in asked),
             accounts=_accounts(tx, caller),
             projects=tx.count(Project, **({"id": mine["project_id"]} if mine else {})),
-            finished=tx.count(Plan, status=list(ENDED_PLAN), **mine),
+            finished=tx.count(Plan, status=list(ENDED_PLAN), made_for=None, **mine),
         )
 
     return await at.home.store.read(load)
@@ -164,7 +181,7 @@ async def board(at: Session, caller: Caller, *, project_id: str | None = None) -
     """Return the tasks of all plans that loops drive now."""
 
     def load(tx: Tx) -> Board:
-        mine = _mine(caller, project_id)
+        mine = seen_where(tx, caller, project_id)
         plans = {one.id: one for one in tx.find(Plan, status=_OPEN, **mine)}
         recent = tx.find(Plan, status=list(ENDED_PLAN), order_by=("-updated_at", "-id"), limit=10, **mine)
         plans.update({one.id: one for one in recent})
@@ -189,8 +206,11 @@ async def board(at: Session, caller: Caller, *, project_id: str | None = None) -
 
 async def attention(at: Session, caller: Caller) -> int:
     """Return how many open questions wait for an answer: the number on the badge."""
-    mine = _mine(caller, None)
-    return await at.home.store.read(lambda tx: tx.count(Question, state=QuestionState.OPEN, **mine))
+
+    def load(tx: Tx) -> int:
+        return tx.count(Question, state=QuestionState.OPEN, **seen_where(tx, caller, None))
+
+    return await at.home.store.read(load)
 
 
 def plan_card(tx: Tx, plan: Plan, loop: Loop | None, paths: HomePaths) -> PlanCard:
@@ -224,6 +244,8 @@ def plan_card(tx: Tx, plan: Plan, loop: Loop | None, paths: HomePaths) -> PlanCa
     )
 
 
+_ON_PAGE: Final = frozenset({"needs_response", "plan_failed", "loop_needs_you", "loop_paused"})
+"""The kinds of alerts that a question or a plan on the page says already."""
 _OPEN: Final = [state for state in PlanState if state not in ENDED_PLAN]
 _GOING: Final = (TaskState.RUNNING, TaskState.AWAITING_RESPONSE)
 _LIVE: Final = (
@@ -234,12 +256,6 @@ _LIVE: Final = (
     AttemptState.CHECKING,
     AttemptState.LANDING,
 )
-
-
-def _mine(caller: Caller, project_id: str | None) -> dict[str, Any]:
-    if project_id is not None:
-        return {"project_id": project_id}
-    return {} if caller.projects is None else {"project_id": sorted(caller.projects)}
 
 
 def _place(plan: Plan, loop: Loop | None) -> Place:
@@ -273,13 +289,14 @@ def _doing(run: Run | None, paths: HomePaths) -> str:
     return str(progress(paths.run(run.id)).get("text", ""))
 
 
-def _today(tx: Tx, mine: Mapping[str, Any]) -> Today:
+def _today(tx: Tx, mine: Mapping[str, Any], limit: int | None) -> Today:
     now = tx.now()
     day = now.date().isoformat()
     projects = tx.find(Project, **({"id": mine["project_id"]} if mine else {}))
     spent = [one for one in projects if one.spent_on == day]
     return Today(
         spent_micros=sum(one.spent_micros for one in spent),
+        limit_micros=limit,
         unknown_costs=sum(one.unknown_costs for one in spent),
         agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES),
         workers=sum(one.lease_until > now for one in tx.find(Worker)),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from loopwright.adapters import registry
 from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.states import ENDED_PLAN, LoopState
@@ -16,7 +17,7 @@ from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
 from loopwright.services.projects.found_work import FoundWork, find_work
 from loopwright.services.remote.attention import Alert, loop_report
-from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_view
+from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_views
 from loopwright.services.remote.pages import Asked, find_page
 from loopwright.services.remote.seen import acting, seen_loop, seen_project, seen_where
 from loopwright.services.remote.templates import RegisteredTemplate, list_templates
@@ -78,19 +79,24 @@ class LoopMaterial:
     templates: tuple[RegisteredTemplate, ...]
 
 
+def listed() -> dict[str, Any]:
+    """Return what limits a search to loops over work: one that only asks an agent for a plan is no such loop."""
+    return {"deleted_at": None, "source_kind": [one.kind for one in registry.sources()]}
+
+
 async def list_loops(
     at: Session, caller: Caller, page: Asked, *, project_id: str | None = None, only: str = ""
 ) -> LoopList:
     """Return loops, the most urgent first."""
 
     def load(tx: Tx) -> LoopList:
-        where: dict[str, Any] = {**seen_where(tx, caller, project_id), "deleted_at": None}
+        where: dict[str, Any] = {**seen_where(tx, caller, project_id), **listed()}
         states = FILTERS.get(only)
         chosen = {**where, "state": list(states)} if states else where
         found = find_page(tx, Loop, page, order_by=("priority", "name"), **chosen)
         counts = {name: tx.count(Loop, state=list(found), **where) for name, found in FILTERS.items()}
         return LoopList(
-            loops=tuple(loop_view(tx, at, one) for one in found.items),
+            loops=loop_views(tx, at, found.items),
             next=found.next,
             counts={"": sum(counts.values()), **counts},
         )
@@ -116,7 +122,8 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
             current=cards.get(loop.plan_id or ""),
             plans=tuple(cards.values()),
             figures=report.figures,
-            alerts=report.alerts,
+            # The page says why the loop rests at its top.
+            alerts=tuple(one for one in report.alerts if one.kind not in ("loop_paused", "loop_needs_you")),
         )
 
     return await at.home.store.read(load)

@@ -1,10 +1,10 @@
 """The page of a plan: its tasks as a graph and in time, its cost, its record and what you can do."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from loopwright.core.policy.graph import critical_path
+from loopwright.core.policy.graph import critical_path, topological
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Role, Run, Task
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.findings import Verdict
@@ -20,6 +20,8 @@ from loopwright.engine.rows.drafts import is_written
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.ports import Tx
+from loopwright.services.dashboard.estimate import Estimate, estimate
+from loopwright.services.dashboard.gate import GateProgress, gate_progress
 from loopwright.services.dashboard.trail import TrailEvent, trail
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_plan
@@ -98,6 +100,27 @@ class PlanPage:
     actions: Actions
     critical: frozenset[str]
     """The ids of the tasks on the longest chain of dependencies."""
+    gate: GateProgress | None
+    """The complete gate, while it runs."""
+    estimate: Estimate | None
+    """What it will probably take, while it is a draft."""
+    acceptance: Mapping[str, tuple[str, ...]]
+    """The commands that must pass, by the ids of the tasks."""
+    evidence: Mapping[str, str]
+    """The newest run of each task's checks, by the ids of the tasks."""
+    edits: bool
+    """The caller may change its tasks."""
+    commands: bool
+    """The caller may change commands too."""
+
+
+def ranks(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
+    """Return the length of the longest chain before each task."""
+    known = {one: {before for before in needed if before in needs} for one, needed in needs.items()}
+    found = dict.fromkeys(needs, 0)
+    for one in topological(known):
+        found[one] = max((found[before] + 1 for before in known[one]), default=0)
+    return found
 
 
 async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
@@ -121,9 +144,24 @@ async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
             verify_run_id=plan.verify_run_id,
             actions=_actions(plan, tx.get(Loop, plan.loop_id), view, caller),
             critical=_critical(tasks),
+            gate=gate_progress(tx, plan, paths),
+            estimate=estimate(tx, plan) if plan.status is PlanState.DRAFT and tasks else None,
+            acceptance={one.id: tuple(each.command for each in one.acceptance) for one in tasks},
+            evidence={run.task_id: run.id for run in runs if run.role is Role.GATE and run.task_id},
+            edits=caller.may(Scope.OPERATE) and is_editable(tx, plan),
+            commands=caller.may(Scope.ADMIN),
         )
 
     return await at.home.store.read(load)
+
+
+def is_editable(tx: Tx, plan: Plan) -> bool:
+    """Return whether the tasks of a plan can be changed here: a written draft that comes from a plan file."""
+    loop = tx.get(Loop, plan.loop_id)
+    is_draft = plan.status is PlanState.DRAFT and is_written(plan)
+    return (
+        is_draft and loop is not None and loop.state is not LoopState.RUNNING and loop.source_kind == "yaml"
+    )
 
 
 def _critical(tasks: Sequence[Task]) -> frozenset[str]:

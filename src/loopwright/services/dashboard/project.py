@@ -9,7 +9,10 @@ from loopwright.core.values.access import Caller
 from loopwright.core.values.states import ENDED_PLAN, PlanState, TaskState
 from loopwright.engine.rows.world import HomePaths
 from loopwright.ports import Tx
+from loopwright.services.dashboard.estimate import Estimate, estimate
+from loopwright.services.dashboard.gate import GateProgress, gate_progress
 from loopwright.services.dashboard.home import PlanCard, plan_card
+from loopwright.services.dashboard.loops import listed
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.loops import LoopView, loop_views
 from loopwright.services.remote.packets import list_packets
@@ -38,6 +41,10 @@ class ProjectPage:
     buttons: Buttons
     current: PlanCard | None
     """The newest plan that has not ended."""
+    estimate: Estimate | None
+    """What the current plan will probably take, while it is a draft."""
+    gate: GateProgress | None
+    """The complete gate of the current plan, while it runs."""
     newest_run: str | None
     packets: tuple[Mapping[str, Any], ...]
     loops: tuple[LoopView, ...]
@@ -60,7 +67,9 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
 
     def load(tx: Tx) -> ProjectPage:
         project = seen_project(tx, caller, project_id)
-        plans = tx.find(Plan, project_id=project.id, order_by=("-created_at", "-id"), limit=LISTED)
+        plans = tx.find(
+            Plan, project_id=project.id, made_for=None, order_by=("-created_at", "-id"), limit=LISTED
+        )
         current = next((one for one in plans if one.status not in ENDED_PLAN), None)
         tasks = tx.find(Task, plan_id=current.id) if current else []
         newest = (
@@ -68,9 +77,7 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
             if plans
             else []
         )
-        loops = tx.find(
-            Loop, project_id=project.id, deleted_at=None, order_by=("priority", "name"), limit=LISTED
-        )
+        loops = tx.find(Loop, project_id=project.id, order_by=("priority", "name"), limit=LISTED, **listed())
         cards = {one.id: plan_card(tx, one, tx.get(Loop, one.loop_id), paths) for one in plans}
         return ProjectPage(
             project=project,
@@ -81,6 +88,10 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
                 tasks=[one.status for one in tasks],
             ),
             current=cards[current.id] if current else None,
+            estimate=estimate(tx, current)
+            if current and current.status is PlanState.DRAFT and tasks
+            else None,
+            gate=gate_progress(tx, current, paths) if current else None,
             newest_run=newest[0].id if newest else None,
             packets=packets,
             loops=loop_views(tx, at, loops),
