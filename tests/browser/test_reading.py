@@ -31,13 +31,22 @@ def test_a_comment_on_a_line_goes_back_to_the_agent(screen: Screen) -> None:
     plan = screen.run("numbers", [task("double", "test -s double.py")])
     screen.sign_in()
     page = screen.open(f"/plans/{plan}/tasks/double")
+    # A refusal stays through live updates until it is closed.
+    page.get_by_role("button", name="Send back to an agent").click()
+    refusal = page.get_by_role("alert")
+    expect(refusal).to_contain_text("nothing is said about what is wrong")
+    with page.expect_response(lambda reply: "/tasks/" in reply.url):
+        page.evaluate("document.getElementById('live').dispatchEvent(new Event('changed'))")
+    expect(refusal).to_be_visible()
+    refusal.get_by_role("button", name="Close").click()
+    expect(refusal).to_have_count(0)
     line = page.get_by_role("button", name="Comment on line 1")
     line.focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     page.keyboard.type("Zero is an ordinary number.")
     # Something happens elsewhere: the page loads itself again, and what was typed stays.
-    with page.expect_response(lambda reply: reply.url.endswith("/tasks/double")):
+    with page.expect_response(lambda reply: "/tasks/" in reply.url):
         page.evaluate("document.getElementById('live').dispatchEvent(new Event('changed'))")
     expect(page.get_by_label("Comment on double.py:2")).to_have_value("Zero is an ordinary number.")
     page.keyboard.press("Control+Enter")

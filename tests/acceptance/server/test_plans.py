@@ -8,6 +8,7 @@ from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
 
+from loopwright.adapters.home.membership import LockedMembership
 from loopwright.core.rows.model import Loop, Plan, Project, Role, Run
 
 _UUID = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}"
@@ -157,3 +158,18 @@ def test_landed_work_is_rolled_back(served: Served) -> None:
     back = served.post(f"/api/plans/{plan}/tasks/first/rollback")
     assert back.status_code == 200, back.text
     assert served.task("first").status != "COMPLETE"
+
+
+def test_the_daemon_takes_accepted_work_over_and_keeps_its_home(served: Served) -> None:
+    _project(served)
+    served.serve()
+    plan = served.row(Plan)
+    accepted = served.post(f"/api/plans/{plan.id}/accept", {"finish": "fast-forward"})
+    assert accepted.status_code == 200, accepted.text
+    assert served.git("rev-parse", plan.base_ref) == served.git("rev-parse", plan.branch)
+    holder = LockedMembership(served.home).holder()
+    assert holder is not None
+    assert holder["pid"] == served.pid
+    again = served.post(f"/api/plans/{plan.id}/accept", {"finish": "fast-forward"})
+    assert again.status_code < 500, again.text
+    assert "no longer as expected" not in again.text

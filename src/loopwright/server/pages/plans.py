@@ -110,6 +110,7 @@ async def act_on_plan(
     home: Home,
     caller: Operator,
     now: Annotated[bool, Form()] = False,
+    finish: Annotated[str, Form()] = "",
 ) -> Response:
     """Do something to a plan, then show it."""
     try:
@@ -118,7 +119,7 @@ async def act_on_plan(
         elif action == "verify":
             await planning.verify_plan(home.at, caller, plan_id)
         elif action == "accept":
-            await results.accept(home.at, caller, plan_id)
+            await results.accept(home.at, caller, plan_id, finish=finish or None)
         elif action in _PLAN_ACTIONS:
             await plans.decide_plan(home.at, caller, plan_id, action, now=now)  # type: ignore[arg-type]
         else:

@@ -14,7 +14,7 @@ from loopwright.core.values.states import OPEN_FINISH, FinishState
 from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.moves import need
 from loopwright.ports import Base, Tx
-from loopwright.services.control.sending import send
+from loopwright.services.control.sending import has_worker, send
 from loopwright.services.homes.caller import environment
 from loopwright.services.homes.read_only_home import find_plan
 from loopwright.services.homes.session import Session
@@ -67,7 +67,8 @@ async def _until_ended(at: Session, finish_id: str) -> Finish:
         return (await row()).state not in OPEN_FINISH
 
     while not await finished():
-        if not home.membership.acquire({"pid": os.getpid(), "command": "accept"}):
+        # A daemon that is asked here is the worker itself: its lock must not be taken and let go for it.
+        if await has_worker(home) or not home.membership.acquire({"pid": os.getpid(), "command": "accept"}):
             await home.store.changed(1.0)
             continue
         world = make_world(home, at.settings, at.env, slots=1)
