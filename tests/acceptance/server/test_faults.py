@@ -1,8 +1,10 @@
-"""A lost database under the daemon: requests say what is wrong, and everything continues when it is back."""
+"""A full disk under the daemon: requests say what is wrong, and everything continues afterwards."""
 
 import sqlite3
 from contextlib import closing
 
+import pytest
+from tests.acceptance.faults.test_disk_and_database import fill, mounted
 from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
@@ -41,18 +43,25 @@ def _finished(served: Served) -> None:
         assert database.execute("PRAGMA integrity_check").fetchone() == ("ok",)
 
 
-def test_a_database_that_goes_away_and_comes_back_breaks_no_request_for_good(served: Served) -> None:
-    _working(served)
-    away = served.place / "away"
-    away.mkdir()
-    moved = [path.rename(away / path.name) for path in sorted(served.home.glob("loopwright.db*"))]
-    for path in READS:
-        assert served.ask("GET", path).status_code in (200, 503), path
-    assert served.post("/api/tokens", {"name": "meanwhile"}).status_code in (201, 503)
-    for path in served.home.glob("loopwright.db*"):
-        path.unlink()
-    for path in moved:
-        path.rename(served.home / path.name)
-    eventually(lambda: served.post("/api/tokens", {"name": "back"}).status_code in (201, 409), timeout=60)
-    served.gate("go").let_go()
-    _finished(served)
+@pytest.mark.more
+def test_a_full_disk_under_the_daemon_refuses_changes_and_loses_nothing(served: Served) -> None:
+    served.home.mkdir()
+    served.program.env["LOOPWRIGHT_DISK__MIN_FREE"] = "off"
+    with mounted(served.home, "-t", "tmpfs", "-o", "size=16m", "tmpfs"):
+        try:
+            _working(served)
+            filler = fill(served.home)
+            refused = [served.post("/api/tokens", {"name": f"t{n}"}) for n in range(40)]
+            assert {one.status_code for one in refused} <= {201, 503}, {one.text for one in refused}
+            codes = {one.json()["code"] for one in refused if one.status_code == 503}
+            assert codes == {"store_unavailable"}, "the disk is full, so not all can be kept"
+            for path in READS:
+                assert served.ask("GET", path).status_code in (200, 503), path
+            filler.unlink()
+            eventually(
+                lambda: served.post("/api/tokens", {"name": "room"}).status_code in (201, 409), timeout=60
+            )
+            served.gate("go").let_go()
+            _finished(served)
+        finally:
+            served.clean_up()
