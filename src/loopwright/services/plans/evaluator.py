@@ -36,7 +36,7 @@ def wanted(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
     """Return why an agent has to evaluate a plan before it runs; a plan whose own report approves it needs none."""
     if work.evaluated == "passed":
         return ()
-    if work.track is not None and not work.evaluated:
+    if work.track is not None and not work.evaluated and (work.track.has_loop or is_configured(settings)):
         return ("a track is evaluated before it runs",)
     return reasons(settings.values.evaluator.mode, work.tasks)
 
@@ -113,8 +113,9 @@ UNEVALUATED: Final = "it has no evaluation: a track is evaluated before it runs,
 
 
 def is_left_unevaluated(settings: Settings, work: PlannedWork) -> bool:
-    """Return whether a track has no evaluation, and no agent that would make one."""
-    return work.track is not None and not work.evaluated and not is_configured(settings)
+    """Return whether a track keeps a loop and has no evaluation, and no agent would make one."""
+    track = work.track
+    return track is not None and track.has_loop and not work.evaluated and not is_configured(settings)
 
 
 def _unevaluated(name: str) -> Refused:

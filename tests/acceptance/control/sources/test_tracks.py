@@ -180,6 +180,21 @@ def test_a_track_without_an_evaluation_stops_and_asks_for_one(shop: Workshop) ->
     assert not shop.rows(Run, role=Role.IMPLEMENTER)
 
 
+def test_a_track_that_keeps_no_loop_runs_without_an_evaluation_also_the_second_time(shop: Workshop) -> None:
+    track = lay(shop, told=json.dumps({"track_id": "greeter", "type": "feature", "status": "new"}))
+    shop.play({"1.1": [makes("bonjour")], "1.2": [makes("salut")], "1.3": [makes("price")]})
+    assert shop("run", str(track), timeout=100).code == 0
+    shop.git("merge", "-q", shop.row(Plan).branch)
+    assert "loop_state" in json.loads((track / "metadata.json").read_text()), "Loopwright keeps the steps"
+
+    plan = track / "plan.md"
+    plan.write_text(plan.read_text() + "- [ ] Task 1.4: Say adieu\n  - Acceptance: `test -s adieu`\n")
+    shop.git("commit", "-qam", "one more")
+    shop.play({"1.4": [makes("adieu")]})
+    said = shop("run", str(track), timeout=100)
+    assert said.code == 0, said.out + said.err
+
+
 @pytest.mark.capability("C020")
 def test_a_person_lets_a_track_run_without_an_evaluation_and_its_metadata_says_why(shop: Workshop) -> None:
     track = lay(shop)
