@@ -21,7 +21,7 @@ from loopwright.testing.scripted import write_script
 
 PICTURES: Final = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 _FLAGS: Final = ["--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync"]
-_SIZE: Final = {"width": 1200, "height": 700}
+_SIZE: Final = {"width": 1280, "height": 720}
 _PATIENCE_MS: Final = 120_000
 
 
