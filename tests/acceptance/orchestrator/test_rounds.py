@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -317,3 +320,142 @@ def test_four_milestones_with_a_rejection_a_fan_out_and_two_updates_end_as_the_g
     assert json.loads(found) == json.loads(golden.read_text())
     assert state(shop)["roadmap_revision"] == "rev-003"
     assert set(statuses(shop)) == {"done"}
+
+
+# --- the ladder, one class of resuming after the other -----------------------------------------------------
+
+
+@pytest.mark.more
+@pytest.mark.capability("C058")
+@pytest.mark.capability("C056")
+def test_a_stage_without_a_result_climbs_the_ladder_blocks_and_continues_when_you_run_it_again(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 1)
+    play(shop, implement=[[{"fail": "agent_error", "message": "broken"}]])
+    said = shop("run", "orchestrator", timeout=280)
+    assert said.code == 3, said.out + said.err
+    rungs = ("ask the recovery investigator", "delegate the stage", "record the blockage")
+    ladder = [rung for line in said.out.splitlines() for rung in rungs if rung in line]
+    assert ladder == [*rungs[:2] * 6, rungs[0], rungs[2]]
+    assert said.out.count("delegate the stage to another agent") == 3
+    why = state(shop)["resume_errors"]["controller"]
+    assert why.startswith("round-001 cannot leave implement after 7 tries: implement: ")
+    assert state(shop)["retry"]["entries"][0]["attempt"] == 7
+    jsonschema.validate(state(shop)["retry"], source_schemas()["orchestrator_retry"])
+
+    play(shop)
+    shutil.rmtree(shop.repository / "orchestrator/worktrees/round-001")
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert "round-001: recreate the worktree" in said.out
+    assert (state(shop)["resume_errors"], state(shop)["retry"]) == ({}, None)
+    diagnosis = shop.repository / "orchestrator/rounds/round-001/recovery-investigation.md"
+    assert "Diagnosis" in diagnosis.read_text()
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+def test_files_that_another_controller_left_prove_their_stages_and_are_not_made_again(shop: Workshop) -> None:
+    """A blocked round whose files are not even committed."""
+    prepared(shop, 1)
+    branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
+    shop.git("worktree", "add", "-q", "-b", branch, path)
+    for stage in ("plan", "implement"):
+        subprocess.run([sys.executable, "tools/roles.py", stage], cwd=shop.repository / path, check=True)
+    live = {"round_id": "round-001", "stage": "blocked", "branch": branch, "worktree_path": path}
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(
+        json.dumps(state(shop) | {"active_rounds": [{**live, "resume_error": "lost"}]}, indent=2)
+    )
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert "round-001: its files prove review" in said.out
+    assert shop.started_keys() == ["review"]
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+def test_a_stale_end_is_reopened_and_a_stale_error_is_cleared(shop: Workshop) -> None:
+    prepared(shop, 1, controller_stage="done", resume_errors={"controller": "planner failed"})
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert "recovering from: controller: planner failed" in said.out
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C062")
+def test_what_a_role_changes_of_others_is_not_merged(shop: Workshop) -> None:
+    prepared(shop, 1)
+    gate = shop.gate("again")
+    steals = [{"run": "python3 tools/roles.py plan"}, {"write": "greet.txt", "text": "hello, planner\n"}]
+    play(shop, plan=[steals], recovery_plan_1=[[gate.step]])
+    running = shop.start("run", "orchestrator")
+    shop.until_started("recovery-plan-1")
+    kill(running)
+    why = state(shop)["active_rounds"][0]["resume_error"]
+    assert why == "the planner changed files that it does not own: greet.txt"
+    play(shop)
+    gate.let_go()
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert (shop.repository / "greet.txt").read_text() == "hello\n"
+
+
+@pytest.mark.more
+@pytest.mark.capability("C069")
+def test_a_base_that_moved_is_merged_in_and_a_failed_gate_sends_the_round_back(shop: Workshop) -> None:
+    prepared(shop, 1)
+    gate = shop.gate("review")
+    play(shop, review=[[gate.step, {"run": "python3 tools/roles.py review"}]])
+    running = shop.start("run", "orchestrator")
+    shop.until_started("review")
+    kill(running)
+    command = "test ! -e made-milestone-1 || test -e allowed"
+    (shop.repository / "loopwright.toml").write_text(f'[[gates]]\nname = "greeting"\nrun = "{command}"\n')
+    shop.git("commit", "-qm", "another gate", "loopwright.toml")
+    gate.let_go()
+    fixes = [{"run": "python3 tools/roles.py implement"}, {"write": "allowed", "text": "x\n"}]
+    play(shop, implement=[fixes])
+    said = shop("run", "orchestrator", timeout=280)
+    assert said.code == 0, said.out + said.err
+    assert "back to implement: gates fail on what would be merged: greeting" in said.out
+    assert record(shop, "round-001", "closeout-record.json")["status"] in ("applied", "revalidated")
+    assert shop.git("show", "trunk:allowed") == "x\n"
+
+
+@pytest.mark.more
+@pytest.mark.capability("C023")
+def test_a_change_of_meaning_in_the_active_revision_stops_the_round_until_it_is_undone(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 1)
+    gate = shop.gate("review")
+    play(shop, review=[[gate.step, {"run": "python3 tools/roles.py review"}]])
+    running = shop.start("run", "orchestrator")
+    shop.until_started("review")
+    rewritten(shop, f"{ROADMAP}/roadmap.md", "- Intent: have part 1", "- Intent: have something else")
+    gate.let_go()
+    running.process.wait(timeout=200)
+    assert "the active revision changed its meaning" in state(shop)["resume_errors"]["controller"]
+    shop.git("checkout", "-q", "--", ROADMAP)
+    assert shop("run", "orchestrator", timeout=200).code == 0
+
+
+@pytest.mark.more
+@pytest.mark.capability("C073")
+def test_two_rounds_are_live_at_once_where_the_roadmap_allows_it(shop: Workshop) -> None:
+    prepared(shop, 2, apart=True, max_parallel_rounds=2)
+    second = [{"run": "ROUND=round-002 CHOOSE=1 python3 tools/roles.py plan"}]
+    plan = [
+        {"expect_prompt": "Round: round-001", "otherwise": second},
+        {"run": "python3 tools/roles.py plan"},
+    ]
+    play(shop, plan=[plan])
+    said = shop("run", "orchestrator", timeout=280)
+    assert said.code == 0, said.out + said.err
+    assert said.out.index("round-002 begins") < said.out.index("round-001 is merged")
+    assert statuses(shop) == ["done", "done"]
+    assert record(shop, "round-002", "closeout-record.json")["status"] == "revalidated"

@@ -74,6 +74,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "run": (f"{_START}.run:run", "Run agents on a plan until your checks pass."),
         "plan": (f"{_START}.plans:app", "Write a plan for a goal, or check a plan."),
         "init": (f"{_START}.init:init", "Write loopwright.toml and a sample plan for this project."),
+        "scaffold": (f"{_START}.scaffold:app", "Write the files that a way of working starts with."),
         "demo": (f"{_START}.demo:demo", "Try Loopwright on a sample project, without an account."),
         "worker": (f"{_START}.worker:worker", "Run plans of every project until you stop it."),
         "up": (f"{_START}.daemon:up", "Start the daemon: workers for all projects, and the API."),

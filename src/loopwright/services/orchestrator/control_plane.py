@@ -76,7 +76,8 @@ class ControlPlane:
         try:
             text = place.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as broken:
-            raise ControlError(f"{path} cannot be read ({broken}); restore it") from broken
+            why = broken.strerror if isinstance(broken, OSError) else "it is not UTF-8"
+            raise ControlError(f"{path} cannot be read: {why}; restore it") from broken
         if not text.strip():
             raise ControlError(f"{path} is empty; restore it")
         return text

@@ -52,7 +52,9 @@ class Controller:
 
     async def _pass(self) -> Ended | None:
         now = await self._read()
-        actions = next_actions(now.state, now.view, now.seen)
+        waiting = _waiting(now)
+        found = next_actions(now.state, now.view, now.seen)
+        actions = [one for one in found if one.round_id not in waiting]
         delegated = [one for one in actions if one.do is Do.DELEGATE]
         if delegated:
             await self._delegate(now, delegated)
@@ -196,3 +198,17 @@ class Controller:
         if failed:
             return self._blocked("; ".join(failed))
         return Ended(ending=Ending.INTERRUPTED, plan_id=plan_id, merged=tuple(self._merged))
+
+
+def _waiting(now: Now) -> set[str]:
+    """Return the rounds that selected a milestone of another live round: they plan again once that is merged."""
+    taken: set[str] = set()
+    waiting = set()
+    for live in now.state.active_rounds:
+        chosen = now.observed[live.round_id].selection
+        if chosen is None:
+            continue
+        if live.stage is RoundStage.PLAN and chosen.milestone_id in taken:
+            waiting.add(live.round_id)
+        taken.add(chosen.milestone_id)
+    return waiting

@@ -12,7 +12,7 @@ from loopwright.core.orchestrator.manifest import round_file
 from loopwright.core.orchestrator.records import ControlState, LiveRound
 from loopwright.core.values.round_states import ROUND_OWNERS, RoundStage
 from loopwright.services.orchestrator import state_edits as edits
-from loopwright.services.orchestrator.control_plane import ControlPlane
+from loopwright.services.orchestrator.control_plane import ControlPlane, view_of
 from loopwright.services.orchestrator.delegation import (
     Assignment,
     Delegated,
@@ -95,8 +95,16 @@ class RoundWork:
         """Record what keeps a round from continuing after a stage."""
         if done.interrupted:
             raise Interrupted(done.plan_id)
-        if done.sha is None:
-            self.desk.writer.edit_state(edits.round_error(round_id, done.problem))
+        problem = done.problem if done.sha is None else await self._left(round_id)
+        if problem:
+            self.desk.writer.edit_state(edits.round_error(round_id, problem))
+
+    async def _left(self, round_id: str) -> str:
+        """Return what the roadmap of now has against a result that passed its check in the round's own tree."""
+        state = self.desk.plane.state()
+        view = view_of(self.desk.plane.bundle())
+        found, _ = await self.look(state, view, live_round(state, round_id))
+        return "" if found.requests_update else "; ".join(found.problems)
 
     async def assignment(self, now: Now, round_id: str) -> Assignment:
         """Return what the role of a round's stage is asked to do."""
@@ -107,6 +115,15 @@ class RoundWork:
         if stage is RoundStage.PLAN:
             files.append(f"or, instead of these three, {round_file('roadmap_update_request', round_id)}")
         told: dict[str, str] = {}
+        taken = {
+            one.selection.milestone_id
+            for key, one in now.observed.items()
+            if key != round_id and one.selection
+        }
+        if stage is RoundStage.PLAN and taken:
+            files.append(
+                f"choose another milestone than {', '.join(sorted(taken))}: other rounds work on them"
+            )
         plane = ControlPlane(root=desk.plane.root / live.worktree_path)
         review = observe(plane.root, RoundStage.REVIEW, round_id, state, now.view).review
         if retry is not None and review is not None and review.decision == "rejected":

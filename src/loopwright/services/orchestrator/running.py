@@ -110,7 +110,7 @@ def _work(plane: ControlPlane) -> PlannedWork | None:
             raise Refused(
                 f"{manifest.FOLDER}/ is the template of a scaffold",
                 code="orchestrator_template",
-                hint="`loopwright scaffold orchestrator` writes one for a goal",
+                hint='`loopwright scaffold orchestrator "..."` writes one for a goal',
             )
         return OrchestratorSource().parse(files, manifest.FOLDER)
     except BadPlan:

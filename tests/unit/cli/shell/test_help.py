@@ -20,6 +20,7 @@ PARTS = {
     "receipt": ("show", "verify", "replay", "export"),
     "projects": ("add", "env", "import"),
     "service": ("install",),
+    "scaffold": ("orchestrator",),
     "tokens": ("create", "revoke"),
     "config": ("show", "check", "schema"),
 }
