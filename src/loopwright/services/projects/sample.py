@@ -8,7 +8,7 @@ from typing import Final
 
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.access import Caller
-from loopwright.core.values.errors import NotAllowed, Refused
+from loopwright.core.values.errors import NotAllowed, UserError
 from loopwright.services.demo import SAMPLE, SCRIPT, SHOP, make_sample
 from loopwright.services.driving.recorded_environments import record_environment
 from loopwright.services.homes.caller import called_from
@@ -30,7 +30,7 @@ async def start_sample(at: Session, caller: Caller) -> str:
             hint="use a token for all projects",
         )
     if shutil.which("git", path=at.env.get("PATH")) is None:
-        raise Refused(
+        raise UserError(
             "git was not found on this machine", code="git_missing", hint="install git 2.38 or newer"
         )
     folder = at.home.root / SAMPLE
