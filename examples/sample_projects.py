@@ -30,6 +30,10 @@ script = {json.dumps(str(script))}
         )
         (project / "README.md").write_text("# Sample\n")
         (project / ".gitignore").write_text(".loopwright/\n")
+        (project / "loopwright.templates").mkdir()
+        (project / "loopwright.templates" / "sample.yaml").write_text(
+            json.dumps(_template(), indent=2) + "\n"
+        )
         for plan in range(1, PLANS + 1):
             (project / f"plan-{plan}.json").write_text(json.dumps(_plan(plan), indent=2) + "\n")
         for command in (
@@ -50,12 +54,19 @@ script = {json.dumps(str(script))}
             subprocess.run(command, cwd=project, check=True)
 
 
-def _plan(number: int) -> dict[str, object]:
+def _plan(number: int | str) -> dict[str, object]:
     def task(name: str) -> dict[str, object]:
         key = f"{name}-{number}"
         return {"id": key, "title": f"Write {key}", "acceptance": [f"test -s {key}"]}
 
     return {"title": f"Plan {number}", "tasks": [task("first"), task("second")]}
+
+
+def _template() -> dict[str, object]:
+    """Return a template of the same plans; its loops verify their work themselves."""
+    plan = {**_plan("{{number}}"), "settings": {"autonomy": "auto"}}
+    numbers = [str(number) for number in range(1, PLANS + 1)]
+    return {"description": "Write two files", "parameters": {"number": {"choices": numbers}}, "plan": plan}
 
 
 def _script() -> dict[str, object]:

@@ -122,7 +122,7 @@ ENOUGH = {
     "worker": ("worker", "--until-idle"),
     "run": ("run", "none.yaml"),
     # These serve until they are ended, or open a browser.
-    **{name: (name, "--help") for name in ("serve", "up", "restart", "open")},
+    **{name: (name, "--help") for name in ("serve", "up", "restart", "open", "mcp")},
 }
 """For each command that needs more than its name, words with which it does little."""
 

@@ -82,6 +82,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "restart": (f"{_START}.daemon:restart", "End the daemon and start it again."),
         "serve": (f"{_START}.daemon:serve", "Run the daemon in this terminal."),
         "service": (f"{_START}.daemon:service", "Let the system start the daemon at every login."),
+        "mcp": (f"{_START}.mcp:mcp", "Let another agent drive loops with MCP tools."),
     },
     "Watch": {
         "status": (f"{_WATCH}.status:status", "Show what happens now, or one plan or task in detail."),

@@ -35,6 +35,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "home_not_writable": "The home folder cannot be written.",
         "idempotency_key_reused": "An `Idempotency-Key` came again with another body.",
         "loop_source_wrong": "A loop is not made from exactly one of a source, a spec and a template.",
+        "mcp_not_installed": "The packages for the MCP server are not installed.",
         "no_signing_key": "`finish_sign` is on, but git has no key to sign with.",
         "no_task_named": "`--tasks` names no task.",
         "not_a_receipt": "The file is not a receipt.",
@@ -55,6 +56,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "template_name_wrong": "A template cannot have this name.",
         "tls_missing": "The daemon would send tokens over the network without TLS.",
         "token_name_wrong": "A token cannot have this name.",
+        "token_unreadable": "The file with the token cannot be read.",
     },
     BadConfig: {
         "account_home_conflict": "The agent has a config home, and its account has another.",

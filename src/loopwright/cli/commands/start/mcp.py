@@ -1,0 +1,43 @@
+"""`mcp`: the tools for other agents."""
+
+from pathlib import Path
+
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.values.errors import UserError
+from loopwright.services.access.nesting import is_inside_run
+from loopwright.services.daemon.links import daemon_address
+from loopwright.services.homes.context import settings_for
+
+
+def mcp(*, url: str | None = None, token_file: Path | None = None) -> int:
+    """Let another agent drive loops with MCP tools, over standard input and output.
+
+    The daemon must run: start it with `loopwright up`. Inside a run of Loopwright the tools can only look.
+
+    Parameters
+    ----------
+    url
+        The address of the daemon; without it, the one of this home.
+    token_file
+        A file with the token to use; without it, the owner's.
+    """
+    try:
+        # It is an extra, and takes long to load.
+        from loopwright.server.mcp.client import Connection, Daemon
+
+        # The same.
+        from loopwright.server.mcp.tools import make_server
+    except ImportError as missing:
+        raise UserError(
+            "the MCP server is not installed",
+            code="mcp_not_installed",
+            hint="pip install 'loopwright[mcp]'",
+        ) from missing
+    home = settings_for().home
+
+    def find() -> Connection:
+        found, token = daemon_address(home, url=url, token_file=token_file)
+        return Connection(url=found, token=token)
+
+    make_server(Daemon(find), can_change=not is_inside_run()).run("stdio")
+    return ExitCode.VERIFIED

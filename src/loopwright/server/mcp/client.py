@@ -1,0 +1,68 @@
+"""Send the requests of tools to the daemon."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+from mcp.server.mcpserver.exceptions import ToolError
+
+from loopwright.core.values.errors import UserError
+
+_PATIENCE_S: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Connection:
+    """Where the daemon answers, and the token to send."""
+
+    url: str
+    token: str
+
+
+class Daemon:
+    """Asks the daemon; it may be restarted in between."""
+
+    def __init__(self, find: Callable[[], Connection]) -> None:
+        self._find = find
+
+    async def get(self, path: str, **query: Any) -> Any:
+        """Return a document."""
+        wanted = {name: value for name, value in query.items() if value not in (None, "")}
+        return await self._ask("GET", path, params=wanted)
+
+    async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
+        """Ask for a change and return the document of the reply."""
+        return await self._ask("POST", path, json=dict(body or {}))
+
+    async def _ask(self, method: str, path: str, **more: Any) -> Any:
+        try:
+            to = self._find()
+            headers = {"Authorization": f"Bearer {to.token}"}
+            async with httpx.AsyncClient(base_url=to.url, headers=headers, timeout=_PATIENCE_S) as client:
+                reply = await client.request(method, path, **more)
+        except UserError as wrong:
+            raise ToolError(_sentence(wrong.code, str(wrong), wrong.hint)) from wrong
+        except httpx.HTTPError as away:
+            why = f"the daemon does not answer: {away or type(away).__name__}"
+            raise ToolError(_sentence("daemon_away", why, "`loopwright restart` starts it again")) from away
+        if reply.is_error:
+            raise ToolError(_refusal(reply))
+        return reply.json()
+
+
+def _refusal(reply: httpx.Response) -> str:
+    try:
+        said = reply.json()
+        wrong = "; ".join(str(one.get("message", one)) for one in said.get("errors", ()))
+        detail = f"{said['detail']} ({wrong})" if wrong else said["detail"]
+        return _sentence(said["code"], detail, said.get("hint"))[:_LONGEST]
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return f"the daemon answered {reply.status_code}"
+
+
+_LONGEST: Final = 1000
+
+
+def _sentence(code: str, why: str, hint: str | None) -> str:
+    return f"{code}: {why}" + (f". To do: {hint}" if hint else "")
