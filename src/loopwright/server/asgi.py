@@ -10,6 +10,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import Response
+from starlette.routing import Route
 
 from loopwright import __version__
 from loopwright.core.values.errors import LoopwrightError
@@ -34,6 +35,7 @@ from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
 from loopwright.server.guard import OPEN_PATHS, FailedLogins, Guard
 from loopwright.server.journal import Figures, Journal
+from loopwright.server.mcp import endpoint
 from loopwright.server.pages import demo, files, palette, session
 from loopwright.server.pages import home as pages_home
 from loopwright.server.pages import loops as pages_loops
@@ -97,6 +99,8 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
     counted = Figures()
     limits = limits or Limits()
     app = describe()
+    tools = endpoint.Endpoint(app, hosts)
+    app.router.routes.append(Route(endpoint.PATH, tools))
 
     @contextlib.asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
@@ -105,6 +109,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
             asyncio.create_task(feed.run(), name="feed"),
             asyncio.create_task(Starter(at).run(), name="starter"),
             asyncio.create_task(Planner(at).run(), name="planner"),
+            asyncio.create_task(tools.run(), name="mcp"),
         ]
         try:
             yield

@@ -18,6 +18,8 @@ class Connection:
 
     url: str
     token: str
+    transport: httpx.AsyncBaseTransport | None = None
+    """How to reach it, where that is not the network."""
 
 
 class Daemon:
@@ -39,7 +41,9 @@ class Daemon:
         try:
             to = self._find()
             headers = {"Authorization": f"Bearer {to.token}"}
-            async with httpx.AsyncClient(base_url=to.url, headers=headers, timeout=_PATIENCE_S) as client:
+            async with httpx.AsyncClient(
+                base_url=to.url, headers=headers, timeout=_PATIENCE_S, transport=to.transport
+            ) as client:
                 reply = await client.request(method, path, **more)
         except UserError as wrong:
             raise ToolError(_sentence(wrong.code, str(wrong), wrong.hint)) from wrong

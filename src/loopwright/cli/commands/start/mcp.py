@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from loopwright.cli.shell.exits import ExitCode
-from loopwright.core.values.errors import UserError
+from loopwright.server.mcp import not_installed
 from loopwright.services.access.nesting import is_inside_run
 from loopwright.services.daemon.links import daemon_address
 from loopwright.services.homes.context import settings_for
@@ -28,11 +28,7 @@ def mcp(*, url: str | None = None, token_file: Path | None = None) -> int:
         # The same.
         from loopwright.server.mcp.tools import make_server
     except ImportError as missing:
-        raise UserError(
-            "the MCP server is not installed",
-            code="mcp_not_installed",
-            hint="pip install 'loopwright[mcp]'",
-        ) from missing
+        raise not_installed() from missing
     home = settings_for().home
 
     def find() -> Connection:
