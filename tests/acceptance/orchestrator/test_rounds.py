@@ -85,7 +85,7 @@ def test_a_round_lands_as_one_commit_that_says_what_each_stage_landed(corrected:
 @pytest.mark.capability("C023")
 def test_a_closeout_changes_status_pointers_and_history_and_nothing_else(corrected: Workshop) -> None:
     changed = corrected.git("diff", "-U0", "trunk~2", "trunk~1", "--", "orchestrator/roadmaps")
-    lines = [line for line in changed.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+    lines = [line for line in changed.splitlines() if re.match(r"[+-](?!\+\+|--)\s*\S", line)]
     assert sorted(lines) == sorted(
         [
             "+- round-001 completed milestone-1.",
