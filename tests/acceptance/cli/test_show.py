@@ -14,6 +14,7 @@ def test_a_failed_task_is_explained_on_one_screen(finished: Sandbox) -> None:
     parts = [
         "✘  broken  Make broken",
         "failed: A check failed on the result; read its last lines. (2 of 2 attempts)",
+        "likely cause: ",
         "\nexpected\n",
         "✘ broken is right: cat broken.txt",
         "✔ greeting: grep -q hello greet.txt",
@@ -27,8 +28,9 @@ def test_a_failed_task_is_explained_on_one_screen(finished: Sandbox) -> None:
         "2  rejected (gate)  scripted",
         "broken.txt, more.txt  +2 -0",
         "\nto do\n",
-        "loopwright retry broken --note",
+        "loopwright retry broken --model",
         "loopwright retry broken --agent",
+        "loopwright retry broken --note",
         "loopwright logs broken",
         "loopwright cancel broken",
     ]

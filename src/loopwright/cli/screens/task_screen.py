@@ -18,6 +18,7 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import clean, duration, money
 from loopwright.services.views.tasks import (
     AttemptView,
+    Diagnosis,
     Finding,
     Known,
     Names,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:  # the list of tasks asks git for nothing
 
 _LEAST: Final = 3
 _MOST: Final = 14
+_STEPS: Final = 3
+"""So many commands are shown where there is little room, and the last one."""
 _NARROW: Final = 70
 """On fewer columns a cut line hides what matters: there a screen may grow longer."""
 _FRAME: Final = 4
@@ -88,6 +91,8 @@ def task_screen(
         if level is _LEVELS[-1]:
             # The attempts above name the same diff.
             steps = [step for step in steps if step.command[:2] != ("git", "diff")]
+            steps = [*steps[:_STEPS], *steps[_STEPS:][-1:]]  # giving it up comes last
+            upper = [*_head(detail, names, whole=False), *_decided(detail), Text(), *_expected(detail, level)]
         room = height - len(upper) - len(lower) - len(steps) - _FRAME
         if room >= _LEAST:
             break
@@ -109,13 +114,16 @@ def _title(text: str) -> Text:
     return Text(text, style="bold")
 
 
-def _head(detail: TaskDetail, names: Names) -> Lines:
+def _head(detail: TaskDetail, names: Names, *, whole: bool = True) -> Lines:
     task = detail.task
     first = mark(task).append(f"  {task.key}", style="bold").append(f"  {task.title}")
     plan = Text(f"task {short_id(task.id)} of {detail.plan_title} ({short_id(detail.plan_id)})", style="dim")
     lines = [first, plan]
     if task.status == "ERROR":
-        lines.append(Text(f"{word(task)}: {_advice(detail)} ({_tries(detail)})", style="red"))
+        found = detail.diagnosis
+        why = _advice(detail) if whole or found is None else found.because
+        lines.append(Text(f"{word(task)}: {why} ({_tries(detail)})", style="red"))
+        lines += _diagnosis(found) if whole and found is not None else []
     elif task.manual and task.status == "CANCELLED":
         lines.append(Text(clean(task.reason) or "skipped", style="yellow"))
     elif task.status == "CANCELLED":
@@ -128,6 +136,17 @@ def _head(detail: TaskDetail, names: Names) -> Lines:
     if detail.note:
         lines.append(Text(f"note for the agent: {_flat(detail.note)}", style="yellow"))
     return lines
+
+
+def _diagnosis(found: Diagnosis) -> Lines:
+    """Return why a task most likely failed, and where."""
+    at = found.signature
+    where = " > ".join(filter(None, (at.step, at.file, at.test)))
+    again = f", {found.repeated} times in a row" if found.repeated > 1 else ""
+    return [
+        Text(f"likely cause: {found.because}", style="yellow"),
+        Text(f"  {_flat(where)}: {_flat(at.error)}{again}", style="dim"),
+    ]
 
 
 def _decided(detail: TaskDetail) -> Lines:

@@ -17,9 +17,9 @@ _SAID: Final = 300
 _PATHS: Final = 8
 
 # What differs between two runs of the same failure: times, addresses, temporary paths, hashes, numbers.
+_FOLDERS: Final = re.compile(r"(?<![\w./])(?:/[\w.@+-]+){2,}/")
 _MASKS: Final = (
     (re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b"), "<id>"),
-    (re.compile(r"(?<![\w./])(?:/[\w.@+-]+){2,}/"), ""),
     (re.compile(r"(?<!\w)\d+(?:[.:,]\d+)*"), "<n>"),
 )
 
@@ -44,9 +44,14 @@ class Try:
         return f"{self.failure.value}: {masked(self.found)}"
 
 
+def without_folders(text: str) -> str:
+    """Return a text whose absolute paths are only the names of their files."""
+    return _FOLDERS.sub("", text)
+
+
 def masked(text: str) -> str:
     """Return an error without what differs from one run to the next."""
-    line = one_line(text, 2_000).lower()
+    line = without_folders(one_line(text, 2_000)).lower()
     for pattern, instead in _MASKS:
         line = pattern.sub(instead, line)
     return line
@@ -60,17 +65,31 @@ def tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ..
     ordered = sorted(attempts, key=lambda one: one.n)
     told = {one.n - 1: one.evidence for one in ordered}
     return tuple(
-        Try(
-            n=one.n,
-            agent=one.agent,
-            model=one.model,
-            failure=one.failure,
-            touched=one.touched,
-            said=said.get(one.id, ""),
-            found=told.get(one.n) or RULES[one.failure].advice,
-        )
+        _try(one, one.failure, said, told.get(one.n, one.detail))
         for one in ordered
         if one.state is AttemptState.REJECTED and one.failure is not None
+    )
+
+
+def failed_tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ...]:
+    """Return every attempt that failed, also by a fault of the machine, the oldest first."""
+    ended = (AttemptState.REJECTED, AttemptState.BROKEN)
+    return tuple(
+        _try(one, one.failure, said, one.detail)
+        for one in sorted(attempts, key=lambda one: one.n)
+        if one.state in ended and one.failure is not None
+    )
+
+
+def _try(attempt: Attempt, failure: Failure, said: Mapping[str, str], found: str) -> Try:
+    return Try(
+        n=attempt.n,
+        agent=attempt.agent,
+        model=attempt.model,
+        failure=failure,
+        touched=attempt.touched,
+        said=said.get(attempt.id, ""),
+        found=found or RULES[failure].advice,
     )
 
 

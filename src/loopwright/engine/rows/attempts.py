@@ -1,7 +1,12 @@
 """What is known of the attempts at one task."""
 
-from loopwright.core.policy.earlier_tries import Try, tries
-from loopwright.core.rows.model import Attempt, Role, Run
+from collections.abc import Sequence
+
+from loopwright.core.policy.diagnosis import ASKS, Diagnosis, Seen, diagnose
+from loopwright.core.policy.earlier_tries import Try, failed_tries, tries
+from loopwright.core.rows.model import Attempt, Role, Run, Task
+from loopwright.core.values.findings import Verdict, VerdictStatus
+from loopwright.core.values.ids import short_id
 from loopwright.ports import Tx
 
 
@@ -9,12 +14,37 @@ def tries_before(tx: Tx, attempt: Attempt) -> tuple[Try, ...]:
     """Return what the attempts before this one tried and how each failed, the oldest first."""
     if attempt.n == 1:
         return ()
-    attempts = tx.find(Attempt, task_id=attempt.task_id)
-    return _tries(tx, [one for one in attempts if one.n <= attempt.n])
+    attempts = [one for one in tx.find(Attempt, task_id=attempt.task_id) if one.n <= attempt.n]
+    return tries(attempts, _said(_runs(tx, attempts, Role.IMPLEMENTER)))
 
 
-def _tries(tx: Tx, attempts: list[Attempt]) -> tuple[Try, ...]:
-    runs = tx.find(
-        Run, attempt_id=tuple(one.id for one in attempts), role=Role.IMPLEMENTER, order_by=("created_at",)
+def diagnosis_of(tx: Tx, task: Task) -> Diagnosis | None:
+    """Return why a task most likely failed; None where that is known, or nothing failed."""
+    if task.failure in ASKS:
+        return None
+    attempts = tx.find(Attempt, task_id=task.id)
+    if not attempts:
+        return None
+    verdicts = _verdicts(_runs(tx, attempts, Role.GATE))
+    ids = {one.n: one.id for one in attempts}
+    found = failed_tries(attempts, _said(_runs(tx, attempts, Role.IMPLEMENTER)))
+    return diagnose(
+        [Seen(tried=one, verdict=verdicts.get(ids[one.n])) for one in found],
+        name=short_id(task.id),
+        title=task.title,
     )
-    return tries(attempts, {run.attempt_id: run.summary for run in runs if run.attempt_id and run.summary})
+
+
+def _runs(tx: Tx, attempts: Sequence[Attempt], role: Role) -> list[Run]:
+    return tx.find(Run, attempt_id=[one.id for one in attempts], role=role, order_by=("created_at",))
+
+
+def _said(runs: Sequence[Run]) -> dict[str, str]:
+    return {run.attempt_id: run.summary for run in runs if run.attempt_id and run.summary}
+
+
+def _verdicts(runs: Sequence[Run]) -> dict[str, Verdict]:
+    """Return what the gate found on each attempt: the newest verdict against it, else the newest one."""
+    found = [(run.attempt_id, run.verdict) for run in runs if run.attempt_id and run.verdict is not None]
+    failed = [(of, one) for of, one in found if one.status is VerdictStatus.FAILED]
+    return {**dict(found), **dict(failed)}

@@ -6,6 +6,7 @@ from typing import Any, TypeVar
 from loopwright.core.gates.contradictions import KIND as CONTRADICTION
 from loopwright.core.policy import budget, fallback, rounds
 from loopwright.core.policy.budget import spent_today
+from loopwright.core.policy.diagnosis import LEAST
 from loopwright.core.policy.graph import kept
 from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.policy.order import is_met
@@ -26,7 +27,7 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import FenceLost, IllegalTransition, StaleVersion
-from loopwright.core.values.failures import Failure
+from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.states import (
     ATTEMPT,
     ENDED_PLAN,
@@ -48,6 +49,7 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
+from loopwright.engine.rows.attempts import diagnosis_of
 from loopwright.engine.rows.escalations import escalate, open_ones
 from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
@@ -412,7 +414,8 @@ def fail_attempt(
     }
     match after:
         case GiveUp(reason=reason):
-            text = f"{reason} {failed.detail}".strip()[:2000]
+            likely = _likely_cause(tx, plan, task, failed.failure)
+            text = " ".join(filter(None, (reason, likely, failed.detail)))[:2000]
             outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
             about = {"failure": failed.failure.value, "reason": reason}
             about |= {"stopped": stopped.value} if stopped else {}
@@ -449,6 +452,15 @@ def _after(
         return after, None
     same = rounds.unchanged(tx.find(Attempt, task_id=task.id), ended)
     return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
+
+
+def _likely_cause(tx: Tx, plan: Plan, task: Task, failure: Failure) -> str:
+    """Return why judged work failed again and again, in a sentence; empty where nothing like that happened."""
+    judged = RULES[failure].level is Level.ATTEMPT
+    if not judged or plan.policy.answer is not None or rounds.loops(plan, task):
+        return ""
+    found = diagnosis_of(tx, task)
+    return f"Likely cause: {found.because}." if found is not None and len(found.tried) >= LEAST else ""
 
 
 def _back_to_person(

@@ -6,6 +6,7 @@ from typing import Final
 from loopwright.core.gates.contradictions import ACCEPT, KIND, REJECT
 from loopwright.core.plans.planning import FOLDER, TITLED, name_of
 from loopwright.core.policy import budget as budgets
+from loopwright.core.policy.diagnosis import fixes
 from loopwright.core.policy.manual_steps import DONE, FAILED, SKIP
 from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.rows.model import Role
@@ -239,6 +240,13 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
                 steps.append(Step(command=diff, why=f"what attempt {seen[-1].n} changed"))
             if task.failure in ("auth", "cannot_start", "billing"):
                 steps.insert(0, Step(command=command("doctor"), why="is the agent there and logged in?"))
+            if detail.diagnosis is not None and not names.retry_refused:
+                helps = [
+                    Step(command=one.command, why=one.why)
+                    for one in fixes(detail.diagnosis.cause, name=name, title=task.title)
+                ]
+                known_already = {one.command for one in helps}
+                steps = [*helps, *(one for one in steps if one.command not in known_already)]
             return [*steps, *([cancel] if task.status == "ERROR" else [])]
         case "QUEUED" if task.taken_by:
             back = Step(

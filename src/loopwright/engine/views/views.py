@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 from loopwright.core.gates.contradictions import collapsed
 from loopwright.core.gates.gates import task_commands
+from loopwright.core.policy.diagnosis import Diagnosis
 from loopwright.core.policy.graph import claims, scopes_overlap, strayed
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.discoveries import Discovery, same_work
@@ -46,6 +47,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.rows.attempts import diagnosis_of
 from loopwright.engine.rows.finishes import FinishView, finish_views
 from loopwright.engine.rows.manual_steps import open_steps
 from loopwright.engine.rows.order import holding_up
@@ -243,6 +245,8 @@ class TaskDetail:
     """What changed in the user's checkout while its agents ran."""
     questions: tuple[QuestionView, ...] = ()
     """What it waits for a person to answer."""
+    diagnosis: Diagnosis | None = None
+    """Why it most likely failed, and what may help; None for a task that is not given up."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -501,6 +505,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         decisions=decisions_about(tx, task),
         strays=stray_views(tx, plan.id, task.id),
         questions=tuple(question_view(tx, one) for one in _asked(tx, task, attempts)),
+        diagnosis=diagnosis_of(tx, task) if task.status is TaskState.ERROR else None,
     )
 
 

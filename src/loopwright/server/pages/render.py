@@ -1,6 +1,7 @@
 """Turn values into HTML: the template environment, the words and icons of states, and safe text."""
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -248,6 +249,7 @@ def environment() -> Environment:
         "relative": relative,
         "about": about,
         "target": target,
+        "shell": shlex.join,
     }
     made.globals |= {"ago": ago, "version": __version__, "menu": MENU}
     return made

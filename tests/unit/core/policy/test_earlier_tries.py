@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.contracts.store import rows
 
-from loopwright.core.policy.earlier_tries import MOST, Try, masked, repeated, tries, words
+from loopwright.core.policy.earlier_tries import MOST, Try, failed_tries, masked, repeated, tries, words
 from loopwright.core.rows.model import Attempt, Task
 from loopwright.core.values.failures import RULES, Failure
 from loopwright.core.values.states import AttemptState
@@ -37,6 +37,15 @@ def test_each_judged_attempt_has_what_the_next_one_was_told_and_what_its_agent_s
     assert [(t.n, t.touched, t.said, t.found) for t in found] == [
         (1, ("a.py",), "I added it.", "first finding"),
         (2, (), "", "second finding"),
+    ]
+
+
+def test_a_diagnosis_also_sees_what_a_fault_of_the_machine_ended() -> None:
+    broken = attempt(2, state=AttemptState.BROKEN, failure=Failure.SETUP, detail="npm ci failed")
+    found = failed_tries([attempt(3), broken, rejected(1, detail="red")], {})
+    assert [(t.n, t.failure, t.found) for t in found] == [
+        (1, Failure.GATE, "red"),
+        (2, Failure.SETUP, "npm ci failed"),
     ]
 
 

@@ -1,0 +1,278 @@
+"""Why a task most likely failed for good, read from what its attempts came to, and the commands that may help.
+
+It is deterministic: each attempt votes for a cause class by its failure class, or by what its checks printed.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from types import MappingProxyType
+from typing import Final
+
+from loopwright.core.gates.verdicts import command_id, is_bad, is_of, refused_commands
+from loopwright.core.policy.earlier_tries import Try, masked, without_folders
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.findings import Check, CommandResult, Verdict
+from loopwright.core.values.wording import command, counted, on_one_line, one_line
+
+LEAST: Final = 2
+"""A single attempt says too little to name a cause in the reason of a task."""
+_MANY_FILES: Final = 20
+"""An attempt that changes more files than this did not keep to one task."""
+_SHOWN: Final = 300
+_PATHS: Final = 20
+
+
+class Cause(StrEnum):
+    """What kind of thing keeps a task from being done."""
+
+    UNCLEAR = "unclear_task"
+    TOO_LARGE = "too_large"
+    ENVIRONMENT = "environment"
+    DEPENDENCY = "dependency"
+    FLAKY = "flaky_check"
+    MODEL = "model_limit"
+
+
+MEANINGS: Final[Mapping[Cause, str]] = MappingProxyType(
+    {
+        Cause.UNCLEAR: "the task is unclear",
+        Cause.TOO_LARGE: "the task is too large",
+        Cause.ENVIRONMENT: "this machine or its setup gets in the way",
+        Cause.DEPENDENCY: "something that the task builds on is missing or changed",
+        Cause.FLAKY: "a check gives inconsistent results",
+        Cause.MODEL: "the task is beyond this agent or model",
+    }
+)
+
+_BY_FAILURE: Final[Mapping[Failure, Cause]] = MappingProxyType(
+    {
+        **dict.fromkeys((Failure.TURNS, Failure.CONTEXT, Failure.TIMEOUT), Cause.TOO_LARGE),
+        **dict.fromkeys((Failure.REFUSAL, Failure.MODEL), Cause.MODEL),
+        **dict.fromkeys((Failure.CONFLICT, Failure.TOGETHER), Cause.DEPENDENCY),
+        **dict.fromkeys(
+            (Failure.NO_CHANGE, Failure.REVIEW, Failure.LOOK, Failure.STRAY_WRITE), Cause.UNCLEAR
+        ),
+        **dict.fromkeys(
+            (
+                Failure.AGENT_ERROR, Failure.TOOL, Failure.HANG, Failure.CANNOT_CHECK, Failure.CANNOT_START,
+                Failure.SETUP, Failure.HOST_LOST, Failure.CRASH, Failure.ENVIRONMENT, Failure.LINKED_GIT,
+                Failure.UNRECORDABLE, Failure.AUTH, Failure.BILLING, Failure.OVERLOADED, Failure.RATE_LIMIT,
+                Failure.USAGE_LIMIT,
+            ),
+            Cause.ENVIRONMENT,
+        ),
+    }
+)  # fmt: skip
+"""The cause that a failure class speaks for; a gate is read by what it printed."""
+
+ASKS: Final = frozenset(
+    {
+        Failure.UNANSWERED,
+        Failure.UNVERIFIED,
+        Failure.CONTRADICTION,
+        Failure.BUDGET,
+        Failure.ISSUES,
+        Failure.CANCELLED,
+    }
+)
+"""Failures that already name the one decision that is missing: there is nothing to diagnose."""
+
+_NOT_RUN: Final = (126, 127)
+"""Exit codes of a shell that could not run a command."""
+_MACHINE: Final = re.compile(
+    r"no space left|permission denied|connection refused|ECONNREFUSED|address already in use|could not resolve host"
+    r"|temporary failure in name resolution|read-only file system|out of memory|command not found",
+    re.IGNORECASE,
+)
+_MISSING: Final = re.compile(
+    r"no module named|cannot import name|cannot find (?:module|package)|unresolved import|module not found"
+    r"|is not in (?:std|GOROOT)|could not find a version",
+    re.IGNORECASE,
+)
+_TELLING: Final = re.compile(r"error|fail|assert|exception|not found|no such|refused|denied", re.IGNORECASE)
+_FILE: Final = re.compile(r"(?<![\w/])(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[a-z]{1,5}(?=$|[\s:,\"')\]])")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signature:
+    """Where and how the newest attempt failed, without what differs from one run to the next."""
+
+    step: str
+    """The command of the gate that failed, else the failure class."""
+    test: str = ""
+    file: str = ""
+    error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One command that may help."""
+
+    command: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Diagnosis:
+    """Why a task most likely failed, and what you can do about it."""
+
+    cause: Cause
+    because: str
+    """The cause in words, with how many attempts speak for it."""
+    signature: Signature
+    repeated: int
+    """How many of the newest attempts failed in the same way."""
+    tried: tuple[Try, ...]
+    """What each attempt tried, bounded."""
+    fixes: tuple[Fix, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """An attempt with what its gate found; None where no gate ran."""
+
+    tried: Try
+    verdict: Verdict | None = None
+
+
+def diagnose(seen: Sequence[Seen], *, name: str, title: str) -> Diagnosis | None:
+    """Return the diagnosis of a task that failed for good; None where no attempt failed.
+
+    `name` is what a person types for the task.
+    """
+    if not seen:
+        return None
+    signatures = [signature(one) for one in seen]
+    same = next((n for n, one in enumerate(reversed(signatures)) if one != signatures[-1]), len(signatures))
+    votes = Counter(vote for one in seen if (vote := _vote(one)) is not None)
+    # Of two causes with as many votes, the one that the newest attempt speaks for.
+    newest = next((vote for one in reversed(seen) if (vote := _vote(one)) is not None), None)
+    if newest is None:
+        cause = Cause.MODEL if same >= LEAST else Cause.UNCLEAR
+        how = (
+            f"the last {same} attempts failed in the same way"
+            if cause is Cause.MODEL
+            else f"{counted(len(seen), 'attempt')} failed, none like the one before"
+            if len(seen) > 1
+            else "the only attempt failed"
+        )
+    else:
+        cause = max(votes, key=lambda one: (votes[one], one is newest))
+        how = f"{votes[cause]} of {counted(len(seen), 'attempt')}"
+    return Diagnosis(
+        cause=cause,
+        because=f"{MEANINGS[cause]} ({how})",
+        signature=signatures[-1],
+        repeated=same,
+        tried=tuple(_bounded(one.tried) for one in seen),
+        fixes=fixes(cause, name=name, title=title),
+    )
+
+
+def _vote(seen: Seen) -> Cause | None:
+    tried = seen.tried
+    if tried.failure is not Failure.GATE:
+        return _BY_FAILURE.get(tried.failure)
+    failed = refused_commands(seen.verdict) if seen.verdict is not None else []
+    said = "\n".join([tried.found, *(one.tail for one in failed)])
+    if seen.verdict is not None and any(one.flaky for one in seen.verdict.commands):
+        return Cause.FLAKY
+    if any(one.exit_code in _NOT_RUN for one in failed) or _MACHINE.search(said):
+        return Cause.ENVIRONMENT
+    if _MISSING.search(said):
+        return Cause.DEPENDENCY
+    return Cause.TOO_LARGE if len(tried.touched) > _MANY_FILES else None
+
+
+def signature(seen: Seen) -> Signature:
+    """Return where and how an attempt failed."""
+    bad = [one for one in seen.verdict.checks if is_bad(one)] if seen.verdict is not None else []
+    failed = refused_commands(seen.verdict) if seen.verdict is not None else []
+    if seen.tried.failure is not Failure.GATE or seen.verdict is None or not (bad or failed):
+        found = seen.tried.found
+        return Signature(
+            step=seen.tried.failure.value, file=_file(found), error=one_line(masked(_telling(found)), _SHOWN)
+        )
+    check = bad[0] if bad else None
+    step = _command(check, seen.verdict) or (failed[0] if failed else None)
+    printed = step.tail if step is not None else ""
+    test = check.name if check is not None and step is not None and check.name != step.name else ""
+    error = (check.message if check is not None and test else "") or printed or seen.tried.found
+    return Signature(
+        step=on_one_line(step.name) if step is not None else seen.tried.failure.value,
+        test=one_line(test, _SHOWN),
+        file=_file(f"{test.partition('::')[0]}\n{error}\n{printed}"),
+        error=one_line(masked(_telling(error)), _SHOWN),
+    )
+
+
+def _command(check: Check | None, verdict: Verdict) -> CommandResult | None:
+    if check is None:
+        return None
+    numbered = enumerate(verdict.commands, 1)
+    return next((one for n, one in numbered if is_of(check, command_id(n, one.name))), None)
+
+
+def _telling(text: str) -> str:
+    """Return the line of a text that says what is wrong: the last one that sounds like it, else the last one."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    telling = [line for line in lines if _TELLING.search(line)]
+    return (telling or lines or [""])[-1]
+
+
+def _file(text: str) -> str:
+    found = _FILE.search(without_folders(text))
+    return found[0] if found else ""
+
+
+def _bounded(tried: Try) -> Try:
+    return replace(
+        tried,
+        touched=tried.touched[:_PATHS],
+        said=one_line(tried.said, _SHOWN),
+        found=one_line(tried.found, _SHOWN),
+    )
+
+
+def fixes(cause: Cause, *, name: str, title: str) -> tuple[Fix, ...]:
+    """Return the commands that may help against a cause, the most useful one first."""
+    noted = command("retry", name, note="…")
+    model, agent = command("retry", name, model="NAME"), command("retry", name, agent="NAME")
+    by_hand = Fix(command=command("take-over", name), why="do it yourself, and hand your work in")
+    match cause:
+        case Cause.UNCLEAR:
+            return (
+                Fix(command=noted, why="say what it must do, and how you will see that it is done"),
+                by_hand,
+            )
+        case Cause.TOO_LARGE:
+            split = Fix(command=command("plan", title), why="have it planned as several smaller tasks")
+            return (
+                split,
+                Fix(command=noted, why="name the part to do first"),
+                Fix(command=model, why="let a model with more room try"),
+            )
+        case Cause.ENVIRONMENT:
+            return (
+                Fix(command=command("doctor"), why="check what this machine lacks"),
+                Fix(command=command("logs", name), why="what the agent and the check printed"),
+                Fix(command=command("retry", name), why="try again once that is fixed"),
+            )
+        case Cause.DEPENDENCY:
+            return (
+                Fix(command=command("logs", name), why="which module or which other work it misses"),
+                Fix(command=noted, why="name what it needs, or install it with the setting `setup`"),
+            )
+        case Cause.FLAKY:
+            return (
+                Fix(command=command("stats", "flaky"), why="which checks passed and failed on the same tree"),
+                Fix(command=command("retry", name), why="try again once the check is steady"),
+            )
+        case _:
+            return (
+                Fix(command=model, why="let another model try"),
+                Fix(command=agent, why="let another agent try"),
+            )
