@@ -16,6 +16,7 @@ from hypothesis.stateful import (
 )
 
 from loopwright.core.values.errors import IllegalTransition
+from loopwright.core.values.round_states import ControllerStage, RoundStage, UpdateStatus
 from loopwright.core.values.states import (
     ATTEMPT,
     ENDED_PLAN,
@@ -49,6 +50,9 @@ ENDS: dict[str, frozenset[Any]] = {
     "envelope": frozenset({EnvelopeState.OPEN}),
     "review": frozenset(ReviewState) - {ReviewState.ASKED},
     "finish": frozenset(FinishState) - OPEN_FINISH,
+    "controller": frozenset({ControllerStage.DONE}),
+    "round": frozenset({RoundStage.DONE}),
+    "update": frozenset({UpdateStatus.APPROVED}),
 }
 # Moves out of an end are a person's: without them every walk of the machine alone is over.
 FINAL: dict[str, frozenset[Any]] = {

@@ -1,6 +1,7 @@
 """The files of a source on disk: bounded, decoded, parsed by their ending."""
 
 import codecs
+import errno
 from pathlib import Path
 from typing import Final
 
@@ -10,6 +11,8 @@ from loopwright.adapters.sources.text.problems import Unreadable
 
 MAX_BYTES: Final = 5 * 1024 * 1024
 MAX_LINES: Final = 50_000
+_MACHINE: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM})
+"""Errors of the machine, which say nothing about the file."""
 _UTF_16: Final = {codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}
 
 
@@ -30,6 +33,8 @@ def content(path: Path) -> bytes:
     except IsADirectoryError:
         raise Unreadable(None, "this is a folder, not a plan file") from None
     except (OSError, ValueError) as broken:
+        if isinstance(broken, OSError) and broken.errno in _MACHINE:
+            raise
         reason = broken.strerror if isinstance(broken, OSError) and broken.strerror else str(broken)
         raise Unreadable(None, f"the file cannot be read: {reason}") from broken
     if len(found) > MAX_BYTES:
