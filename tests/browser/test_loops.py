@@ -61,6 +61,7 @@ def test_a_loop_is_made_started_paused_and_deleted_in_the_browser(screen: Screen
     expect(page.get_by_role("heading", name="No loop yet")).to_be_visible()
 
 
+@pytest.mark.more
 def test_loops_change_their_priority_by_keys_and_by_dragging(screen: Screen) -> None:
     for name in ("one", "two"):
         _source(screen, name, task(name, f"test -s {name}"))
@@ -88,6 +89,7 @@ def test_loops_change_their_priority_by_keys_and_by_dragging(screen: Screen) -> 
     assert screen.complaints == []
 
 
+@pytest.mark.more
 def test_wrong_values_of_a_template_are_named_beside_their_fields(screen: Screen) -> None:
     served = screen.served
     project = served.get("/api/projects")["projects"][0]["projectId"]

@@ -36,6 +36,7 @@ def report(*issues: str) -> dict[str, Any]:
     }
 
 
+@pytest.mark.more
 @pytest.mark.timeout(300)
 @pytest.mark.capability("C017", "C020", "C044")
 def test_the_real_program_carries_a_track_from_a_goal_over_a_failed_evaluation_to_complete(

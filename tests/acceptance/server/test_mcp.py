@@ -130,6 +130,7 @@ def test_a_token_of_this_home_is_sent_to_no_other_address(served: Served) -> Non
         daemon_address(served.home, url="http://example.com")
 
 
+@pytest.mark.more
 @pytest.mark.skipif(is_inside_run(), reason="inside a run the tools only look")
 @pytest.mark.skipif(bundled_claude() is None, reason="the claude-agent-sdk wheel is not installed")
 def test_the_real_claude_creates_a_loop_with_the_plugin(served: Served) -> None:

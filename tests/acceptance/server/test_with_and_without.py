@@ -12,7 +12,7 @@ from tests.waiting import eventually
 
 from loopwright.core.rows.model import Plan
 
-_ID = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b")
+_ID = re.compile(r"(?<![a-z])[a-z]+_[0-9a-f]{8}(?:(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})?\b")
 _CHANGING = re.compile(
     r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?(Z|\+00:00)?|\b[0-9a-f]{7,64}\b|(?<=plan_)[0-9a-f]{8}"
     r"|\b\d+(\.\d+)? m?s\b"
