@@ -7,6 +7,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final, Literal
 
+from fastapi import Form
 from pydantic import AliasChoices, AliasGenerator, BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
 
@@ -22,6 +23,8 @@ from loopwright.services.remote.runs import LogPage
 
 ModelName = Annotated[str, Field(max_length=200, pattern=r"^[A-Za-z0-9][!-~]*$")]
 """The name of a model: an agent must not take it for an option."""
+ModelText = Annotated[str, Form(max_length=200, pattern=r"^$|^[A-Za-z0-9][!-~]*$")]
+"""The same in a form, where it may be left out."""
 AgentName = Annotated[str, Field(max_length=64, pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]*$")]
 ORG: Final = "local"
 """The organisation of everything in a home: a home belongs to one."""

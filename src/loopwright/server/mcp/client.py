@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from uuid import uuid4
 
 import httpx
 from mcp.server.mcpserver.exceptions import ToolError
@@ -35,16 +36,21 @@ class Daemon:
 
     async def post(self, path: str, body: Mapping[str, Any] | None = None) -> Any:
         """Ask for a change and return the document of the reply."""
-        return await self._ask("POST", path, json=dict(body or {}))
+        # A reply that was lost must not make an agent ask for the same thing twice.
+        again = {"Idempotency-Key": str(uuid4())}
+        return await self._ask("POST", path, json=dict(body or {}), headers=again)
 
     async def _ask(self, method: str, path: str, **more: Any) -> Any:
         try:
             to = self._find()
-            headers = {"Authorization": f"Bearer {to.token}"}
+            owner = {"Authorization": f"Bearer {to.token}"}
             async with httpx.AsyncClient(
-                base_url=to.url, headers=headers, timeout=_PATIENCE_S, transport=to.transport
+                base_url=to.url, headers=owner, timeout=_PATIENCE_S, transport=to.transport
             ) as client:
-                reply = await client.request(method, path, **more)
+                try:
+                    reply = await client.request(method, path, **more)
+                except httpx.TransportError:
+                    reply = await client.request(method, path, **more)
         except UserError as wrong:
             raise ToolError(_sentence(wrong.code, str(wrong), wrong.hint)) from wrong
         except httpx.HTTPError as away:

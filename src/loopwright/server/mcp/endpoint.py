@@ -39,6 +39,9 @@ class Endpoint:
         except ImportError:
             self._settled.set()
             return
+        except BaseException:
+            self._settled.set()  # requests are refused instead of waiting for ever
+            raise
         async with manager.run():
             self._manager = manager
             self._settled.set()

@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 from loopwright.core.values.errors import BadPlan, LoopwrightError, NotFound
 from loopwright.server.context import Home, Operator, Paging, Reader
 from loopwright.server.pages.render import inside, page, words_of
+from loopwright.server.shapes import ModelText
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import loops as views
 from loopwright.services.dashboard.project import list_projects
@@ -19,7 +20,8 @@ from loopwright.services.remote.drafting import PlanWish, ask_for_plan
 router = APIRouter(prefix="/loops", include_in_schema=False)
 
 Text = Annotated[str, Form()]
-Number = Annotated[int | None, Form()]
+Priority = Annotated[int | None, Form(ge=1, le=10)]
+Slots = Annotated[int | None, Form(ge=1, le=256)]
 
 _STEERED: Final = frozenset({"stop", "pause", "resume"})
 _WAYS: Final = ("source", "template", "goal")
@@ -73,8 +75,8 @@ async def create_loop(
     source: Text = "",
     template: Text = "",
     goal: Text = "",
-    model: Text = "",
-    priority: Number = None,
+    model: ModelText = "",
+    priority: Priority = None,
     start: Annotated[bool, Form()] = False,
 ) -> Response:
     """Create a loop, or ask for the plan of a goal; show what is wrong with it beside the fields."""
@@ -125,8 +127,8 @@ async def change_loop(
     home: Home,
     caller: Operator,
     agent: Text = "",
-    model: Text = "",
-    max_concurrent: Number = None,
+    model: ModelText = "",
+    max_concurrent: Slots = None,
 ) -> Response:
     """Change what works on the tasks that a loop has not begun."""
     try:
@@ -152,7 +154,7 @@ async def act_on_loop(
     action: str,
     home: Home,
     caller: Operator,
-    priority: Number = None,
+    priority: Priority = None,
     back: Text = "",
 ) -> Response:
     """Start, stop, pause, resume or delete a loop, or change its priority; then show where the form was."""

@@ -10,6 +10,7 @@ from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import LoopwrightError, NotFound
 from loopwright.server.context import Admin, Home, Operator, Reader
 from loopwright.server.pages.render import page, words_of
+from loopwright.server.shapes import ModelText
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import project as project_views
 from loopwright.services.remote import figures, packets
@@ -84,7 +85,7 @@ async def act_on_project(
     goal: Text = "",
     run: Text = "",
     packet: Text = "",
-    model: Text = "",
+    model: ModelText = "",
 ) -> Response:
     """Inspect or plan; then show where that led."""
     back = f"/projects/{project_id}"

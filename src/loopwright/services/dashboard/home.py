@@ -294,11 +294,13 @@ def _today(tx: Tx, mine: Mapping[str, Any], limit: int | None) -> Today:
     day = now.date().isoformat()
     projects = tx.find(Project, **({"id": mine["project_id"]} if mine else {}))
     spent = [one for one in projects if one.spent_on == day]
+    open_plans = [one for one in PlanState if one not in ENDED_PLAN]
+    plans = {"plan_id": [one.id for one in tx.find(Plan, status=open_plans, **mine)]} if mine else {}
     return Today(
         spent_micros=sum(one.spent_micros for one in spent),
         limit_micros=limit,
         unknown_costs=sum(one.unknown_costs for one in spent),
-        agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES),
+        agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES, **plans),
         workers=sum(one.lease_until > now for one in tx.find(Worker)),
     )
 

@@ -19,6 +19,8 @@ from loopwright.services.remote.starting import NewLoop, ask_to_start, create_lo
 _PAUSE_S: Final = 1.5
 """How long the agent pauses, so that there is something to watch."""
 _TRIES: Final = 20
+_ONE_AT_A_TIME: Final = asyncio.Lock()
+"""Two clicks start one demonstration."""
 
 
 async def start_sample(at: Session, caller: Caller) -> str:
@@ -33,12 +35,23 @@ async def start_sample(at: Session, caller: Caller) -> str:
         raise UserError(
             "git was not found on this machine", code="git_missing", hint="install git 2.38 or newer"
         )
+    async with _ONE_AT_A_TIME:
+        return await _start(at, caller)
+
+
+async def _start(at: Session, caller: Caller) -> str:
     folder = at.home.root / SAMPLE
     if not (folder / SHOP).exists():
         await asyncio.to_thread(_make, folder)
     project = await _register(at, caller, folder / SHOP)
     known = await at.home.store.read(lambda tx: tx.find(Loop, project_id=project.id, deleted_at=None))
-    loop_id = known[0].id if known else await _create(at, caller, project)
+    if known:
+        loop_id, is_begun = known[0].id, known[0].plan_id is not None
+    else:
+        wanted = NewLoop(project_id=project.id, source="plan.yaml", name="demo")
+        loop_id, is_begun = (await create_loop(at, caller, wanted)).id, False
+    if not is_begun:  # also when a killed daemon has created it and nothing more
+        await ask_to_start(at, caller, loop_id)
     return await _begun(at, loop_id)
 
 
@@ -61,12 +74,6 @@ async def _register(at: Session, caller: Caller, shop: Path) -> Project:
         place = await asyncio.to_thread(needed_folder)
         settings = await asyncio.to_thread(look_settings)
         return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)
-
-
-async def _create(at: Session, caller: Caller, project: Project) -> str:
-    loop = await create_loop(at, caller, NewLoop(project_id=project.id, source="plan.yaml", name="demo"))
-    await ask_to_start(at, caller, loop.id)
-    return loop.id
 
 
 async def _begun(at: Session, loop_id: str) -> str:

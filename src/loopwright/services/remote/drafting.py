@@ -14,7 +14,7 @@ from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.plans.planning import FOLDER, name_of
 from loopwright.core.rows.model import Loop, Plan, Project, Task
 from loopwright.core.values.access import Caller, Scope
-from loopwright.core.values.errors import LoopwrightError, NotAllowed, Refused
+from loopwright.core.values.errors import LoopwrightError, NotAllowed, Refused, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, draft
 from loopwright.engine.rows import drafts
@@ -36,6 +36,7 @@ log = logging.getLogger(__name__)
 Autonomy = Literal["manual", "supervised", "auto"]
 
 _TICK_S: Final = 5.0
+_AGAIN_S: Final = 1.0
 _WRITABLE: Final = "make the project's folder writable"
 _EDITING: Final[dict[str, asyncio.Lock]] = {}
 """One edit of a draft at a time: its file and its rows change together."""
@@ -145,22 +146,31 @@ class Planner:
         """Have drafts written until this task is cancelled."""
         try:
             while True:
-                wanted = await self._at.home.store.read(drafts.unwritten)
-                for key in self._going.keys() - {one.id for one in wanted}:
-                    self._going[key].cancel()  # it was cancelled in the meantime
-                for plan in wanted:
-                    if plan.id not in self._going:
-                        self._going[plan.id] = asyncio.create_task(self._write(plan), name=f"plan {plan.id}")
-                self._going = {key: task for key, task in self._going.items() if not task.done()}
-                await self._at.home.store.changed(_TICK_S)
+                try:
+                    await self._look()
+                    await self._at.home.store.changed(_TICK_S)
+                except StoreUnavailable as away:
+                    log.warning("no draft can be written now: %s", away)
+                    await asyncio.sleep(_AGAIN_S)
         finally:
             for task in self._going.values():
                 task.cancel()
             await asyncio.gather(*self._going.values(), return_exceptions=True)
 
+    async def _look(self) -> None:
+        wanted = await self._at.home.store.read(drafts.unwritten)
+        for key in self._going.keys() - {one.id for one in wanted}:
+            self._going[key].cancel()  # it was cancelled in the meantime
+        for plan in wanted:
+            if plan.id not in self._going:
+                self._going[plan.id] = asyncio.create_task(self._write(plan), name=f"plan {plan.id}")
+        self._going = {key: task for key, task in self._going.items() if not task.done()}
+
     async def _write(self, plan: Plan) -> None:
         try:
             await write_draft(self._at, plan)
+        except StoreUnavailable as away:
+            log.warning("draft not written yet: %s", away, extra={"plan": plan.id})
         except LoopwrightError as wrong:
             await self._fail(plan, str(wrong))
         except Exception as defect:  # the boundary: one draft must not take down all others
