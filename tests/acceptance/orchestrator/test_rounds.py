@@ -11,12 +11,13 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tests.acceptance.control.workshop import Workshop, kill
+from tests.acceptance.control.workshop import Workshop, kill, refused
 from tests.acceptance.orchestrator.bundle import ADVANCED, play, prepared, record, state, statuses
 from tests.cases import each_case
 from tests.once import once
 
 from loopwright.adapters.sources.schemas import source_schemas
+from loopwright.cli.shell.exits import ExitCode
 from loopwright.core.rows.model import Plan
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -186,6 +187,30 @@ def test_a_kill_while_the_round_is_merged_merges_it_once(shop: Workshop, moment:
     assert said.code == 0, said.out + said.err
     assert shop.git("log", "--format=%s", "trunk").count("Complete round-001") == 1
     assert len(shop.started()) == 3
+
+
+@pytest.mark.capability("C056")
+@pytest.mark.trap("two controllers")
+def test_a_second_controller_of_a_repository_is_refused_from_any_home_and_changes_nothing(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 1)
+    gate = shop.gate("plan")
+    play(shop, plan=[[gate.step, {"run": "python3 tools/roles.py plan"}]])
+    running = shop.start("run", "orchestrator")
+    shop.until_started("plan")
+    before = (shop.repository / "orchestrator/state.json").read_bytes(), shop.git("for-each-ref")
+    home = shop.program.env["LOOPWRIGHT_HOME"]
+    shop.program.env["LOOPWRIGHT_HOME"] = str(shop.place / "another home")
+    refused(shop("run", "orchestrator"), ExitCode.HELD, f"process {running.process.pid} is the controller")
+    refused(shop("scaffold", "orchestrator", "Greet", "--yes"), ExitCode.HELD, "is the controller of")
+    shop.program.env["LOOPWRIGHT_HOME"] = home
+    assert before == ((shop.repository / "orchestrator/state.json").read_bytes(), shop.git("for-each-ref"))
+    kill(running)  # and the lock with it, although its agent works
+    gate.let_go()
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started() == [("plan", 1), ("implement", 1), ("review", 1)]
 
 
 # --- what does not hold is recorded, and then it stops ---------------------------------------------------

@@ -1,7 +1,6 @@
 """Who may work in a home: one process that holds a lock, or many that hold leases."""
 
 import fcntl
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, Final
 from uuid import uuid4
 
 from loopwright.adapters.machine.files import is_locked
+from loopwright.adapters.machine.noted_lock import NotedLock
 
 ALL: Final = "all"
 """What a worker serves and attends, instead of the one project that a `run` starts work for."""
@@ -20,50 +20,27 @@ class LockedMembership:
     exclusive = True
 
     def __init__(self, home: Path) -> None:
-        self._path = home / "worker.lock"
+        self._lock = NotedLock(home / "worker.lock")
         self._folder = home / "attended"
-        self._fd: int | None = None
         self._attends: dict[str, int] = {}
 
     def acquire(self, note: Mapping[str, Any]) -> bool:
         """Take the lock and leave a note for others; False when it is held."""
-        if self._fd is not None:
-            return True
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(fd)
-            return False
-        os.ftruncate(fd, 0)
-        os.pwrite(fd, json.dumps(dict(note)).encode(), 0)
-        self._fd = fd
-        return True
+        return self._lock.acquire(note)
 
     def holds(self) -> bool:
         """Return whether this process holds the lock."""
-        return self._fd is not None
+        return self._lock.holds()
 
     def holder(self) -> Mapping[str, Any] | None:
         """Return the note of the live holder, None if no process holds the lock."""
-        try:
-            fd = os.open(self._path, os.O_RDONLY | os.O_CLOEXEC)
-        except FileNotFoundError:
-            return None
-        try:
-            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except BlockingIOError:
-            return _note(os.pread(fd, 65536, 0))
-        finally:
-            os.close(fd)
-        return None
+        return self._lock.holder()
 
     def release(self) -> None:
         """Let others in, and attend nothing any more."""
-        for fd in (*filter(None, [self._fd]), *self._attends.values()):
+        self._lock.release()
+        for fd in self._attends.values():
             os.close(fd)
-        self._fd = None
         self._attends.clear()
 
     def serves(self, project_id: str) -> bool:
@@ -95,14 +72,6 @@ def _is_live(path: Path) -> bool:
     if not live:
         path.unlink(missing_ok=True)
     return live
-
-
-def _note(text: bytes) -> Mapping[str, Any]:
-    try:
-        note = json.loads(text)
-    except ValueError:
-        return {}  # seen between taking the lock and writing the note
-    return note if isinstance(note, dict) else {}
 
 
 class LeasedMembership:

@@ -280,6 +280,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "daemon_not_ended": "The daemon did not end in time.",
         "daemon_running": "The home has a daemon already.",
         "home_in_use": "Another process works in this home.",
+        "orchestrator_held": "Another process is the controller of the orchestrator folder.",
         "plan_running": "Another process works on this plan.",
         "worker_not_responding": "The worker did not respond in time; the command is still queued.",
     },

@@ -19,6 +19,7 @@ from loopwright.services.homes.session import opened
 from loopwright.services.orchestrator.control_plane import ControlPlane
 from loopwright.services.orchestrator.controller import Controller, Ended
 from loopwright.services.orchestrator.controller_files import ControllerFiles
+from loopwright.services.orchestrator.controller_lock import controlling
 from loopwright.services.orchestrator.delegation import Desk
 from loopwright.services.preflight.checks import (
     check_accounts,
@@ -87,19 +88,21 @@ async def run_rounds(request: RunRequest, *, tell: Callable[[str], None], drive:
             lambda tx: register_project(tx, new_id, place.root, place.subfolder, actor()),
         )
         repository = repositories(at.home)(project)
+        branches = RoundBranches(repository.git, place.root)
         desk = Desk(
             at=at,
             place=place,
             settings=settings,
             repository=repository,
-            branches=RoundBranches(repository.git, place.root),
+            branches=branches,
             plane=plane,
             writer=ControllerFiles(root=place.root),
             drive=drive,
             tell=tell,
             base_branch=state.base_branch,
         )
-        return RoundsEnded(ended=await Controller(desk).run(), is_gated=bool(settings.gates))
+        async with controlling(branches):
+            return RoundsEnded(ended=await Controller(desk).run(), is_gated=bool(settings.gates))
 
 
 def _work(plane: ControlPlane) -> PlannedWork | None:

@@ -20,6 +20,7 @@ from loopwright.core.values.round_states import ControllerStage
 from loopwright.core.values.wording import to_type
 from loopwright.services.homes.context import glance_at, needed_place
 from loopwright.services.orchestrator.control_plane import ControlError, ControlPlane, view_of
+from loopwright.services.orchestrator.controller_lock import controlling
 
 _SCHEMAS: Final = {
     "state-schema.md": ("state.json", ("orchestrator_state", "orchestrator_retry")),
@@ -61,13 +62,19 @@ async def scaffold(asked: Alignment) -> Scaffolded:
     place = needed_place()
     root = place.root
     with glance_at(root) as repository:
-        branch = await RoundBranches(repository.git, root).checked_out()
-    if not branch:
-        raise Refused(
-            "no branch is checked out, so there is none that rounds could merge into",
-            code="orchestrator_without_branch",
-            hint="check out a branch",
-        )
+        branches = RoundBranches(repository.git, root)
+        branch = await branches.checked_out()
+        if not branch:
+            raise Refused(
+                "no branch is checked out, so there is none that rounds could merge into",
+                code="orchestrator_without_branch",
+                hint="check out a branch",
+            )
+        async with controlling(branches):
+            return _written(asked, root, branch)
+
+
+def _written(asked: Alignment, root: Path, branch: str) -> Scaffolded:
     plane = ControlPlane(root=root)
     known = _finished(plane) if plane.folder.exists() else None
     today = datetime.now(UTC).date().isoformat()

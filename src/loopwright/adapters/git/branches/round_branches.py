@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loopwright.adapters.git.plumbing.runner import Done, Git, user_env
+from loopwright.adapters.machine.noted_lock import NotedLock
 
 _BEGUN = "refs/orchestrator/begun"
 _AS_CONTROLLER = ("-c", "user.name=Loopwright", "-c", "user.email=loopwright@localhost")
@@ -29,6 +30,11 @@ class RoundBranches:
         """Take the top of the user's checkout."""
         self._git = git
         self._root = root
+
+    async def lock(self) -> NotedLock:
+        """Return the lock of the repository's controller: all its worktrees share the branches of rounds."""
+        shared = await self._words("rev-parse", "--path-format=absolute", "--git-common-dir")
+        return NotedLock(Path(shared) / "loopwright-controller.lock")
 
     async def checked_out(self) -> str:
         """Return the branch that is checked out; empty where there is none."""
