@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import access_rows, model, source_rows, waiting_rows
+from loopwright.core.rows import access_rows, healing_rows, model, source_rows, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -111,6 +111,12 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         source_rows.SourceDebt: Stored(table="source_debts"),
         model.Cursor: Stored(table="cursors"),
         access_rows.Token: Stored(table="tokens", indexes=(("sha256",),)),
+        healing_rows.AttemptFailure: Stored(
+            table="attempt_failures",
+            owners=("project_id", "plan_id", "task_id"),
+            unique=("attempt_id",),
+            indexes=(("project_id", "signature"), ("task_id",)),
+        ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
     }
 )

@@ -1,4 +1,24 @@
 -- Made by `make docs` from core/rows/model.py and adapters/store/tables.py. Edit those, not this.
+CREATE TABLE attempt_failures (
+    id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    n BIGINT NOT NULL,
+    failure TEXT NOT NULL,
+    cause TEXT,
+    signature TEXT NOT NULL,
+    step TEXT NOT NULL,
+    test TEXT NOT NULL,
+    file TEXT NOT NULL,
+    error TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_attempt_failures PRIMARY KEY (id),
+    CONSTRAINT fk_attempt_failures_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_attempt_failures_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_attempt_failures_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE attempts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -445,6 +465,8 @@ CREATE TABLE workers (
     project_id TEXT,
     CONSTRAINT pk_workers PRIMARY KEY (id)
 );
+CREATE INDEX ix_attempt_failures_project_id_signature ON attempt_failures (project_id, signature);
+CREATE INDEX ix_attempt_failures_task_id ON attempt_failures (task_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
@@ -479,6 +501,7 @@ CREATE INDEX ix_tasks_plan_id_manual_status ON tasks (plan_id, manual, status);
 CREATE INDEX ix_tasks_plan_id_status_unmet_priority_position ON tasks (plan_id, status, unmet, priority, position);
 CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
+CREATE UNIQUE INDEX ix_attempt_failures_attempt_id ON attempt_failures (attempt_id);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));

@@ -3,11 +3,11 @@
 It is deterministic: each attempt votes for a cause class by its failure class, or by what its checks printed.
 """
 
+import hashlib
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
@@ -15,6 +15,7 @@ from loopwright.core.gates.verdicts import command_id, is_bad, is_of, refused_co
 from loopwright.core.policy.earlier_tries import Try, masked, without_folders
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CommandResult, Verdict
+from loopwright.core.values.healing import MEANINGS, Cause
 from loopwright.core.values.wording import command, counted, on_one_line, one_line
 
 LEAST: Final = 2
@@ -22,30 +23,10 @@ LEAST: Final = 2
 _MANY_FILES: Final = 20
 """An attempt that changes more files than this did not keep to one task."""
 _SHOWN: Final = 300
+_HASH: Final = 16
+"""So many hexadecimal digits identify a signature."""
 _PATHS: Final = 20
 
-
-class Cause(StrEnum):
-    """What kind of thing keeps a task from being done."""
-
-    UNCLEAR = "unclear_task"
-    TOO_LARGE = "too_large"
-    ENVIRONMENT = "environment"
-    DEPENDENCY = "dependency"
-    FLAKY = "flaky_check"
-    MODEL = "model_limit"
-
-
-MEANINGS: Final[Mapping[Cause, str]] = MappingProxyType(
-    {
-        Cause.UNCLEAR: "the task is unclear",
-        Cause.TOO_LARGE: "the task is too large",
-        Cause.ENVIRONMENT: "this machine or its setup gets in the way",
-        Cause.DEPENDENCY: "something that the task builds on is missing or changed",
-        Cause.FLAKY: "a check gives inconsistent results",
-        Cause.MODEL: "the task is beyond this agent or model",
-    }
-)
 
 _BY_FAILURE: Final[Mapping[Failure, Cause]] = MappingProxyType(
     {
@@ -105,6 +86,8 @@ class Signature:
     test: str = ""
     file: str = ""
     error: str
+    id: str = ""
+    """A hash of the rest: two failures with the same one failed in the same way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,9 +130,9 @@ def diagnose(seen: Sequence[Seen], *, name: str, title: str) -> Diagnosis | None
         return None
     signatures = [signature(one) for one in seen]
     same = next((n for n, one in enumerate(reversed(signatures)) if one != signatures[-1]), len(signatures))
-    votes = Counter(vote for one in seen if (vote := _vote(one)) is not None)
+    votes = Counter(voted for one in seen if (voted := vote(one)) is not None)
     # Of two causes with as many votes, the one that the newest attempt speaks for.
-    newest = next((vote for one in reversed(seen) if (vote := _vote(one)) is not None), None)
+    newest = next((voted for one in reversed(seen) if (voted := vote(one)) is not None), None)
     if newest is None:
         cause = Cause.MODEL if same >= LEAST else Cause.UNCLEAR
         how = (
@@ -172,7 +155,8 @@ def diagnose(seen: Sequence[Seen], *, name: str, title: str) -> Diagnosis | None
     )
 
 
-def _vote(seen: Seen) -> Cause | None:
+def vote(seen: Seen) -> Cause | None:
+    """Return the cause that one failed attempt speaks for; None where it speaks for none."""
     tried = seen.tried
     if tried.failure is not Failure.GATE:
         return _BY_FAILURE.get(tried.failure)
@@ -189,6 +173,12 @@ def _vote(seen: Seen) -> Cause | None:
 
 def signature(seen: Seen) -> Signature:
     """Return where and how an attempt failed."""
+    found = _unsigned(seen)
+    said = "\0".join((found.step, found.test, found.file, found.error))
+    return replace(found, id=hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:_HASH])
+
+
+def _unsigned(seen: Seen) -> Signature:
     bad = [one for one in seen.verdict.checks if is_bad(one)] if seen.verdict is not None else []
     failed = refused_commands(seen.verdict) if seen.verdict is not None else []
     if seen.tried.failure is not Failure.GATE or seen.verdict is None or not (bad or failed):

@@ -12,6 +12,7 @@ from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
 from loopwright.core.rows.access_rows import KeptReply, Token
+from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.containment import MadeWith
@@ -559,6 +560,7 @@ Row = (
     | Cursor
     | Token
     | KeptReply
+    | AttemptFailure
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

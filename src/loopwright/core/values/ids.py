@@ -25,6 +25,7 @@ class Kind(StrEnum):
     WORKER = "worker"
     EVENT = "evt"
     PACKET = "pkt"
+    FAILURE = "fail"
     TOKEN = "tok"  # noqa: S105 - a prefix
 
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from loopwright.core.policy.diagnosis import ASKS, Diagnosis, Seen, diagnose
+from loopwright.core.policy.diagnosis import ASKS, Diagnosis, Seen, diagnose, signature, vote
 from loopwright.core.policy.earlier_tries import Try, failed_tries, tries
-from loopwright.core.rows.model import Attempt, Role, Run, Task
+from loopwright.core.rows.healing_rows import AttemptFailure
+from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 from loopwright.core.values.findings import Verdict, VerdictStatus
-from loopwright.core.values.ids import short_id
-from loopwright.ports import Tx
+from loopwright.core.values.ids import Kind, short_id
+from loopwright.ports import Ids, Tx
 
 
 def tries_before(tx: Tx, attempt: Attempt) -> tuple[Try, ...]:
@@ -33,6 +34,33 @@ def diagnosis_of(tx: Tx, task: Task) -> Diagnosis | None:
         name=short_id(task.id),
         title=task.title,
     )
+
+
+def note_failure(tx: Tx, ids: Ids, plan: Plan, attempt: Attempt) -> AttemptFailure | None:
+    """Record how an attempt failed, masked; None where it did not fail by itself."""
+    found = failed_tries([attempt], _said(_runs(tx, [attempt], Role.IMPLEMENTER)))
+    if not found:
+        return None
+    seen = Seen(tried=found[0], verdict=_verdicts(_runs(tx, [attempt], Role.GATE)).get(attempt.id))
+    signed = signature(seen)
+    row = AttemptFailure(
+        id=ids(Kind.FAILURE),
+        project_id=plan.project_id,
+        plan_id=plan.id,
+        task_id=attempt.task_id,
+        attempt_id=attempt.id,
+        n=attempt.n,
+        failure=seen.tried.failure,
+        cause=vote(seen),
+        signature=signed.id,
+        step=signed.step,
+        test=signed.test,
+        file=signed.file,
+        error=signed.error,
+        created_at=tx.now(),
+    )
+    tx.insert(row)
+    return row
 
 
 def _runs(tx: Tx, attempts: Sequence[Attempt], role: Role) -> list[Run]:

@@ -49,7 +49,7 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
-from loopwright.engine.rows.attempts import diagnosis_of
+from loopwright.engine.rows.attempts import diagnosis_of, note_failure
 from loopwright.engine.rows.escalations import escalate, open_ones
 from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
@@ -402,6 +402,7 @@ def fail_attempt(
     _withdraw_questions(tx, ended)
     _withdraw_reviews(tx, ended)
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
+    noted = note_failure(tx, ids, plan, ended)
     if task.taken_by:
         return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
     after, stopped = _after(tx, plan, task, ended, failed, chance)
@@ -419,6 +420,7 @@ def fail_attempt(
             outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
             about = {"failure": failed.failure.value, "reason": reason}
             about |= {"stopped": stopped.value} if stopped else {}
+            about |= {"signature": noted.signature} if noted else {}
             given_up = move_task(
                 tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
             )

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 from tests.cases import each_case
 
-from loopwright.core.policy.diagnosis import Cause, Diagnosis, Seen, diagnose, fixes
+from loopwright.core.policy.diagnosis import Diagnosis, Seen, diagnose, fixes
 from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Check, CheckStatus, CommandResult, Verdict, VerdictStatus
+from loopwright.core.values.healing import Cause
 
 
 def tried(n: int, failure: Failure = Failure.GATE, found: str = "", **facts: Any) -> Try:

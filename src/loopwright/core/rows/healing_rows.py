@@ -1,0 +1,32 @@
+"""The rows of what went wrong with attempts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.healing import Cause
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AttemptFailure:
+    """How one attempt failed, without what differs from one run to the next."""
+
+    id: str
+    project_id: str
+    plan_id: str
+    task_id: str
+    attempt_id: str
+    n: int
+    """The number of the attempt."""
+    failure: Failure
+    cause: Cause | None = None
+    """The cause that this failure alone speaks for; None where it speaks for none."""
+    signature: str
+    """Identifies step, test, file and error: two failures with the same one failed in the same way."""
+    step: str
+    """The command of the gate that failed, else the failure class."""
+    test: str = ""
+    file: str = ""
+    error: str = ""
+    """The line that says what is wrong, masked."""
+    created_at: datetime
