@@ -296,9 +296,9 @@ def test_a_stage_that_is_not_in_the_table_is_refused(shop: Workshop) -> None:
     assert "state.json.controller_stage: 'resting' is not allowed here" in said.err
 
 
-def test_only_a_terminal_drives_rounds_and_only_at_the_top(shop: Workshop) -> None:
+def test_rounds_in_the_background_need_a_daemon(shop: Workshop) -> None:
     prepared(shop, 1)
-    assert shop("run", "orchestrator", "--detach").code == 2
+    refused(shop("run", "orchestrator", "--detach"), 2, "no daemon runs here that could drive rounds")
     checked = shop("plan", "check", "orchestrator")
     assert "Part 1" in checked.out
 

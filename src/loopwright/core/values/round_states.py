@@ -8,6 +8,11 @@ from enum import StrEnum
 from types import MappingProxyType
 from typing import Final
 
+FOLDER_KIND: Final = "orchestrator"
+"""The kind of a loop over an orchestrator folder. In rounds it has no plan itself: its stages have."""
+STAGE_KIND: Final = "round"
+"""The kind of the loop of one stage."""
+
 
 class ControllerStage(StrEnum):
     """What the controller does."""

@@ -7,6 +7,7 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
+from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import LoopState
 from loopwright.engine.rows.moves import move_loop
 from loopwright.ports import NOT_NULL, Ids, Tx
@@ -92,9 +93,43 @@ def note_started(tx: Tx, loop: Loop) -> None:
     tx.update(Loop, loop.id, start=None)
 
 
+def begin_rounds(tx: Tx, loop: Loop) -> bool:
+    """Note that a controller works on the folder of a loop, unless its start was taken back; return whether it may.
+
+    Who asked for it stays known until that ends: the next daemon continues with it.
+    """
+    now = tx.get(Loop, loop.id)
+    if now is None or now.start is None:
+        return False
+    now = tx.update(Loop, now.id, plan_id=None)  # one is of a time in which the folder had no roles
+    if now.state is not LoopState.RUNNING:
+        move_loop(tx, now, LoopState.RUNNING, "loop_started", starter_of(now))
+    return True
+
+
+def end_rounds(tx: Tx, loop: Loop, target: LoopState, reason: str = "") -> None:
+    """Note how a controller ended, unless it was stopped in this moment."""
+    now = tx.get(Loop, loop.id)
+    if now is not None and now.state is LoopState.RUNNING and now.start is not None:
+        moved = move_loop(tx, now, target, f"loop_{target.value.lower()}", starter_of(now), reason)
+        tx.update(Loop, moved.id, start=None)
+
+
+def rest_rounds(tx: Tx, loop: Loop, target: LoopState, actor: str) -> None:
+    """Pause or stop a loop in rounds, or take its start back: its controller ends as soon as it sees that."""
+    is_starting = loop.start is not None and loop.state is LoopState.IDLE
+    loop = tx.update(Loop, loop.id, start=None)
+    if is_starting and target is LoopState.STOPPED:
+        move_loop(tx, loop, target, "loop_stopped", actor, "stopped by a person")
+    if loop.state is not target and loop.state in (LoopState.RUNNING, LoopState.PAUSED):
+        move_loop(tx, loop, target, f"loop_{target.value.lower()}", actor, "by a person")
+
+
 def note_not_started(tx: Tx, loop: Loop, *, code: str, reason: str, hint: str) -> None:
     """Note why a loop could not be started."""
     row = tx.update(Loop, loop.id, start=None, reason=reason)
+    if row.state is LoopState.RUNNING and row.source_kind == FOLDER_KIND:
+        row = move_loop(tx, row, LoopState.FAILED, "loop_failed", starter_of(loop), reason)
     who = starter_of(loop)
     tx.append(happened("loop_not_started", who, loop=row, code=code, reason=reason, hint=hint))
 

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from loopwright.core.rows.model import Attempt, Loop, Plan, Project, Task
+from loopwright.core.values.round_states import FOLDER_KIND, STAGE_KIND
 from loopwright.core.values.states import ENDED_PLAN, LIVE_ATTEMPT, LoopState, PlanState, TaskState
 from loopwright.ports import Tx
 
@@ -74,26 +75,42 @@ class LoopView:
 class LoopPlans:
     """The plans that some loops drive, and how far each is, by the plans' ids."""
 
+    of: Mapping[str, str]
+    """The plan of each loop, by the loops' ids."""
     plans: Mapping[str, Plan]
     progress: Mapping[str, LoopProgress]
     working: Mapping[str, tuple[str, ...]]
     """The keys of the tasks that are worked on."""
 
 
+def stage_plans(tx: Tx, loop: Loop, limit: int) -> list[Plan]:
+    """Return the plans of the stages of a folder that is worked on in rounds, the newest first; else nothing."""
+    if loop.source_kind != FOLDER_KIND or loop.plan_id is not None:
+        return []
+    stages = [one.id for one in tx.find(Loop, project_id=loop.project_id, source_kind=STAGE_KIND)]
+    return tx.find(Plan, loop_id=stages, order_by=("-created_at", "-id"), limit=limit) if stages else []
+
+
+def plan_of(tx: Tx, loop: Loop) -> str | None:
+    """Return the plan that a loop drives, or drove last; for rounds, that of the newest stage."""
+    return loop.plan_id or next((one.id for one in stage_plans(tx, loop, 1)), None)
+
+
 def plans_of(tx: Tx, loops: Iterable[Loop]) -> LoopPlans:
     """Read the plans of many loops at once: a list would have to ask for each."""
-    ids = [one.plan_id for one in loops if one.plan_id]
+    of = {one.id: found for one in loops if (found := plan_of(tx, one))}
+    ids = list(of.values())
     plans = {one.id: one for one in tx.find(Plan, id=ids)} if ids else {}
     total = tx.tally(Task, "plan_id", plan_id=ids) if ids else {}
     passed = tx.tally(Task, "plan_id", plan_id=ids, status=TaskState.COMPLETE) if ids else {}
     progress = {one: LoopProgress(passed=passed.get(one, 0), total=total.get(one, 0)) for one in plans}
-    return LoopPlans(plans=plans, progress=progress, working=at_work(tx, plans.values()))
+    return LoopPlans(of=of, plans=plans, progress=progress, working=at_work(tx, plans.values()))
 
 
 def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat: datetime | None) -> LoopView:
     """Return a loop with what its plan and its project say."""
     project = tx.get(Project, loop.project_id)
-    plan = known.plans.get(loop.plan_id) if loop.plan_id else None
+    plan = known.plans.get(known.of.get(loop.id, ""))
     tasks = known.working.get(plan.id, ()) if plan else ()
     return LoopView(
         id=loop.id,
@@ -103,9 +120,9 @@ def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat:
         source_kind=loop.source_kind,
         source_path=loop.source_path,
         status=loop.state,
-        starting=loop.start is not None,
+        starting=is_starting(loop),
         reason=loop.reason,
-        plan_id=loop.plan_id,
+        plan_id=plan.id if plan else None,
         plan_status=plan.status if plan else None,
         pid=pid,
         started_at=plan.executed_at if plan else None,
@@ -120,6 +137,11 @@ def view_of(tx: Tx, loop: Loop, known: LoopPlans, *, pid: int | None, heartbeat:
         created_at=loop.created_at,
         updated_at=loop.updated_at,
     )
+
+
+def is_starting(loop: Loop) -> bool:
+    """Return whether a start was asked for and has not happened; rounds keep who asked while they run."""
+    return loop.start is not None and loop.state is not LoopState.RUNNING
 
 
 def registry_entry(view: LoopView) -> dict[str, Any]:

@@ -68,7 +68,7 @@ from loopwright.engine.views.review_views import (
     reviews_of,
 )
 from loopwright.engine.views.round_views import how_it_stopped, sleeps_until, which_round
-from loopwright.ports import Tx
+from loopwright.ports import NOT_NULL, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -359,7 +359,8 @@ def _is_full(plan: Plan, tasks: list[Task]) -> bool:
 
 def goes_on(tx: Tx) -> bool:
     """Return whether anything in the home is active, or will be without you."""
-    if tx.count(Loop, state=LoopState.RUNNING) or tx.count(Finish, state=OPEN_FINISH):
+    # Rounds are driven by a controller: a worker has something to do when one of their stages runs.
+    if tx.count(Loop, state=LoopState.RUNNING, plan_id=NOT_NULL) or tx.count(Finish, state=OPEN_FINISH):
         return True
     return any(loop.resume_at is not None for loop in tx.find(Loop, state=LoopState.PAUSED))
 

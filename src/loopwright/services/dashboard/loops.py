@@ -11,6 +11,7 @@ from loopwright.core.rows.model import Loop, Plan, Project
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.rows.world import HomePaths
+from loopwright.engine.views.loop_views import is_starting, plan_of, stage_plans
 from loopwright.engine.views.metrics import Figures
 from loopwright.ports import Tx
 from loopwright.services.dashboard.home import PlanCard, plan_card
@@ -112,14 +113,16 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
 
     def load(tx: Tx) -> LoopPage:
         loop = seen_loop(tx, caller, loop_id)
-        rows = tx.find(Plan, loop_id=loop.id, order_by=("-created_at", "-id"), limit=_HISTORY)
+        rows = stage_plans(tx, loop, _HISTORY) or tx.find(
+            Plan, loop_id=loop.id, order_by=("-created_at", "-id"), limit=_HISTORY
+        )
         cards = {one.id: plan_card(tx, one, loop, paths) for one in rows}
-        current = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+        current = tx.get(Plan, driven) if (driven := plan_of(tx, loop)) else None
         return LoopPage(
             loop=report.loop,
             health=health,
-            actions=loop_actions(caller, loop.state, starting=loop.start is not None, plan=current),
-            current=cards.get(loop.plan_id or ""),
+            actions=loop_actions(caller, loop.state, starting=is_starting(loop), plan=current),
+            current=cards.get(driven or ""),
             plans=tuple(cards.values()),
             figures=report.figures,
             # The page says why the loop rests at its top.

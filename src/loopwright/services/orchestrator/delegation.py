@@ -16,7 +16,7 @@ from loopwright.core.orchestrator.records import Retry
 from loopwright.core.policy.graph import strayed
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.policy import GateCommand, Policy, ReviewPolicy
-from loopwright.core.values.round_states import RoundRole
+from loopwright.core.values.round_states import STAGE_KIND, RoundRole
 from loopwright.core.values.states import PlanState
 from loopwright.engine.intake.submit import Submission, Submitted, plan_of_source
 from loopwright.ports import Base, PlannedTask, PlannedWork
@@ -30,7 +30,7 @@ from loopwright.services.orchestrator.controller_files import ControllerFiles
 from loopwright.services.orchestrator.record_check import MODULE
 from loopwright.services.plans.agent_answers import found_wrong, submitted_for, who
 
-KIND: Final = "round"
+KIND: Final = STAGE_KIND
 _CHECK_S: Final = 60.0
 _TRIES: Final = 2
 """The first, and one more with what its check found."""
@@ -126,7 +126,6 @@ async def begin(desk: Desk, asked: Assignment, held: ExitStack) -> Begun:
         policy=_policy(desk, asked),
         gates=asked.gates,
         actor=actor(),
-        made_for="",
     )
     made = await submitted_for(desk.at, with_environment(desk.at.home, submission, submitter), again=False)
     return Begun(assignment=asked, tip=tip, submitted=made, submitter=submitter)

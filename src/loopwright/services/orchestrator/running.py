@@ -1,6 +1,6 @@
 """Run an orchestrator folder in rounds: what is checked before it begins, and the controller that drives it."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from loopwright.adapters.git.branches.round_branches import RoundBranches
@@ -45,8 +45,17 @@ class RoundsEnded:
     """Whether the project has checks that everything passed."""
 
 
-async def run_rounds(request: RunRequest, *, tell: Callable[[str], None], drive: Drive) -> RoundsEnded:
-    """Drive an orchestrator folder until its roadmap is done, or something needs you."""
+async def run_rounds(
+    request: RunRequest,
+    *,
+    tell: Callable[[str], None],
+    drive: Drive,
+    begun: Callable[[], Awaitable[None]] | None = None,
+) -> RoundsEnded:
+    """Drive an orchestrator folder until its roadmap is done, or something needs you.
+
+    `begun` is called as soon as this process is its controller.
+    """
     path = meant_path(request.plan, request.source).resolve()
     place = needed_place(path)
     if path != place.root / manifest.FOLDER:
@@ -102,6 +111,8 @@ async def run_rounds(request: RunRequest, *, tell: Callable[[str], None], drive:
             base_branch=state.base_branch,
         )
         async with controlling(branches):
+            if begun is not None:
+                await begun()
             return RoundsEnded(ended=await Controller(desk).run(), is_gated=bool(settings.gates))
 
 

@@ -12,6 +12,7 @@ from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotAllowed, NotFound
+from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import (
     ENDED_PLAN,
     EnvelopeState,
@@ -22,6 +23,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.limit_views import CapView, cap_views
+from loopwright.engine.views.loop_views import plan_of, stage_plans
 from loopwright.engine.views.metrics import Figures, loop_figures, plan_figures
 from loopwright.engine.views.views import PlanView, live_workers, plan_view
 from loopwright.ports import Tx
@@ -31,7 +33,6 @@ from loopwright.services.homes.session import Session
 from loopwright.services.remote.loops import LoopView, loop_view
 from loopwright.services.remote.seen import (
     acting,
-    current_plan,
     plan_and_project,
     seen_loop,
     seen_project,
@@ -119,18 +120,22 @@ async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> 
 def _of_loops(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
     for loop in tx.find(Loop, state=(LoopState.FAILED, LoopState.PAUSED), **where):
         plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
-        if plan is None or plan.status in ENDED_PLAN:
-            continue
         is_failed = loop.state is LoopState.FAILED
+        rounds = plan is None and loop.source_kind == FOLDER_KIND and bool(loop.reason)
+        if not rounds and (plan is None or plan.status in ENDED_PLAN):
+            continue
+        hint = "look at its failed tasks: retry or skip them" if is_failed else "resume it when you like"
+        if rounds and is_failed:
+            hint = "fix that, then start the loop again"
         yield Alert(
             id=f"loop:{loop.id}:{loop.state.value.lower()}",
             severity=Severity.ERROR if is_failed else Severity.INFO,
             kind="loop_needs_you" if is_failed else "loop_paused",
             message=f"{loop.name}: {loop.reason or loop.state.value.lower()}",
-            hint="look at its failed tasks: retry or skip them" if is_failed else "resume it when you like",
+            hint=hint,
             project_id=loop.project_id,
             loop_id=loop.id,
-            plan_id=plan.id,
+            plan_id=plan.id if plan else None,
             since=loop.updated_at,
         )
 
@@ -256,8 +261,11 @@ async def loop_report(at: Session, caller: Caller, loop_id: str) -> LoopReport:
 
     def load(tx: Tx) -> tuple[LoopView, PlanView | None, Figures | None, int, int, datetime, str]:
         loop = seen_loop(tx, caller, loop_id)
-        rows = tx.find(Plan, loop_id=loop.id, order_by=("-created_at",), limit=_MOST)
-        plan = plan_view(tx, current_plan(tx, loop).id, paths) if loop.plan_id else None
+        rows = stage_plans(tx, loop, _MOST) or tx.find(
+            Plan, loop_id=loop.id, order_by=("-created_at",), limit=_MOST
+        )
+        driven = plan_of(tx, loop)
+        plan = plan_view(tx, driven, paths) if driven else None
         took = loop_figures([plan_figures(tx, one) for one in rows])
         verified = sum(one.status is PlanState.VERIFIED for one in rows)
         figures = took[0].figures if took else None

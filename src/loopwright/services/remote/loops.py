@@ -22,6 +22,7 @@ from loopwright.services.control.decisions import Decision
 from loopwright.services.homes.caller import expect_version
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.pages import Asked, Page, find_page
+from loopwright.services.remote.rounds import is_in_rounds, steer_rounds
 from loopwright.services.remote.seen import (
     acting,
     check_seen,
@@ -126,6 +127,8 @@ async def steer_loop(
         loop = seen_loop(tx, caller, loop_id)
         check_seen(tx, loop.id)
         project = seen_project(tx, caller, loop.project_id)
+        if is_in_rounds(loop, project):
+            return loop, project, None
         # A pause that has an end, and agents that a pause let finish, are something left to do.
         is_there = loop.state in _ALREADY[action] and not now and loop.resume_at is None
         if is_there or (action == "stop" and loop.plan_id is None):
@@ -133,7 +136,10 @@ async def steer_loop(
         return loop, project, current_plan(tx, loop)
 
     loop, project, plan = await at.home.store.read(load)
-    if plan is not None:
+    if is_in_rounds(loop, project):
+        with acting(at, caller, project):
+            await steer_rounds(at, loop, action, caller.actor, now=now)
+    elif plan is not None:
         with acting(at, caller, project):
             await _decide(at, action, plan, now=now)
     elif action == "stop":

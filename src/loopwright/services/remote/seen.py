@@ -11,6 +11,7 @@ from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.engine.rows.versions import check_version
+from loopwright.engine.views.loop_views import plan_of
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import called_from, expected_version
 from loopwright.services.homes.session import Session
@@ -94,7 +95,8 @@ def check_seen(tx: Tx, target: str) -> None:
 
 def current_plan(tx: Tx, loop: Loop) -> Plan:
     """Return the plan that a loop drives, or drove last."""
-    plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    found = plan_of(tx, loop)
+    plan = tx.get(Plan, found) if found else None
     if plan is None:
         raise Refused(
             f"the loop {loop.name} has no plan yet", code="loop_without_plan", hint="start the loop first"

@@ -33,6 +33,7 @@ from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_agent
 from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.remote.loops import LoopView, get_loop
+from loopwright.services.remote.rounds import drive_rounds, is_in_rounds
 from loopwright.services.remote.seen import acting, acting_as, check_seen, seen_loop, seen_project
 from loopwright.services.remote.templates import find_template
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
@@ -157,6 +158,8 @@ class Starter:
     def __init__(self, at: Session) -> None:
         self._at = at
         self._going: dict[str, asyncio.Task[None]] = {}
+        self._rounds: set[str] = set()
+        """The loops of which this process is the controller."""
 
     async def run(self) -> None:
         """Start loops until this task is cancelled."""
@@ -174,14 +177,18 @@ class Starter:
             await asyncio.gather(*self._going.values(), return_exceptions=True)
 
     async def _look(self) -> None:
-        for loop in await self._at.home.store.read(loops.asked_starts):
+        asked = await self._at.home.store.read(loops.asked_starts)
+        for stopped in self._rounds - {loop.id for loop in asked}:
+            self._going[stopped].cancel()
+        for loop in asked:
             if loop.id not in self._going:
                 self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
         self._going = {key: task for key, task in self._going.items() if not task.done()}
 
     async def _start(self, loop: Loop) -> None:
         try:
-            await start(self._at, loop)
+            if not await self._in_rounds(loop):
+                await start(self._at, loop)
         except StoreUnavailable as away:
             log.warning("loop not started yet: %s", away, extra={"loop": loop.id})
         except LoopwrightError as wrong:
@@ -189,6 +196,20 @@ class Starter:
         except Exception as defect:  # the boundary: one loop must not take down the starts of all others
             log.exception("loop not started", extra={"loop": loop.id})
             await self._give_up(loop, "defect", f"{type(defect).__name__}: {defect}", "")
+
+    async def _in_rounds(self, loop: Loop) -> bool:
+        """Be the controller of a loop over a folder with roles; return whether it is one."""
+        project = await self._at.home.store.read(lambda tx: tx.get(Project, loop.project_id))
+        if project is None or not is_in_rounds(loop, project):
+            return False
+        needed_environment(project)
+        self._rounds.add(loop.id)
+        try:
+            with acting_as(self._at, loops.starter_of(loop), project):
+                await drive_rounds(self._at, loop, _request(loop, project))
+        finally:
+            self._rounds.discard(loop.id)
+        return True
 
     async def _give_up(self, loop: Loop, code: str, why: str, hint: str) -> None:
         await self._at.home.store.transact(
@@ -219,11 +240,14 @@ async def start(at: Session, loop: Loop) -> None:
     await at.home.store.transact("loop.started", lambda tx: loops.note_started(tx, row))
 
 
-async def _submit(loop: Loop, project: Project) -> None:
+def _request(loop: Loop, project: Project) -> RunRequest:
     own = {key: value for key, value in (loop.settings or {}).items() if key != "priority"}
     flags = {**own, **(loop.start or {}).get("flags", {})}
-    request = RunRequest(plan=Path(project.path) / loop.source_path, source=loop.source_kind, flags=flags)
-    prepared = await prepare(request)
+    return RunRequest(plan=Path(project.path) / loop.source_path, source=loop.source_kind, flags=flags)
+
+
+async def _submit(loop: Loop, project: Project) -> None:
+    prepared = await prepare(_request(loop, project))
     if isinstance(prepared, NothingToDo):
         raise Refused(
             f"{loop.source_path} has no open work: {prepared.done} done, {prepared.skipped} skipped",

@@ -269,9 +269,9 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
     path = meant_path(request.plan, request.source)
     if runs_in_rounds(path, request.source):
         raise Refused(
-            f"{path.name}/ has roles, so its roadmap is worked on in rounds, which only a terminal drives",
-            code="rounds_need_a_terminal",
-            hint=f"`{to_type('run', path.name)}` in its repository drives them",
+            f"{path.name}/ has roles, so its roadmap is worked on in rounds and not as one plan",
+            code="rounds_are_not_a_plan",
+            hint=f"`{to_type('run', path.name)}` in its repository drives them, or a loop that you start",
         )
     source, work = read_plan(path, request.source)
     check_rounds(request.flags, work, source.kind)

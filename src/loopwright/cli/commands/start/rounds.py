@@ -5,7 +5,6 @@ from rich.markup import escape
 from loopwright.cli.foreground import showing
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
-from loopwright.core.values.errors import UserError
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import to_type
 from loopwright.services.orchestrator.running import Ending, RoundsEnded, run_rounds
@@ -15,11 +14,7 @@ from loopwright.services.runs.preparation import RunRequest
 async def carry_out(request: RunRequest, *, detach: bool, as_json: bool) -> int:
     """Drive the rounds of a folder, and print how they ended."""
     if detach:
-        raise UserError(
-            "rounds run in the foreground",
-            code="flags_conflict",
-            hint="leave --detach out; the same command continues rounds that were interrupted",
-        )
+        return await _detached(request, as_json=as_json)
     lines: list[str] = []
 
     def tell(line: str) -> None:
@@ -45,6 +40,19 @@ async def carry_out(request: RunRequest, *, detach: bool, as_json: bool) -> int:
     for line in _said(ended):
         console().print(escape(line))
     return code
+
+
+async def _detached(request: RunRequest, *, as_json: bool) -> int:
+    # Only this needs what the daemon needs.
+    from loopwright.services.remote.rounds import leave_to_daemon
+
+    loop = await leave_to_daemon(request)
+    if as_json:
+        print_json({"loop": loop.id, "state": loop.state, "exit_code": int(ExitCode.VERIFIED)})
+    else:
+        console().print(escape(f"The daemon drives the rounds of {loop.source_path}."))
+        console().print(escape(f"follow them:  {to_type('open')}"))
+    return ExitCode.VERIFIED
 
 
 def _code(ended: RoundsEnded) -> ExitCode:
