@@ -64,6 +64,7 @@ ABOUT: Mapping[str, str] = {
     "question": "A question is something a run needs you to answer, or the choice what to do with a failed task.",
     "discovery": "A discovery is work that an agent found outside its task. You decide about it.",
     "envelope": "An envelope is the quota of one account of an agent.",
+    "healing": "A healing step is one thing that `auto_heal` tries for a task that failed for good.",
     "review": "A review is an independent check of one change before it lands.",
     "finish": "A finish moves the work of a plan into your branch or into a pull request.",
     "controller": "The controller drives an [orchestrator folder](sources/orchestrator.md) from round to round.",
@@ -89,6 +90,11 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("ASKED", "BLOCKING"): "the author has to fix the findings",
         ("ASKED", "UNCLEAR"): "the reviewer gave no usable decision: verified with gaps at most",
         ("ASKED", "WITHDRAWN"): "the attempt ended before the reviewer answered",
+    },
+    "healing": {
+        ("TRYING", "HEALED"): "the task passed its checks and landed",
+        ("TRYING", "FAILED"): "the task failed for good once more",
+        ("TRYING", "WITHDRAWN"): "you decided about the task",
     },
     "loop": {
         ("STOPPED", "RUNNING"): "you resume it",

@@ -51,14 +51,8 @@ from loopwright.engine.people import commands
 from loopwright.engine.plans.rollback import carry_out
 from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.processes.process_environment import free_port_base
-from loopwright.engine.rows.moves import (
-    cancel_attempt,
-    change_attempt,
-    complete_task,
-    fail_attempt,
-    move_attempt,
-    move_run,
-)
+from loopwright.engine.rows.failing import fail_attempt
+from loopwright.engine.rows.moves import cancel_attempt, change_attempt, complete_task, move_attempt, move_run
 from loopwright.engine.rows.questions import wait_for_answers
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.worker.advance import advance

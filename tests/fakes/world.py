@@ -75,7 +75,7 @@ _TOLD: Mapping[tuple[str, str], tuple[str, ...]] = {
     ("plan", "VERIFIED"): ("plan_verified",),
     ("plan", "FAILED"): ("plan_failed",),
     ("plan", "CANCELLED"): ("plan_cancelled",),
-    ("task", "QUEUED"): ("task_queued", "task_retried", "task_reopened", "task_not_accepted"),
+    ("task", "QUEUED"): ("task_queued", "task_retried", "task_healing", "task_reopened", "task_not_accepted"),
     ("task", "RUNNING"): ("task_started", "task_resumed"),
     ("task", "AWAITING_RESPONSE"): ("task_awaiting",),
     ("task", "COMPLETE"): ("task_completed",),

@@ -30,7 +30,7 @@ from loopwright.engine.money import quotas as accounts
 from loopwright.engine.money import spending
 from loopwright.engine.people import handover
 from loopwright.engine.plans import finish, rollback, verify
-from loopwright.engine.rows import finishes, moves, questions, reservations
+from loopwright.engine.rows import failing, finishes, moves, questions, reservations
 from loopwright.engine.worker import advance, leases, reconcile, worker
 from loopwright.ports import Tx
 
@@ -94,6 +94,7 @@ def fence_ignored() -> Patches:
 
     return (
         (moves, "move_attempt", move),
+        (failing, "move_attempt", move),
         (after_run, "move_attempt", move),
         (land, "move_attempt", move),
         (attempt, "change_attempt", change),
@@ -244,7 +245,10 @@ def verified_by_a_task() -> Patches:
 
 @bug("the runs of an attempt that ends are left open", "gone")
 def runs_left_open() -> Patches:
-    return ((moves, "_end_open_runs", lambda *_args, **_more: None),)
+    def nothing(*_args: Any, **_more: Any) -> None:
+        """Leave them open."""
+
+    return ((moves, "end_open_runs", nothing), (failing, "end_open_runs", nothing))
 
 
 @bug("an agent that is still running is not looked for after a restart", "crash")
@@ -276,7 +280,7 @@ def lost_host_waited_for() -> Patches:
 
 @bug("a task's dependents are let go when it fails")
 def dependents_let_go_early() -> Patches:
-    right = moves.fail_attempt
+    right = failing.fail_attempt
 
     def fail(tx: Tx, ids: Any, row: Attempt, failed: Failed, **more: Any) -> Task:
         task = right(tx, ids, row, failed, **more)

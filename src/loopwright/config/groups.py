@@ -18,6 +18,8 @@ from loopwright.config.kinds import (
 )
 
 AGENT_NAME: Final = r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}"
+WITH_MODEL: Final = rf"{AGENT_NAME}(:\S+)?"
+"""An agent, perhaps with a model."""
 
 
 def setting(kind: Kind, default: Any, description: str, *, machine: bool = False) -> Any:
@@ -47,6 +49,20 @@ class LandingValues:
         count(1, 64),
         2,
         "How many finished tasks of a plan are checked at the same time, each on top of those before it.",
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealValues:
+    """What `auto_heal` may try."""
+
+    max_steps: int = setting(
+        count(0, 20), 4, "How many different steps a failed task gets before Loopwright asks you."
+    )
+    stronger: str | None = setting(
+        text(what="an agent, such as codex or claude:some-model", pattern=WITH_MODEL, optional=True),
+        None,
+        "The agent, with an optional model, that gets a failed task last.",
     )
 
 

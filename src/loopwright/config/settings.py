@@ -18,9 +18,11 @@ from loopwright.config.gates import GATES, TEST_RUNNERS
 from loopwright.config.groups import (
     AGENT_NAME,
     ROUND_FLAGS,
+    WITH_MODEL,
     DiskValues,
     EvaluatorValues,
     ForgeValues,
+    HealValues,
     LandingValues,
     LimitValues,
     PlannerValues,
@@ -48,6 +50,7 @@ from loopwright.core.policy.prices import read_price
 from loopwright.core.values.policy import (
     ConfiguredRunner,
     GateCommand,
+    HealPolicy,
     Limits,
     Policy,
     ReviewPolicy,
@@ -59,11 +62,8 @@ from loopwright.core.values.state_folders import DEFAULT_FOLDER, STATE_FOLDERS
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
-_FALLBACK: Final = rf"^{AGENT_NAME}(:\S+)?$"
-
-
 def _is_fallback(text: str) -> bool:
-    return re.fullmatch(_FALLBACK, text) is not None
+    return re.fullmatch(WITH_MODEL, text) is not None
 
 
 _SLOTS: Final = rf"^{AGENT_NAME}(/{ACCOUNT_NAME})? [1-9][0-9]{{0,3}}$"
@@ -161,6 +161,11 @@ class Values:
     )
     allow_unverified: bool = setting(
         SWITCH, default=False, description="Lets work land that no gate checks. The exit code says so."
+    )
+    auto_heal: bool = setting(
+        SWITCH,
+        default=False,
+        description="Tries more for a task that failed for good, chosen by its likely cause, before it asks you.",
     )
     autonomy: Literal["manual", "supervised", "auto"] = setting(
         choice("manual", "supervised", "auto"),
@@ -347,7 +352,7 @@ class Values:
         items(
             what='a list of agents, such as "codex" or "claude:some-model"',
             each=_is_fallback,
-            schema={"pattern": _FALLBACK},
+            schema={"pattern": f"^{WITH_MODEL}$"},
         ),
         (),
         "Agents, each with an optional model, that take over while an account is closed, or if a model fails.",
@@ -399,6 +404,9 @@ class Values:
     sandbox: SandboxValues = field(
         default_factory=SandboxValues,
         metadata={"description": "What contains agents and gates."},
+    )
+    heal: HealValues = field(
+        default_factory=HealValues, metadata={"description": "What `auto_heal` may try."}
     )
     review: ReviewValues = field(
         default_factory=ReviewValues,
@@ -452,6 +460,7 @@ class Values:
             Policy,
             self,
             limits=_same(Limits, self.limits, done_grace=done_grace(self.limits.idle)),
+            heal=_same(HealPolicy, self.heal),
             review=_same(ReviewPolicy, self.review),
             rounds=_same(RoundsPolicy, self.rounds),
             remote=self.forge.remote,
@@ -460,7 +469,7 @@ class Values:
         )
 
 
-P = TypeVar("P", Policy, Limits, ReviewPolicy, RoundsPolicy)
+P = TypeVar("P", Policy, Limits, HealPolicy, ReviewPolicy, RoundsPolicy)
 
 
 def _same(kind: type[P], values: "Values | _Group", **others: Any) -> P:
@@ -498,6 +507,7 @@ _Group = (
     | DiskValues
     | UserFolderValues
     | SandboxValues
+    | HealValues
     | ReviewValues
     | RoundValues
     | PlannerValues
@@ -511,6 +521,7 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "disk": DiskValues,
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
+    "heal": HealValues,
     "review": ReviewValues,
     "rounds": RoundValues,
     "planner": PlannerValues,

@@ -14,7 +14,7 @@ from loopwright.config.resolve import load, resolve
 from loopwright.config.settings import setting_of, settings
 from loopwright.core.gates.dependencies import READY
 from loopwright.core.values.errors import BadConfig
-from loopwright.core.values.policy import GateCommand, Limits, Policy, ReviewPolicy, RoundsPolicy
+from loopwright.core.values.policy import GateCommand, HealPolicy, Limits, Policy, ReviewPolicy, RoundsPolicy
 from loopwright.ports import PlannedTask, PlannedWork
 
 # Seven different values for each setting: one for each level that may set it, in order.
@@ -33,6 +33,9 @@ SAMPLES: dict[str, list[object]] = {
     "wait_for_limits": [False, True, False, True, False, True],
     "longest_wait": ["1m", "2m", "3m", "4m", "5m", "6m"],
     "fallback": [["a"], ["b:m"], ["c"], ["d"], ["e"], ["f"]],
+    "auto_heal": [True, False, True, False, True, False],
+    "heal.max_steps": [1, 2, 3, 5, 6, 7],
+    "heal.stronger": ["a", "b:m", "c", "d", "e", "f"],
     "autonomy": ["manual", "supervised", "auto", "manual", "supervised", "auto"],
     "on_task_error": ["fail", "hold", "fail", "hold", "fail", "hold"],
     "finish": ["squash", "leave", "fast-forward", "squash", "leave", "pull-request"],
@@ -221,6 +224,8 @@ def test_a_policy_carries_everything_that_was_set() -> None:
         longest_wait=60.0,
         fallback=("a",),
         allow_unverified=True,
+        auto_heal=True,
+        heal=HealPolicy(max_steps=1, stronger="a"),
         autonomy="manual",
         on_task_error="fail",
         finish="squash",

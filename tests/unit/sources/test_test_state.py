@@ -166,17 +166,22 @@ def test_a_configuration_is_used_with_its_defaults_and_what_is_not_used_is_said(
     odd = {
         "project_dir": "..",
         "auto_continue_delay": 10,
-        "auto_heal": True,
         "logging": {"transcript_tail_lines": 20, "max_transcript_chars": 6000},
     }
     notes = SOURCE.parse(files(ONE, config={**CONFIGURED, **odd}), "loop").notes
     assert [note.partition(" is not used: ")[0] for note in notes] == [
         "loop/config.json:5: project_dir:",
         "loop/config.json:6: auto_continue_delay:",
-        "loop/config.json:7: auto_heal:",
-        "loop/config.json:9: logging.transcript_tail_lines:",
-        "loop/config.json:10: logging.max_transcript_chars:",
+        "loop/config.json:8: logging.transcript_tail_lines:",
+        "loop/config.json:9: logging.max_transcript_chars:",
     ]
+
+
+@pytest.mark.capability("C091")
+def test_the_configuration_switches_healing_on_and_its_default_leaves_the_project_to_decide() -> None:
+    healing = SOURCE.parse(files(ONE, config={**CONFIGURED, "auto_heal": True}), "loop")
+    assert (dict(healing.settings), healing.notes) == ({"max_attempts": 3, "auto_heal": True}, ())
+    assert "auto_heal" not in SOURCE.parse(files(ONE, config=CONFIGURED), "loop").settings
 
 
 @each_case(

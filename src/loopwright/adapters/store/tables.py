@@ -11,7 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import access_rows, healing_rows, model, source_rows, waiting_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -116,6 +116,12 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             owners=("project_id", "plan_id", "task_id"),
             unique=("attempt_id",),
             indexes=(("project_id", "signature"), ("task_id",)),
+        ),
+        healing_rows.Healing: Stored(
+            table="healings",
+            owners=("project_id", "plan_id", "task_id"),
+            unique=("task_id", "n"),
+            indexes=(("plan_id",),),
         ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
     }

@@ -62,6 +62,8 @@ CREATE TABLE attempts (
     created_at VARCHAR(27) NOT NULL,
     updated_at VARCHAR(27) NOT NULL,
     ended_at VARCHAR(27),
+    healing TEXT,
+    advice TEXT NOT NULL,
     CONSTRAINT pk_attempts PRIMARY KEY (id),
     CONSTRAINT fk_attempts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_attempts_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
@@ -178,6 +180,25 @@ CREATE TABLE finishes (
     finished_at VARCHAR(27),
     CONSTRAINT pk_finishes PRIMARY KEY (id),
     CONSTRAINT fk_finishes_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE healings (
+    id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    n BIGINT NOT NULL,
+    step TEXT NOT NULL,
+    state TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    signature TEXT NOT NULL,
+    because TEXT NOT NULL,
+    attempt_id TEXT,
+    created_at VARCHAR(27) NOT NULL,
+    ended_at VARCHAR(27),
+    CONSTRAINT pk_healings PRIMARY KEY (id),
+    CONSTRAINT fk_healings_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_healings_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_healings_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE TABLE kept_replies (
     id TEXT NOT NULL,
@@ -478,6 +499,7 @@ CREATE INDEX ix_events_run_n ON events (run, n);
 CREATE INDEX ix_events_task_n ON events (task, n);
 CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
+CREATE INDEX ix_healings_plan_id ON healings (plan_id);
 CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_created_at_id ON plans (created_at, id);
@@ -503,6 +525,7 @@ CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE UNIQUE INDEX ix_attempt_failures_attempt_id ON attempt_failures (attempt_id);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE UNIQUE INDEX ix_healings_task_id_n ON healings (task_id, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));
 INSERT INTO counters (id, n) VALUES ('events', 0);

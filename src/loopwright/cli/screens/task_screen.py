@@ -133,6 +133,10 @@ def _head(detail: TaskDetail, names: Names, *, whole: bool = True) -> Lines:
         doing = f": {clean(task.doing)}" if task.doing else ""
         which = f" ({tries(task)})" if task.status == "RUNNING" else ""
         lines.append(Text(f"{word(task)}{which}{doing}", style="cyan"))
+    lines += [
+        Text(f"healing {one.n}: {one.step.replace('_', ' ')}, {one.state.lower()}", style="yellow")
+        for one in detail.healing[-_LEAST:]
+    ]
     if detail.note:
         lines.append(Text(f"note for the agent: {_flat(detail.note)}", style="yellow"))
     return lines

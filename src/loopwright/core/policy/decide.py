@@ -16,7 +16,8 @@ from loopwright.core.policy.quotas import Admission, Choice, Held, unwilling
 from loopwright.core.policy.retry import LONGEST_PAUSE
 from loopwright.core.policy.rounds import Last, Stop, following, is_late
 from loopwright.core.policy.share import Claim, aged, fair_shares
-from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task, Turn
+from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task
+from loopwright.core.rows.turns import Turn
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.states import LoopState, PlanState

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from textwrap import indent
 from types import MappingProxyType
 from typing import Final
@@ -16,6 +17,7 @@ from loopwright.core.replies import doc_sync
 from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS, scope_of
 from loopwright.core.replies.reviews import Finding, in_words
 from loopwright.core.rows.model import Attempt, Plan, Review, Task
+from loopwright.core.values.healing import HealStep
 from loopwright.core.values.patches import Patch
 from loopwright.core.values.policy import Answering, GateCommand
 from loopwright.core.values.templates import Template
@@ -117,6 +119,12 @@ def implementer(
     """
     commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
     carried_on = is_carried_on(plan, task, attempt)
+    pruned = attempt.healing is HealStep.PRUNE
+    # A fresh start, and a task told alone, begin without what went wrong before.
+    if pruned or attempt.healing is HealStep.FRESH:
+        attempt, tries = replace(attempt, evidence=""), ()
+    if pruned:
+        plan, task, documents = replace(plan, context=""), replace(task, section=""), {}
     asks_docs = plan.policy.business_docs and task.origin != doc_sync.ORIGIN
     must_fail_before = is_asked(plan, task) and not why_skipped(task) and bool(gates)
     return template.fill(
@@ -134,6 +142,7 @@ def implementer(
             "started_over": bool(attempt.evidence) and not carried_on,
             "tries": indented(earlier_tries.words(tries, known=attempt.evidence)),
             "repeated": earlier_tries.repeated(tries) > 1,
+            "advice": indented(attempt.advice),
             "scope": listed(task.scope),
             "approved": listed(task.approved),
             "rounds": loops(plan, task),

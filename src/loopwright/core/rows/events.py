@@ -164,6 +164,11 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "priority_set": EventType(_NORMAL, "A person changed the priority of a loop or a task."),
         "agent_set": EventType(_NORMAL, "A person gave a loop or a task to another agent or model."),
         "task_retried": EventType(_NORMAL, "Another attempt at the task is due."),
+        "task_healing": EventType(
+            _HIGH,
+            "The task failed for good, and `auto_heal` tries something else; the payload says what and why.",
+        ),
+        "healing_ended": EventType(_NORMAL, "A healing step ended: healed, failed, or withdrawn."),
         "task_cancelled": EventType(_NORMAL, "The task was cancelled by a person."),
         "attempt_preparing": EventType(_LOW, "A workspace is being made."),
         "attempt_working": EventType(_LOW, "The agent has its workspace."),

@@ -12,13 +12,15 @@ from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
 from loopwright.core.rows.access_rows import KeptReply, Token
-from loopwright.core.rows.healing_rows import AttemptFailure
+from loopwright.core.rows.healing_rows import AttemptFailure, Healing
 from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
+from loopwright.core.rows.turns import Turn
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import Verdict
+from loopwright.core.values.healing import HealStep
 from loopwright.core.values.permissions import Permissions
 from loopwright.core.values.policy import GateCommand, HeldOut, Policy
 from loopwright.core.values.shapes import Count
@@ -345,6 +347,10 @@ class Attempt:
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None = None
+    healing: HealStep | None = None
+    """The healing step that it belongs to; None for any other attempt."""
+    advice: str = ""
+    """What healing tells its agent about why the attempts before failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -561,22 +567,10 @@ Row = (
     | Token
     | KeptReply
     | AttemptFailure
+    | Healing
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Turn:
-    """The place of an attempt in the line for an agent."""
-
-    plan_id: str
-    parallel: int
-    """How many agents the plan may have at once."""
-    rank: tuple[int, datetime, str, int, int, datetime]
-    """Lower goes first: the loop's priority, the older plan, the task's priority, its position in the source."""
-    project_id: str = ""
-    agent: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -27,3 +27,25 @@ MEANINGS: Final[Mapping[Cause, str]] = MappingProxyType(
         Cause.MODEL: "the task is beyond this agent or model",
     }
 )
+
+
+class HealStep(StrEnum):
+    """What is tried for a task that failed for good."""
+
+    RESTATE = "restate"
+    PRUNE = "prune_context"
+    FRESH = "fresh_start"
+    OTHER_AGENT = "other_agent"
+    STRONGER = "stronger_agent"
+
+
+STEPS: Final[Mapping[HealStep, str]] = MappingProxyType(
+    {
+        HealStep.RESTATE: "tell the agent what the checks ask for, with the diagnosis",
+        HealStep.PRUNE: "tell the agent its task and nothing else",
+        HealStep.FRESH: "start from a clean base, without the earlier evidence",
+        HealStep.OTHER_AGENT: "let the next agent of `fallback` do it",
+        HealStep.STRONGER: "let the agent of `heal.stronger` do it",
+    }
+)
+"""Each step in words."""

@@ -26,6 +26,7 @@ class Kind(StrEnum):
     EVENT = "evt"
     PACKET = "pkt"
     FAILURE = "fail"
+    HEALING = "heal"
     TOKEN = "tok"  # noqa: S105 - a prefix
 
 

@@ -88,6 +88,16 @@ class ReviewPolicy:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HealPolicy:
+    """What `auto_heal` may try."""
+
+    max_steps: int = 4
+    """How many steps a task may have."""
+    stronger: str | None = None
+    """The agent, perhaps with a model behind a colon, that gets a task before a person does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundsPolicy:
     """When a loop over one prompt continues, and what stops it."""
 
@@ -151,6 +161,9 @@ class Policy:
     fix_cycles: int = 3
     """How often what the complete gate, or a QA review, finds becomes a task that fixes it."""
     allow_unverified: bool = False
+    auto_heal: bool = False
+    """Whether more is tried for a task that failed for good (`core.policy.healing`)."""
+    heal: HealPolicy = field(default_factory=HealPolicy)
     autonomy: str = "auto"
     """What waits for a person: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
     on_task_error: str = "hold"

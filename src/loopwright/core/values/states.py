@@ -102,6 +102,15 @@ class ReviewState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class HealingState(StrEnum):
+    """What came of a step that was tried for a task that had failed for good."""
+
+    TRYING = "TRYING"
+    HEALED = "HEALED"
+    FAILED = "FAILED"
+    WITHDRAWN = "WITHDRAWN"
+
+
 class EnvelopeState(StrEnum):
     """Whether runs may draw from an account."""
 
@@ -250,6 +259,16 @@ REVIEW: Final[Table[ReviewState]] = _table(
     }
 )
 
+HEALING: Final[Table[HealingState]] = _table(
+    {
+        # Healed only when the task verifies; withdrawn when a person decides about the task in the meantime.
+        HealingState.TRYING: {HealingState.HEALED, HealingState.FAILED, HealingState.WITHDRAWN},
+        HealingState.HEALED: set(),
+        HealingState.FAILED: set(),
+        HealingState.WITHDRAWN: set(),
+    }
+)
+
 ENVELOPE: Final[Table[EnvelopeState]] = _table(
     {
         EnvelopeState.OPEN: {EnvelopeState.CLOSED},
@@ -280,6 +299,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "discovery": DISCOVERY,  # type: ignore[dict-item]
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
+        "healing": HEALING,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]
         "controller": CONTROLLER,  # type: ignore[dict-item]
         "round": ROUND,  # type: ignore[dict-item]

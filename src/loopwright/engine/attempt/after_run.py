@@ -36,8 +36,9 @@ from loopwright.engine.money import quotas
 from loopwright.engine.money.spending import is_reviewed_out
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows import questions
+from loopwright.engine.rows.failing import fail_attempt, hand_on
 from loopwright.engine.rows.legs import Rows
-from loopwright.engine.rows.moves import MACHINE, cancel_attempt, fail_attempt, hand_on, move_attempt, need
+from loopwright.engine.rows.moves import MACHINE, cancel_attempt, move_attempt, need
 from loopwright.engine.rows.ref_names import attempt_ref, commit_subject, trailers
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx, able

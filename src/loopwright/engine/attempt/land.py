@@ -35,7 +35,8 @@ from loopwright.engine.attempt.landing_line import Judged, Landing, LandingLines
 from loopwright.engine.attempt.reviewing import ask_reviewer, lands_capped, send_back
 from loopwright.engine.branch.branch import reverts, tip_of
 from loopwright.engine.memory.interrupts import Interrupted
-from loopwright.engine.rows.moves import change_attempt, complete_task, fail_attempt, move_attempt, need
+from loopwright.engine.rows.failing import fail_attempt
+from loopwright.engine.rows.moves import change_attempt, complete_task, move_attempt, need
 from loopwright.ports import Tx
 
 

@@ -43,15 +43,8 @@ from loopwright.engine.branch.changed_gate_files import steered
 from loopwright.engine.gates.judging import Judging
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.rows.added_tasks import add_task
-from loopwright.engine.rows.moves import (
-    MACHINE,
-    change_attempt,
-    complete_task,
-    fail_attempt,
-    move_attempt,
-    move_task,
-    need,
-)
+from loopwright.engine.rows.failing import fail_attempt
+from loopwright.engine.rows.moves import MACHINE, change_attempt, complete_task, move_attempt, move_task, need
 from loopwright.engine.rows.queue import new_attempt
 from loopwright.engine.rows.source_marks import marks_of
 from loopwright.ports import AgentResult, PlannedTask, Tx

@@ -31,12 +31,12 @@ from loopwright.engine.attempt.agent_ends import end_run
 from loopwright.engine.attempt.landing_line import Judged, Landing
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
+from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import (
     MACHINE,
     cancel_attempt,
     change_attempt,
-    fail_attempt,
     move_attempt,
     move_review,
     move_run,

@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import Any, NamedTuple
 
 from loopwright.core.policy.share import SlotLimits, Used, aged, next_in_line
-from loopwright.core.rows.model import Leg, Turn
+from loopwright.core.rows.model import Leg
+from loopwright.core.rows.turns import Turn
 from loopwright.engine.memory.interrupts import call_off
 
 # Which gates of this process may run beside each other: all of them, unless one has to run alone.

@@ -44,11 +44,11 @@ from loopwright.core.values.states import (
     step,
 )
 from loopwright.engine.rows.escalations import escalate
+from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.moves import (
     MACHINE,
     cancel_attempt,
     complete_task,
-    fail_attempt,
     move_loop,
     move_run,
     move_task,

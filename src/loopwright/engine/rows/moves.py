@@ -4,13 +4,11 @@ from datetime import datetime
 from typing import Any, TypeVar
 
 from loopwright.core.gates.contradictions import KIND as CONTRADICTION
-from loopwright.core.policy import budget, fallback, rounds
+from loopwright.core.policy import budget, rounds
 from loopwright.core.policy.budget import spent_today
-from loopwright.core.policy.diagnosis import LEAST
 from loopwright.core.policy.graph import kept
 from loopwright.core.policy.manual_steps import KIND as BY_HAND
 from loopwright.core.policy.order import is_met
-from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.replies.reviews import blocking, said_hash
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import (
@@ -27,7 +25,6 @@ from loopwright.core.rows.model import (
 )
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.errors import FenceLost, IllegalTransition, StaleVersion
-from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.states import (
     ATTEMPT,
     ENDED_PLAN,
@@ -49,8 +46,8 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
-from loopwright.engine.rows.attempts import diagnosis_of, note_failure
-from loopwright.engine.rows.escalations import escalate, open_ones
+from loopwright.engine.rows import healing
+from loopwright.engine.rows.escalations import open_ones
 from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
 from loopwright.engine.rows.reservations import freed
@@ -159,6 +156,8 @@ def move_task(
     if opened or failed:
         plan = need(tx.get(Plan, task.plan_id), "the plan")
         tx.update(Plan, plan.id, open_tasks=plan.open_tasks + opened, failed_tasks=plan.failed_tasks + failed)
+    if target in SETTLED_TASK:
+        healing.settle(tx, _plan(tx, task), moved, by_machine=actor == MACHINE and not task.taken_by)
     if task.status is TaskState.ERROR:
         withdraw_escalations(tx, actor, task_id=task.id)
     if task.manual and task.status is TaskState.AWAITING_RESPONSE:
@@ -366,147 +365,14 @@ def note_completion(tx: Tx, task: Task) -> None:
             tx.append(happened("plan_completed", MACHINE, plan=plan))
 
 
-def fail_attempt(
-    tx: Tx,
-    ids: Ids,
-    attempt: Attempt,
-    failed: Failed,
-    *,
-    fence: int | None,
-    counts: bool,
-    chance: float,
-    evidence: str = "",
-    **changes: Any,
-) -> Task:
-    """End an attempt that did not land, and decide what follows for its task."""
-    task = need(tx.get(Task, attempt.task_id), "the task")
-    asked = need(tx.get(Attempt, attempt.id), "the attempt").interrupt
-    if task.status is TaskState.CANCELLED or asked == "cancel":
-        # It was cancelled, or is to be begun again, while it failed by itself: nothing follows from that.
-        cancel_attempt(tx, attempt, fence=fence, failure=failed.failure, detail=failed.detail, **changes)
-        return task
-    target = AttemptState.REJECTED if counts else AttemptState.BROKEN
-    about: dict[str, Any] = {"failure": failed.failure.value, "detail": failed.detail[:1000]}
-    _end_open_runs(tx, attempt, RunState.ERROR, failure=failed.failure)
-    ended = move_attempt(
-        tx,
-        attempt,
-        target,
-        fence=fence,
-        about=about,
-        failure=failed.failure,
-        detail=failed.detail,
-        interrupt="",
-        **changes,
-    )
-    _withdraw_questions(tx, ended)
-    _withdraw_reviews(tx, ended)
-    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
-    noted = note_failure(tx, ids, plan, ended)
-    if task.taken_by:
-        return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
-    after, stopped = _after(tx, plan, task, ended, failed, chance)
-    facts: dict[str, Any] = {
-        "attempts": after.attempts,
-        "call_failures": after.call_failures,
-        "races": after.races,
-        "failure": failed.failure,
-        "failure_mark": failed.mark,
-    }
-    match after:
-        case GiveUp(reason=reason):
-            likely = _likely_cause(tx, plan, task, failed.failure)
-            text = " ".join(filter(None, (reason, likely, failed.detail)))[:2000]
-            outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
-            about = {"failure": failed.failure.value, "reason": reason}
-            about |= {"stopped": stopped.value} if stopped else {}
-            about |= {"signature": noted.signature} if noted else {}
-            given_up = move_task(
-                tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
-            )
-            escalate(tx, ids, plan, given_up, ended, MACHINE)
-            return given_up
-        case Again(at=at):
-            # What a machine fault left behind teaches nothing: the earlier evidence still holds.
-            told = evidence if counts else ended.evidence
-            task, because = hand_on(tx, plan, task, ended, failed.failure)
-            n = ended.n + 1
-            following = new_attempt(tx, ids, plan, task, n=n, evidence=told, stands_in=because)
-            about = {"failure": failed.failure.value, "n": following.n, "at": at.isoformat()}
-            return move_task(
-                tx,
-                task,
-                TaskState.QUEUED,
-                "task_retried",
-                about=about,
-                attempt_id=following.id,
-                not_before=at,
-                **facts,
-            )
-
-
-def _after(
-    tx: Tx, plan: Plan, task: Task, ended: Attempt, failed: Failed, chance: float
-) -> tuple[After, rounds.Stop | None]:
-    """Decide what follows a failed attempt: by its own rules where it was a round of a loop."""
-    after = after_failure(task, failed, plan.policy, now=tx.now(), chance=chance)
-    if not rounds.loops(plan, task):
-        return after, None
-    same = rounds.unchanged(tx.find(Attempt, task_id=task.id), ended)
-    return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
-
-
-def _likely_cause(tx: Tx, plan: Plan, task: Task, failure: Failure) -> str:
-    """Return why judged work failed again and again, in a sentence; empty where nothing like that happened."""
-    judged = RULES[failure].level is Level.ATTEMPT
-    if not judged or plan.policy.answer is not None or rounds.loops(plan, task):
-        return ""
-    found = diagnosis_of(tx, task)
-    return f"Likely cause: {found.because}." if found is not None and len(found.tried) >= LEAST else ""
-
-
-def _back_to_person(
-    tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, failed: Failed, evidence: str
-) -> Task:
-    """Leave a task with the person whose work did not pass: that uses up no attempt of the machine."""
-    following = new_attempt(tx, ids, plan, task, n=ended.n + 1, evidence=evidence)
-    about: dict[str, Any] = {"failure": failed.failure.value, "reason": failed.detail[:1000]}
-    return move_task(
-        tx,
-        task,
-        TaskState.QUEUED,
-        "task_not_accepted",
-        about=about,
-        attempt_id=following.id,
-        failure=failed.failure,
-        reason=failed.detail[:2000],
-    )
-
-
-def hand_on(tx: Tx, plan: Plan, task: Task, attempt: Attempt, failure: Failure) -> tuple[Task, str]:
-    """Pass a task to the next agent of its chain if the failure allows it; return the task, and why."""
-    following = fallback.handed_on(task, failure, plan.policy)
-    if following is None:
-        return task, attempt.stands_in if task.passed_over else ""
-    because = fallback.why(attempt.agent, attempt.model, failure)
-    told: dict[str, Any] = {
-        "was": fallback.entry(attempt.agent, attempt.model),
-        "agent": following[0],
-        "model": following[1],
-        "because": because,
-    }
-    tx.append(happened("task_handed_on", MACHINE, plan=plan, task=task, attempt=attempt, **told))
-    return tx.update(Task, task.id, passed_over=task.passed_over + 1, call_failures=0), because
-
-
 def cancel_attempt(
     tx: Tx, attempt: Attempt, *, fence: int | None, actor: str = MACHINE, **changes: Any
 ) -> None:
     """End an attempt on a person's request; the caller moves its task."""
     ended = move_attempt(tx, attempt, AttemptState.CANCELLED, actor, fence=fence, interrupt="", **changes)
-    _withdraw_questions(tx, ended)
-    _withdraw_reviews(tx, ended)
-    _end_open_runs(tx, attempt, RunState.CANCELLED)
+    withdraw_questions(tx, ended)
+    withdraw_reviews(tx, ended)
+    end_open_runs(tx, attempt, RunState.CANCELLED)
 
 
 def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
@@ -539,7 +405,7 @@ def move_question(tx: Tx, question: Question, target: QuestionState, actor: str,
     return closed
 
 
-def _withdraw_questions(tx: Tx, attempt: Attempt) -> None:
+def withdraw_questions(tx: Tx, attempt: Attempt) -> None:
     """Withdraw the questions of an ended attempt; a question that no other attempt waits for is closed."""
     for question in tx.find(Question, id=attempt.questions) if attempt.questions else ():
         if question.state is QuestionState.OPEN:
@@ -576,13 +442,13 @@ def move_review(tx: Tx, review: Review, target: ReviewState, **facts: Any) -> Re
     return ended
 
 
-def _withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
+def withdraw_reviews(tx: Tx, attempt: Attempt) -> None:
     """An attempt that has ended waits for no reviewer."""
     for review in tx.find(Review, attempt_id=attempt.id, state=ReviewState.ASKED):
         move_review(tx, review, ReviewState.WITHDRAWN)
 
 
-def _end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
+def end_open_runs(tx: Tx, attempt: Attempt, target: RunState, **facts: Any) -> None:
     """An attempt that has ended has no run that is not."""
     for run in tx.find(Run, attempt_id=attempt.id):
         if run.state not in ENDED_RUN:

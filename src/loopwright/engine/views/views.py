@@ -12,6 +12,7 @@ from loopwright.core.policy.graph import claims, scopes_overlap, strayed
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.discoveries import Discovery, same_work
 from loopwright.core.replies.qa import QaReport
+from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import (
     AGENT_ROLES,
     AUTHORS,
@@ -49,6 +50,7 @@ from loopwright.core.values.states import (
 )
 from loopwright.engine.rows.attempts import diagnosis_of
 from loopwright.engine.rows.finishes import FinishView, finish_views
+from loopwright.engine.rows.healing import steps_of
 from loopwright.engine.rows.manual_steps import open_steps
 from loopwright.engine.rows.order import holding_up
 from loopwright.engine.rows.plan_states_text import driven_by, is_blocked, taken_by, word_of
@@ -247,6 +249,8 @@ class TaskDetail:
     """What it waits for a person to answer."""
     diagnosis: Diagnosis | None = None
     """Why it most likely failed, and what may help; None for a task that is not given up."""
+    healing: tuple[Healing, ...] = ()
+    """What `auto_heal` tried for it, the oldest step first."""
 
 
 def plan_view(tx: Tx, plan_id: str, paths: HomePaths) -> PlanView:
@@ -507,6 +511,7 @@ def task_detail(tx: Tx, task_id: str, paths: HomePaths) -> TaskDetail:
         strays=stray_views(tx, plan.id, task.id),
         questions=tuple(question_view(tx, one) for one in _asked(tx, task, attempts)),
         diagnosis=diagnosis_of(tx, task) if task.status is TaskState.ERROR else None,
+        healing=tuple(steps_of(tx, task.id)),
     )
 
 

@@ -22,9 +22,9 @@ from loopwright.core.rows.model import (
     Role,
     Run,
     Task,
-    Turn,
     Worker,
 )
+from loopwright.core.rows.turns import Turn
 from loopwright.core.values.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import (
@@ -40,13 +40,13 @@ from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import may_move, serves
 from loopwright.engine.rows import pauses, questions
+from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.manual_steps import ask_by_hand
 from loopwright.engine.rows.moves import (
     MACHINE,
     begin_verify,
     commit_leg,
-    fail_attempt,
     move_attempt,
     move_loop,
     move_plan,

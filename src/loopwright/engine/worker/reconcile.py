@@ -8,7 +8,8 @@ from datetime import datetime, timedelta
 from loopwright.core.policy.decide import turn_of
 from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.events import happened
-from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Turn, Worker
+from loopwright.core.rows.model import Attempt, Finish, Leg, Loop, Plan, Project, Run, Task, Worker
+from loopwright.core.rows.turns import Turn
 from loopwright.core.values.errors import GitFailed, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import (
@@ -24,8 +25,9 @@ from loopwright.engine.gates.gate_runs import end_all
 from loopwright.engine.people.commands import is_to_be_ended
 from loopwright.engine.people.served_projects import may_move
 from loopwright.engine.rows import finishes
+from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import DRIVEN
-from loopwright.engine.rows.moves import MACHINE, begin_anew, commit_leg, fail_attempt, need
+from loopwright.engine.rows.moves import MACHINE, begin_anew, commit_leg, need
 from loopwright.engine.rows.world import World
 from loopwright.ports import Tx
 

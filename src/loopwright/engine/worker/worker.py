@@ -33,7 +33,8 @@ from loopwright.engine.plans.row_rebuild import is_restored, reconcile_backup
 from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.plans.verify import VerifyLeg
 from loopwright.engine.rows import finishes, writeback_debts
-from loopwright.engine.rows.moves import fail_attempt, need
+from loopwright.engine.rows.failing import fail_attempt
+from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
 from loopwright.engine.sources.loop_registry import LoopRegistry
 from loopwright.engine.sources.source_edits import Edits

@@ -13,7 +13,7 @@ from loopwright.core.rows.model import Attempt, Leg, Run
 from loopwright.core.values.errors import GitFailed
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.states import AttemptState
-from loopwright.engine.rows.moves import fail_attempt
+from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.worker.reconcile import tidy_leftovers
 from loopwright.ports import Snapshot
 

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from loopwright.core.policy.share import AGING, SlotLimits
-from loopwright.core.rows.model import Leg, Turn
+from loopwright.core.rows.model import Leg
+from loopwright.core.rows.turns import Turn
 from loopwright.engine.memory.slots import AgentSlots, Slot, Use
 
 NUMBERS = count(1)

@@ -412,4 +412,7 @@ def _settings(config: LoopConfig | None) -> dict[str, Any]:
     """Return what the configuration says of the plan."""
     if config is None:
         return {}
-    return {"max_attempts": config.max_attempts} | ({"model": config.model} if config.model else {})
+    said: dict[str, Any] = {"max_attempts": config.max_attempts}
+    said |= {"model": config.model} if config.model else {}
+    # A project that heals does so here too, unless the loop asks for it itself: false is only the default.
+    return said | ({"auto_heal": True} if config.auto_heal else {})

@@ -129,7 +129,6 @@ _WHOLE: Final = "transcripts are kept whole: see `loopwright logs`"
 UNUSED: Final[Mapping[str, str]] = {
     "project_dir": "the project is the repository in which this file is",
     "auto_continue_delay": "the next test begins as soon as there is room",
-    "auto_heal": "nothing is healed by itself; what failed is tried again, max_attempts times in all",
     "logging.transcript_tail_lines": _WHOLE,
     "logging.max_transcript_chars": _WHOLE,
 }

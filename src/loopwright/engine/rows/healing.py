@@ -1,0 +1,95 @@
+"""Healing steps as rows: begun in the transaction in which a task fails for good, ended in the one that settles it."""
+
+from typing import Any
+
+from loopwright.core.gates.gates import task_commands
+from loopwright.core.policy import fallback
+from loopwright.core.policy.diagnosis import Diagnosis
+from loopwright.core.policy.healing import Chosen, advice, next_step
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.healing_rows import Healing
+from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
+from loopwright.core.values.healing import HealStep
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import HEALING, HealingState, TaskState, step
+from loopwright.engine.rows.queue import new_attempt
+from loopwright.ports import Ids, Tx
+
+_VERIFIED = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS, Outcome.NO_CHANGE_PROVEN})
+"""Outcomes of a task that its checks passed."""
+_ANEW: dict[str, Any] = {"call_failures": 0, "races": 0, "failure_mark": ""}
+
+
+def steps_of(tx: Tx, task_id: str) -> list[Healing]:
+    """Return the steps that were tried for a task, the oldest first."""
+    return tx.find(Healing, task_id=task_id, order_by=("n",))
+
+
+def begin(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, found: Diagnosis, *, evidence: str
+) -> tuple[Healing, Attempt, dict[str, Any]] | None:
+    """Begin the next step for a task that failed for good; None when a person has to decide.
+
+    It returns the step, the attempt that it gives the task, and what changes on the task.
+    """
+    before = steps_of(tx, task.id)
+    for one in before:
+        if one.state is HealingState.TRYING:
+            end(tx, plan, task, one, HealingState.FAILED)
+    chosen = next_step(plan, task, found, {one.step for one in before})
+    if chosen is None:
+        return None
+    changes = _ANEW | {"max_attempts": max(task.max_attempts, task.attempts + 1)}
+    changes |= _who(plan, task, chosen)
+    steered = tx.update(Task, task.id, **changes)
+    following = new_attempt(tx, ids, plan, steered, n=ended.n + 1, evidence=evidence)
+    told = advice(found, task, task_commands(plan, task)) if chosen.step is HealStep.RESTATE else ""
+    following = tx.update(Attempt, following.id, healing=chosen.step, advice=told)
+    healing = Healing(
+        id=ids(Kind.HEALING),
+        project_id=plan.project_id,
+        plan_id=plan.id,
+        task_id=task.id,
+        n=len(before) + 1,
+        step=chosen.step,
+        cause=found.cause,
+        signature=found.signature.id,
+        because=chosen.because,
+        attempt_id=following.id,
+        created_at=tx.now(),
+    )
+    tx.insert(healing)
+    return healing, following, changes
+
+
+def _who(plan: Plan, task: Task, chosen: Chosen) -> dict[str, Any]:
+    """Return what changes on a task so that another agent works on it."""
+    if chosen.step is HealStep.OTHER_AGENT:
+        return {"passed_over": task.passed_over + 1}
+    if chosen.step is HealStep.STRONGER and plan.policy.heal.stronger is not None:
+        agent, model = fallback.named(plan.policy.heal.stronger)
+        return {"agent": agent, "model": model, "passed_over": 0}
+    return {}
+
+
+def settle(tx: Tx, plan: Plan, task: Task, *, by_machine: bool) -> None:
+    """End the open steps of a task that is settled: it was healed only if its checks passed."""
+    if not plan.policy.auto_heal:
+        return
+    for one in tx.find(Healing, task_id=task.id, state=HealingState.TRYING):
+        if task.status is TaskState.ERROR:
+            state = HealingState.FAILED
+        elif task.status is TaskState.COMPLETE and by_machine and task.outcome in _VERIFIED:
+            state = HealingState.HEALED
+        else:
+            state = HealingState.WITHDRAWN
+        end(tx, plan, task, one, state)
+
+
+def end(tx: Tx, plan: Plan, task: Task, healing: Healing, state: HealingState) -> Healing:
+    """End a step, and say so."""
+    step("healing", HEALING, healing.id, healing.state, state)
+    ended = tx.update(Healing, healing.id, expect={"state": healing.state}, state=state, ended_at=tx.now())
+    told: dict[str, Any] = {"step": healing.step.value, "state": state.value, "cause": healing.cause.value}
+    tx.append(happened("healing_ended", "loopwright", plan=plan, task=task, healing=healing.id, **told))
+    return ended

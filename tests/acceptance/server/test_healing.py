@@ -1,0 +1,39 @@
+"""The self-healing table: what a failure came to without `auto_heal`, and what it comes to with it."""
+
+from typing import Any
+
+import pytest
+from tests.acceptance.sandbox import task
+from tests.acceptance.server.conftest import Served
+
+from loopwright.core.rows.model import Plan
+
+WRONG: list[dict[str, Any]] = [{"write": "sum.txt", "text": "wrong\n"}, {"claim": "done"}]
+RIGHT: list[dict[str, Any]] = [{"write": "sum.txt", "text": "right\n"}, {"claim": "done"}]
+CHECK = "grep -q right sum.txt"
+
+
+def steps(served: Served, key: str) -> list[tuple[str, str]]:
+    """Return what was tried for a task, as the interface shows it."""
+    found = served.get(f"/api/plans/{served.rows(Plan)[-1].id}/tasks/{key}")["healing"]
+    return [(one["step"], one["state"]) for one in found]
+
+
+@pytest.mark.capability("C084", "C088", "C091")
+def test_three_attempts_failed_before_the_task_was_blocked_and_after_it_is_told_what_they_missed(
+    served: Served,
+) -> None:
+    told = [{"expect_prompt": "All attempts so far failed", "otherwise": WRONG}, *RIGHT]
+    served.play({"sum": [told]})
+    plan = served.plan("sums", [task("sum", CHECK)], settings={"max_attempts": 2})
+    before = served.run(plan)
+    assert before.code == 1, before.out + before.err
+    assert served.task("sum").status == "ERROR"
+    assert "loopwright retry sum --note" in served("status", "sum").out
+
+    after = served.run(plan, "--new", "--auto-heal", "--heal-max-steps", "3")
+    assert after.code == 0, after.out + after.err
+    failed, again, healed = served.attempts("sum")
+    assert (failed.state, again.state, healed.state) == ("REJECTED", "REJECTED", "LANDED")
+    served.serve()
+    assert steps(served, "sum") == [("restate", "HEALED")]

@@ -1,0 +1,88 @@
+"""What a plan with `auto_heal` tries for a task that failed for good, chosen by its likely cause."""
+
+from dataclasses import replace
+from typing import Any
+
+from tests.cases import each_case
+from tests.contracts.store import rows
+
+from loopwright.core.policy.diagnosis import Diagnosis, Signature
+from loopwright.core.policy.healing import LADDER, advice, may_heal, next_step
+from loopwright.core.policy.retry import Failed
+from loopwright.core.rows.model import Plan
+from loopwright.core.values.failures import Failure
+from loopwright.core.values.healing import STEPS, Cause, HealStep
+from loopwright.core.values.policy import Answering, GateCommand, HealPolicy, Policy, RoundsPolicy
+
+FAILED = Failed(failure=Failure.GATE, detail="a check failed")
+
+
+def plan(**policy: Any) -> Plan:
+    return rows.plan(rows.loop(rows.project()), policy=Policy(auto_heal=True, **policy))
+
+
+def found(cause: Cause, **changes: Any) -> Diagnosis:
+    at = Signature(step="tests", test="test_sum", file="calc.py", error="no sum", id="f" * 16)
+    return Diagnosis(
+        **{"cause": cause, "because": "why", "signature": at, "repeated": 1, "tried": (), "fixes": ()}
+        | changes
+    )
+
+
+def climbed(of: Plan, cause: Cause) -> list[HealStep]:
+    """Return the steps that a task gets one after the other while nothing heals it."""
+    done: list[HealStep] = []
+    while chosen := next_step(of, rows.task(of), found(cause), done):
+        done.append(chosen.step)
+        assert len(done) <= len(HealStep), "the ladder has no end"
+    return done
+
+
+@each_case("cause", Cause)
+def test_each_cause_has_a_ladder_that_ends_and_repeats_nothing(cause: Cause) -> None:
+    steps = climbed(plan(fallback=("codex",), heal=HealPolicy(max_steps=20, stronger="claude:big")), cause)
+    assert steps == list(LADDER[cause])
+    assert len(set(steps)) == len(steps) > 0
+    assert set(steps) <= set(STEPS)
+
+
+def test_a_step_that_needs_another_agent_is_left_out_where_none_is_configured() -> None:
+    assert climbed(plan(), Cause.UNCLEAR) == [HealStep.RESTATE]
+    same = plan(agent="claude", model="big", heal=HealPolicy(stronger="claude:big"))
+    assert HealStep.STRONGER not in climbed(same, Cause.MODEL)
+    assert climbed(plan(heal=HealPolicy(stronger="claude:big")), Cause.UNCLEAR)[-1] is HealStep.STRONGER
+
+
+def test_a_step_that_was_tried_for_another_cause_is_not_tried_again_and_the_number_is_limited() -> None:
+    few = plan(heal=HealPolicy(max_steps=2))
+    assert next_step(few, rows.task(few), found(Cause.UNCLEAR), {HealStep.RESTATE}) is None
+    chosen = next_step(few, rows.task(few), found(Cause.FLAKY), {HealStep.RESTATE})
+    assert chosen is not None
+    assert (chosen.step, chosen.because) == (HealStep.FRESH, f"why: {STEPS[HealStep.FRESH]}")
+    assert next_step(few, rows.task(few), found(Cause.FLAKY), {HealStep.RESTATE, HealStep.PRUNE}) is None
+
+
+def test_nothing_is_healed_where_it_is_switched_off_or_a_person_has_to_decide() -> None:
+    healing = plan()
+    task = rows.task(healing)
+    assert may_heal(healing, task, FAILED)
+    assert not may_heal(replace(healing, policy=Policy()), task, FAILED)
+    assert not may_heal(healing, task, replace(FAILED, failure=Failure.UNANSWERED))
+    assert not may_heal(healing, task, replace(FAILED, lasting=True))
+    answers = plan(answer=Answering(role="planner", file="plan.yaml", fence="yaml"))
+    assert not may_heal(answers, task, FAILED)
+    assert not may_heal(plan(rounds=RoundsPolicy(on=True)), task, FAILED)
+
+
+def test_the_task_is_restated_as_what_has_to_be_true_at_its_end() -> None:
+    of = plan()
+    task = rows.task(of, criteria=("the sum is right",))
+    told = advice(found(Cause.UNCLEAR, repeated=2), task, (GateCommand(name="t", command="pytest -q"),))
+    assert told.splitlines()[:5] == [
+        "Likely cause: why.",
+        "It fails at tests > calc.py > test_sum, 2 times in a row: no sum",
+        "At the end all of this must be true:",
+        "- the sum is right",
+        "- `pytest -q` exits with 0",
+    ]
+    assert "in a row" not in advice(found(Cause.UNCLEAR), task, ())
