@@ -70,6 +70,7 @@ def run(
     source: str | None = None,
     base: str | None = None,
     settings_file: SettingsFile = None,
+    auto_heal: Annotated[bool | None, Parameter(negative="--no-auto-heal")] = None,
     allow_unverified: Annotated[bool | None, Parameter(negative="--no-allow-unverified")] = None,
     finish: str | None = None,
     qa_mode: str | None = None,
@@ -104,6 +105,8 @@ def run(
         Commit or branch to start from (default: what is checked out).
     settings_file
         Read the project's settings from this file instead of the commit's loopwright.toml.
+    auto_heal
+        Try more for a task that failed for good before it waits for you.
     allow_unverified
         Let work land that no check proves; the exit code is then not 0.
     finish
@@ -135,6 +138,7 @@ def run(
         "parallel": parallel,
         "max_attempts": max_attempts,
         "permission_mode": permission_mode,
+        "auto_heal": auto_heal,
         "allow_unverified": allow_unverified,
         "finish": finish,
         "qa_mode": qa_mode,
