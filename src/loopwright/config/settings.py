@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -71,6 +72,14 @@ _SLOTS: Final = rf"^{AGENT_NAME}(/{ACCOUNT_NAME})? [1-9][0-9]{{0,3}}$"
 
 def _is_slots(text: str) -> bool:
     return re.fullmatch(_SLOTS, text) is not None
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return True
 
 
 def _is_command(text: str) -> bool:
@@ -305,6 +314,16 @@ class Values:
         None,
         "Where secret variables come from that neither the worker's environment nor env_file has: `keyring`, or a "
         "command that prints the value of `{name}`.",
+        machine=True,
+    )
+    webhook_networks: tuple[str, ...] = setting(
+        items(
+            what='a list of networks such as "127.0.0.0/8"',
+            each=_is_network,
+            schema={"minLength": 2, "maxLength": 50},
+        ),
+        (),
+        "Networks to which webhooks may be sent besides public addresses; over plain http too.",
         machine=True,
     )
     max_cost: int | None = setting(

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Mapping
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -13,6 +13,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from loopwright import __version__
+from loopwright.core.rows.events import RecordedEvent
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server import problems
 from loopwright.server.api import (
@@ -30,6 +31,7 @@ from loopwright.server.api import (
     runs,
     templates,
     tokens,
+    webhooks,
 )
 from loopwright.server.context import Limits, Served
 from loopwright.server.feed import Feed
@@ -45,11 +47,12 @@ from loopwright.server.pages import runs as pages_runs
 from loopwright.server.pages import system as pages_system
 from loopwright.server.pages.errors import shown
 from loopwright.server.repeats import Repeats
-from loopwright.server.shapes import Problem
+from loopwright.server.shapes import Problem, event_document
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.drafting import Planner
 from loopwright.services.remote.starting import Starter
+from loopwright.services.webhooks.sending import Sender
 
 _PARTS = (
     health,
@@ -66,6 +69,7 @@ _PARTS = (
     attention,
     discoveries,
     tokens,
+    webhooks,
 )
 _PAGES = (
     files,
@@ -109,6 +113,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
             asyncio.create_task(feed.run(), name="feed"),
             asyncio.create_task(Starter(at).run(), name="starter"),
             asyncio.create_task(Planner(at).run(), name="planner"),
+            asyncio.create_task(Sender(at, _rendered).run(), name="webhooks"),
             asyncio.create_task(tools.run(), name="mcp"),
         ]
         try:
@@ -130,6 +135,10 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
     )
     app.add_middleware(Journal, figures=counted)  # the outermost: it notes what the guard refuses too
     return app
+
+
+def _rendered(event: RecordedEvent) -> Mapping[str, Any]:
+    return event_document(event).model_dump(mode="json", by_alias=True)
 
 
 def describe() -> FastAPI:

@@ -67,9 +67,15 @@ class Api:
     """A served home."""
 
     def __init__(
-        self, home: Path, *, connection: type[Connection] = Connection, limits: Limits | None = None
+        self,
+        home: Path,
+        *,
+        connection: type[Connection] = Connection,
+        limits: Limits | None = None,
+        env: Mapping[str, str] | None = None,
     ) -> None:
         self.home = home
+        self._env = {"LOOPWRIGHT_HOME": str(home), "HOME": str(home), **(env or {})}
         self._limits = limits or Limits()
         self._connection = connection
         self._loop = asyncio.new_event_loop()
@@ -85,7 +91,7 @@ class Api:
         self.token = self.run(lambda: tokens.first_token(self.at)).read_text().strip()
 
     async def _serve(self) -> None:
-        settings = load({"LOOPWRIGHT_HOME": str(self.home), "HOME": str(self.home)}, platform="linux")
+        settings = load(self._env, platform="linux")
         async with opened(settings) as real:
             self.store = Watched(real.home.store)
             self.at = replace(real, home=replace(real.home, store=self.store))

@@ -13,6 +13,7 @@ from tests.integration.server.api import Api
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import Scope
 from loopwright.core.values.ids import Kind, make
 from loopwright.core.values.states import RunState
@@ -59,6 +60,16 @@ class Foreign:
             title="secret work",
             created_at=rows.AT,
         )
+        hook = Webhook(
+            id=make(Kind.WEBHOOK, uuid4()),
+            url="https://example.com/secret",
+            secret="whsec_",
+            projects=(project.id,),
+            cursor=0,
+            off_at=rows.AT,
+            created_by="secret",
+            created_at=rows.AT,
+        )
         packet = make(Kind.PACKET, uuid4())
         (place / ".loopwright" / "inspection-packets" / f"{packet}.json").write_text(
             f'{{"packet_id": "{packet}"}}'
@@ -66,7 +77,7 @@ class Foreign:
         (place / ".loopwright" / "inspection-packets" / f"{packet}.md").write_text("secret packet")
 
         def insert(tx: Any) -> None:
-            for row in (run, question, found):
+            for row in (run, question, found, hook):
                 tx.insert(row)
 
         api.write(insert)
@@ -84,6 +95,7 @@ class Foreign:
             "discovery_id": found.id,
             "packet_id": packet,
             "token_id": owner,
+            "webhook_id": hook.id,
         }
         self.secrets = {one for name, one in self.ids.items() if name not in ("task", "name")} | {
             "secret",

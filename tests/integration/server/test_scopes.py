@@ -48,6 +48,12 @@ TRIED: Mapping[str, Mapping[str, Any]] = {
     "POST /api/tokens": {"name": "mine", "scope": "admin"},
     "GET /api/tokens": {},
     "DELETE /api/tokens/{token_id}": {},
+    "GET /api/webhooks": {},
+    "POST /api/webhooks": {"url": "https://example.com/"},
+    "GET /api/webhooks/{webhook_id}": {},
+    "DELETE /api/webhooks/{webhook_id}": {},
+    "GET /api/webhooks/{webhook_id}/dead-letters": {},
+    "POST /api/webhooks/{webhook_id}/replay": {},
 }
 """What an operator asks for in vain, by operation."""
 
@@ -70,6 +76,7 @@ def test_a_token_for_an_agent_cannot_define_anything(api: Api) -> None:
         "plan_id": plan.id,
         "task_id": task.id,
         "token_id": "tok_x",
+        "webhook_id": "hook_x",
     }
     operations = {str(one): one for one in OPERATIONS}
     with api.client(agent) as client:

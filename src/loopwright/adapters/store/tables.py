@@ -9,9 +9,9 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import access_rows, healing_rows, model, source_rows, waiting_rows
+from loopwright.core.rows import access_rows, healing_rows, model, source_rows, waiting_rows, webhook_rows
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010")
+REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -124,6 +124,10 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             indexes=(("plan_id",),),
         ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
+        webhook_rows.Webhook: Stored(table="webhooks"),
+        webhook_rows.DeadLetter: Stored(
+            table="dead_letters", unique=("webhook_id", "n"), indexes=(("webhook_id", "replay_at"),)
+        ),
     }
 )
 

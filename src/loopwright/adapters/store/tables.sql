@@ -96,6 +96,17 @@ CREATE TABLE cursors (
     n BIGINT NOT NULL,
     CONSTRAINT pk_cursors PRIMARY KEY (id)
 );
+CREATE TABLE dead_letters (
+    id TEXT NOT NULL,
+    webhook_id TEXT NOT NULL,
+    n BIGINT NOT NULL,
+    type TEXT NOT NULL,
+    error TEXT NOT NULL,
+    failures BIGINT NOT NULL,
+    died_at VARCHAR(27) NOT NULL,
+    replay_at VARCHAR(27),
+    CONSTRAINT pk_dead_letters PRIMARY KEY (id)
+);
 CREATE TABLE discoveries (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -472,6 +483,24 @@ CREATE TABLE verdicts (
     CONSTRAINT pk_verdicts PRIMARY KEY (id),
     CONSTRAINT fk_verdicts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
+CREATE TABLE webhooks (
+    id TEXT NOT NULL,
+    url TEXT NOT NULL,
+    secret TEXT NOT NULL,
+    projects TEXT NOT NULL,
+    loop TEXT,
+    types TEXT NOT NULL,
+    cursor BIGINT NOT NULL,
+    failures BIGINT NOT NULL,
+    error TEXT NOT NULL,
+    retry_at VARCHAR(27),
+    off_at VARCHAR(27),
+    sender TEXT NOT NULL,
+    sender_until VARCHAR(27),
+    created_by TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_webhooks PRIMARY KEY (id)
+);
 CREATE TABLE workers (
     id TEXT NOT NULL,
     host_id TEXT NOT NULL,
@@ -492,6 +521,7 @@ CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_commands_state ON commands (state);
+CREATE INDEX ix_dead_letters_webhook_id_replay_at ON dead_letters (webhook_id, replay_at);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);
 CREATE INDEX ix_discoveries_project_id_state ON discoveries (project_id, state);
 CREATE INDEX ix_events_plan_n ON events ("plan", n);
@@ -525,6 +555,7 @@ CREATE INDEX ix_tokens_sha256 ON tokens (sha256);
 CREATE INDEX ix_verdicts_plan_id_tree_gate_key ON verdicts (plan_id, tree, gate_key);
 CREATE UNIQUE INDEX ix_attempt_failures_attempt_id ON attempt_failures (attempt_id);
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
+CREATE UNIQUE INDEX ix_dead_letters_webhook_id_n ON dead_letters (webhook_id, n);
 CREATE UNIQUE INDEX ix_healings_task_id_n ON healings (task_id, n);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));

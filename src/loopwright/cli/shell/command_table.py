@@ -121,6 +121,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "config": (f"{_MAINTAIN}.config:app", "Show or check every setting, with its origin."),
         "clean": (f"{_MAINTAIN}.clean:clean", "Delete what ended plans left behind."),
         "tokens": (f"{_MAINTAIN}.tokens:app", "List, make or revoke tokens for the daemon's API."),
+        "webhooks": (f"{_MAINTAIN}.webhooks:app", "List, make, replay or remove webhooks for events."),
         "projects": (f"{_MAINTAIN}.projects:app", "List the projects of this home, or import plans."),
         "completion": (f"{_MAINTAIN}.helping:completion", "Print the completion script for your shell."),
         "help": (f"{_MAINTAIN}.helping:help_", "Show what a command does, as --help does."),

@@ -16,6 +16,7 @@ from loopwright.core.rows.healing_rows import AttemptFailure, Healing
 from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.turns import Turn
 from loopwright.core.rows.waiting_rows import Envelope, Question
+from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.failures import Failure
@@ -568,6 +569,8 @@ Row = (
     | KeptReply
     | AttemptFailure
     | Healing
+    | Webhook
+    | DeadLetter
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

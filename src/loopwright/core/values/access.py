@@ -32,7 +32,7 @@ class Caller:
     @property
     def actor(self) -> str:
         """What the record calls it."""
-        return f"token:{self.name}"
+        return f"token:{self.name}" if self.token_id else self.name
 
     def may(self, scope: Scope) -> bool:
         """Return whether the token includes a scope."""
@@ -43,3 +43,7 @@ class Caller:
         if self.projects is None:
             return True
         return project_id is not None and project_id in self.projects
+
+
+OWNER: Final = Caller(token_id="", name="terminal", scope=Scope.ADMIN)
+"""You, at the terminal."""

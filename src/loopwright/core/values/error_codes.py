@@ -23,6 +23,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "agent_unusable": "The agent's program is missing, too old, or not set up.",
         "command_line_wrong": "The command, an argument or an option is unknown, missing or wrong.",
         "cursor_wrong": "The cursor is not one of this list.",
+        "event_type_unknown": "No event has this type.",
         "file_not_written": "A file cannot be written.",
         "flag_value_wrong": "A flag has a value that it cannot have.",
         "flags_conflict": "Two flags cannot be used together, or one needs another.",
@@ -57,6 +58,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "tls_missing": "The daemon would send tokens over the network without TLS.",
         "token_name_wrong": "A token cannot have this name.",
         "token_unreadable": "The file with the token cannot be read.",
+        "webhook_url_wrong": "A webhook cannot have this address.",
     },
     BadConfig: {
         "account_home_conflict": "The agent has a config home, and its account has another.",
@@ -132,6 +134,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "task_not_found": "No task has this name.",
         "template_not_found": "No template has this name.",
         "token_not_found": "The home has no token with this id.",
+        "webhook_not_found": "The home has no webhook with this id.",
         "work_not_found": "No plan is named, and no open work was found at the usual places.",
         "worker_unknown_here": "The token sees no workers.",
     },
@@ -142,6 +145,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "scope_missing": "The token does not include the scope that the endpoint needs.",
         "spec_needs_admin": "A spec defines commands, which needs a token with the scope `admin`.",
         "token_reaches_too_far": "A token for some projects cannot make one for all of them.",
+        "webhook_reaches_too_far": "A token for some projects cannot make a webhook for all of them.",
     },
     Refused: {
         "account_ambiguous": "The agent has several closed accounts; name one.",
@@ -282,6 +286,8 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "home_in_use": "Another process works in this home.",
         "orchestrator_held": "Another process is the controller of the orchestrator folder.",
         "plan_running": "Another process works on this plan.",
+        "webhook_target_refused": "The address of a webhook is not a public one.",
+        "webhooks_too_many": "The home has as many webhooks as it may have.",
         "worker_not_responding": "The worker did not respond in time; the command is still queued.",
     },
 }

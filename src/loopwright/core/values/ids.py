@@ -28,6 +28,7 @@ class Kind(StrEnum):
     FAILURE = "fail"
     HEALING = "heal"
     TOKEN = "tok"  # noqa: S105 - a prefix
+    WEBHOOK = "hook"
 
 
 _SHAPE = re.compile(r"([a-z]+)_[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

@@ -5,13 +5,16 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from loopwright.core.policy.budget import CAPS, spent_today
 from loopwright.core.rows.model import Loop, Plan, Task, Worker
 from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.rows.waiting_rows import Envelope, Question
+from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.errors import NotAllowed, NotFound
+from loopwright.core.values.ids import short_id
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import (
     ENDED_PLAN,
@@ -109,7 +112,7 @@ async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> 
             *_of_sources(tx, where),
         ]
         if project_id is None and caller.sees(None):
-            found += [*_of_accounts(tx), *_of_workers(tx)]
+            found += [*_of_accounts(tx), *_of_workers(tx), *_of_webhooks(tx)]
         ranks = list(Severity)
         found.sort(key=lambda one: (-ranks.index(one.severity), one.since))
         return tuple(found[:_MOST])
@@ -252,6 +255,27 @@ def _of_workers(tx: Tx) -> Iterator[Alert]:
             message=f"{waits} loops should run, and no worker does",
             hint="`loopwright up` starts one",
             since=max(one.lease_until for one in known),
+        )
+
+
+def _of_webhooks(tx: Tx) -> Iterator[Alert]:
+    dead = tx.tally(DeadLetter, "webhook_id")
+    for one in tx.find(Webhook):
+        # Its path may hold a password of the receiver, so only the host is named.
+        host = urlsplit(one.url).hostname
+        if one.off_at is not None:
+            said, since = f"sends nothing to {host} any more: {one.error}", one.off_at
+        elif letters := dead.get(one.id, 0):
+            said, since = f"has {letters} events that {host} refused: {one.error}", one.created_at
+        else:
+            continue
+        yield Alert(
+            id=f"webhook:{one.id}:{'off' if one.off_at else 'dead'}",
+            severity=Severity.WARNING,
+            kind="webhook_stuck",
+            message=f"the webhook {short_id(one.id)} {said}",
+            hint=f"fix the receiver, then `loopwright webhooks replay {one.id}`",
+            since=since,
         )
 
 

@@ -1,0 +1,51 @@
+"""Rows of webhooks: where events are sent, and the events that a receiver refused."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Webhook:
+    """A receiver of events. The log of events is its outbox: the row says how far the receiver has come."""
+
+    id: str
+    url: str
+    secret: str
+    """Signs every message. It is shown once, when the webhook is made."""
+    projects: tuple[str, ...] = ()
+    """The projects whose events it gets; empty for all of them."""
+    loop: str | None = None
+    """The one loop whose events it gets."""
+    types: tuple[str, ...] = ()
+    """The types of event that it gets; empty for all of them."""
+    cursor: int
+    """Every event up to this number was taken, refused or not wanted."""
+    failures: int = 0
+    """How often in a row the next event was not taken."""
+    error: str = ""
+    """Why it was not taken the last time."""
+    retry_at: datetime | None = None
+    off_at: datetime | None = None
+    """Since when nothing is sent: the receiver was away for too long, or wants no more."""
+    sender: str = ""
+    """The daemon that sends to it now."""
+    sender_until: datetime | None = None
+    """Another daemon may send from this time on."""
+    created_by: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadLetter:
+    """An event that a receiver refused; later events were sent to it all the same."""
+
+    id: str
+    webhook_id: str
+    n: int
+    """The number of the event."""
+    type: str
+    error: str
+    failures: int
+    died_at: datetime
+    replay_at: datetime | None = None
+    """When you asked for it to be sent again; None while it only lies there."""
