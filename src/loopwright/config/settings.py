@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from functools import cache
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -19,7 +18,6 @@ from loopwright.config.gates import GATES, TEST_RUNNERS
 from loopwright.config.groups import (
     AGENT_NAME,
     ROUND_FLAGS,
-    WITH_MODEL,
     DiskValues,
     EvaluatorValues,
     ForgeValues,
@@ -47,7 +45,7 @@ from loopwright.config.kinds import (
     read_home,
     text,
 )
-from loopwright.core.policy.prices import read_price
+from loopwright.config.lists import COMMANDS, DOCUMENTS, FALLBACKS, NETWORKS, PRICES, SLOTS, VARIABLES, paths
 from loopwright.core.values.policy import (
     ConfiguredRunner,
     GateCommand,
@@ -61,53 +59,6 @@ from loopwright.core.values.policy import (
 from loopwright.core.values.state_folders import DEFAULT_FOLDER, STATE_FOLDERS
 
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
-
-
-def _is_fallback(text: str) -> bool:
-    return re.fullmatch(WITH_MODEL, text) is not None
-
-
-_SLOTS: Final = rf"^{AGENT_NAME}(/{ACCOUNT_NAME})? [1-9][0-9]{{0,3}}$"
-
-
-def _is_slots(text: str) -> bool:
-    return re.fullmatch(_SLOTS, text) is not None
-
-
-def _is_network(text: str) -> bool:
-    try:
-        ip_network(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_command(text: str) -> bool:
-    return bool(text.strip()) and len(text) <= 1000
-
-
-def _is_price(text: str) -> bool:
-    try:
-        return len(text) <= 300 and read_price(text) is not None
-    except ValueError:
-        return False
-
-
-def _is_document(entry: str) -> bool:
-    return is_inside(entry.partition(":")[0].strip()) and len(entry) <= 1000
-
-
-def _is_variable(name: str) -> bool:
-    return re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,127}", name) is not None
-
-
-_NAME: Final = {"pattern": "^[A-Za-z_][A-Za-z0-9_]*$"}
-_VARIABLES: Final = items(what="a list of names of environment variables", each=_is_variable, schema=_NAME)
-
-
-def _paths(what: str) -> Kind:
-    """Return the kind of a list of paths inside the project."""
-    return items(what=what, each=is_inside, schema={"maxLength": 1000})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -130,11 +81,7 @@ class Values:
         "What an agent may do without asking; auto is sandboxed-all inside a sandbox, else edit.",
     )
     allowed_commands: tuple[str, ...] = setting(
-        items(
-            what='a list of commands, such as "pytest *"',
-            each=_is_command,
-            schema={"minLength": 1, "maxLength": 1000},
-        ),
+        COMMANDS,
         (),
         "Commands that agents may run without asking; * as the last word allows any further arguments.",
     )
@@ -145,11 +92,7 @@ class Values:
     )
     parallel: int = setting(count(1, 256), 2, "How many tasks run at the same time.")
     agent_slots: tuple[str, ...] = setting(
-        items(
-            what='a list such as "claude 2" or "claude/work 1": an agent or an account, and a number',
-            each=_is_slots,
-            schema={"pattern": _SLOTS},
-        ),
+        SLOTS,
         (),
         "How many runs of an agent, or of one of its accounts, may be active at once, for all projects together.",
         machine=True,
@@ -213,7 +156,7 @@ class Values:
         "The shell command that installs dependencies. It runs once per lock file; other workspaces get a copy.",
     )
     dependency_files: tuple[str, ...] = setting(
-        _paths("a list of patterns relative to the project, without .."),
+        paths("a list of patterns relative to the project, without .."),
         (),
         "More files that decide what `dependencies` installs, beside the usual manifests and lock files.",
     )
@@ -226,7 +169,7 @@ class Values:
         duration(), 900.0, "How long `dependencies` and `setup` may take, each time they run."
     )
     copy_files: tuple[str, ...] = setting(
-        _paths("a list of paths relative to the project, without .."),
+        paths("a list of paths relative to the project, without .."),
         (),
         "Untracked files of your checkout that each workspace needs, such as .env.",
     )
@@ -240,7 +183,7 @@ class Values:
         "More files that decide what the gates say. Work is judged with their old versions. ! in front excludes files.",
     )
     may_change: tuple[str, ...] = setting(
-        _paths("a list of patterns relative to the project, without ..; FILE::TEST names one test"),
+        paths("a list of patterns relative to the project, without ..; FILE::TEST names one test"),
         (),
         "Tests and other judging files that work may change even if it breaks their old versions.",
     )
@@ -280,11 +223,7 @@ class Values:
         description="Asks agents to name documents about prices, tiers or personas that their change makes wrong.",
     )
     business_documents: tuple[str, ...] = setting(
-        items(
-            what='a list such as "prices.md: prices and tiers": a path in the project, perhaps with a remark',
-            each=_is_document,
-            schema={"maxLength": 1000},
-        ),
+        DOCUMENTS,
         (),
         "These documents, the most general one first: agents are told them, and they are updated in this order.",
     )
@@ -294,12 +233,12 @@ class Values:
         description="Counts work as verified with gaps if no reviewer and no held-out check judged it.",
     )
     environment: tuple[str, ...] = setting(
-        _VARIABLES,
+        VARIABLES,
         (),
         "Names of environment variables that agents and gates may see; their values count as secrets.",
     )
     environment_plain: tuple[str, ...] = setting(
-        _VARIABLES,
+        VARIABLES,
         (),
         "The same for variables that are not secret: their values are stored with the plan.",
     )
@@ -317,11 +256,7 @@ class Values:
         machine=True,
     )
     webhook_networks: tuple[str, ...] = setting(
-        items(
-            what='a list of networks such as "127.0.0.0/8"',
-            each=_is_network,
-            schema={"minLength": 2, "maxLength": 50},
-        ),
+        NETWORKS,
         (),
         "Networks to which webhooks may be sent besides public addresses; over plain http too.",
         machine=True,
@@ -347,12 +282,7 @@ class Values:
         "The same for all plans of the project on one day (UTC); the next day work resumes by itself.",
     )
     prices: tuple[str, ...] = setting(
-        items(
-            what='a list such as "gpt-5* 1.25 10 0.125": model, then dollars for a million tokens of input, output, '
-            "cache read and cache write",
-            each=_is_price,
-            schema={"pattern": r"^\s*\S+(\s+[0-9]+(\.[0-9]{1,6})?){2,4}\s*$", "maxLength": 300},
-        ),
+        PRICES,
         (),
         "More prices of models, or other ones: model, then dollars for a million tokens of input, output, cache read, "
         "cache write.",
@@ -368,11 +298,7 @@ class Values:
         "Pauses the plan if it would wait longer than this for an account.",
     )
     fallback: tuple[str, ...] = setting(
-        items(
-            what='a list of agents, such as "codex" or "claude:some-model"',
-            each=_is_fallback,
-            schema={"pattern": f"^{WITH_MODEL}$"},
-        ),
+        FALLBACKS,
         (),
         "Agents, each with an optional model, that take over while an account is closed, or if a model fails.",
     )

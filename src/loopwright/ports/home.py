@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.events import RecordedEvent
-from loopwright.core.rows.model import Loop, Plan, Project, Row
+from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.rows.row_types import Row
 
 
 class Membership(Protocol):

@@ -12,7 +12,8 @@ from tests.contracts.store.rows import AT, attempt, event, family, filled, task
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.sqlite_links import Glimpse
 from loopwright.adapters.store.tables import VERSION_TABLE, stored_as
-from loopwright.core.rows.model import ROW_TYPES, Attempt, Plan, Project, Task
+from loopwright.core.rows.model import Attempt, Plan, Project, Task
+from loopwright.core.rows.row_types import ROW_TYPES
 from loopwright.core.values.states import AttemptState, TaskState
 
 

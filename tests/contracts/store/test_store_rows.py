@@ -15,7 +15,8 @@ from tests.contracts.store.rows import AT, attempt, family, filled, loop, plan, 
 
 from loopwright.adapters.store.codec import from_document
 from loopwright.adapters.store.tables import stored_as
-from loopwright.core.rows.model import ROW_TYPES, Attempt, Command, Cursor, Loop, Plan, Project, Task
+from loopwright.core.rows.model import Attempt, Command, Cursor, Loop, Plan, Project, Task
+from loopwright.core.rows.row_types import ROW_TYPES
 from loopwright.core.values.documents import document
 from loopwright.core.values.errors import StaleVersion
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus

@@ -13,7 +13,7 @@ from loopwright.adapters.store.codec import fields_of
 from loopwright.adapters.store.sql import SqlStore
 from loopwright.adapters.store.tables import ALL, EVENT_COLUMNS, STORED
 from loopwright.core.rows.events import RecordedEvent
-from loopwright.core.rows.model import ROW_TYPES
+from loopwright.core.rows.row_types import ROW_TYPES
 from loopwright.testing.memory_store import MemoryStore
 
 

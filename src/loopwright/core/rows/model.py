@@ -4,19 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Final, get_args
+from typing import Any, Final
 
 from loopwright.core.integrity.gate_files import GateFiles
-from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.qa import QaReport
 from loopwright.core.replies.reviews import Finding
-from loopwright.core.rows.access_rows import KeptReply, Token
-from loopwright.core.rows.healing_rows import AttemptFailure, Healing
-from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.turns import Turn
-from loopwright.core.rows.waiting_rows import Envelope, Question
-from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.containment import MadeWith
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.failures import Failure
@@ -545,35 +539,6 @@ class Cursor:
 
 RESTORED: Final = "restored"
 """The cursor that every backup has, and no other database: it was not yet compared with what happened since."""
-
-
-Row = (
-    Project
-    | Loop
-    | Plan
-    | Task
-    | Attempt
-    | Run
-    | VerdictRecord
-    | Review
-    | Command
-    | Question
-    | Discovery
-    | Finish
-    | Envelope
-    | Worker
-    | SourceMarks
-    | SourceDebt
-    | Cursor
-    | Token
-    | KeptReply
-    | AttemptFailure
-    | Healing
-    | Webhook
-    | DeadLetter
-)
-ROW_TYPES: Final = get_args(Row)
-"""The type of every row: each has its own table, with its fields as columns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

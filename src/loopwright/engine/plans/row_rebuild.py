@@ -23,11 +23,11 @@ from loopwright.core.rows.model import (
     Plan,
     Project,
     Role,
-    Row,
     Run,
     Task,
     VerdictRecord,
 )
+from loopwright.core.rows.row_types import Row
 from loopwright.core.values.errors import BranchRewritten, GitFailed, UserError
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.findings import VerdictStatus

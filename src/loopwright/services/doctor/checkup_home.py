@@ -13,7 +13,8 @@ from loopwright.adapters.git.plumbing.runner import config_flags, user_env
 from loopwright.adapters.home.membership import LockedMembership
 from loopwright.adapters.store.backups import backups_of, damage, what_to_do
 from loopwright.config.resolve import Settings, without_password
-from loopwright.core.rows.model import ROW_TYPES, Attempt, Project
+from loopwright.core.rows.model import Attempt, Project
+from loopwright.core.rows.row_types import ROW_TYPES
 from loopwright.core.values.errors import DamagedRow, LoopwrightError, NotFound
 from loopwright.core.values.states import LIVE_ATTEMPT
 from loopwright.core.values.wording import counted, listed, one_line

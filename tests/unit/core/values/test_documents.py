@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.contracts.store import rows
 
-from loopwright.core.rows.model import ROW_TYPES, Plan
+from loopwright.core.rows.model import Plan
+from loopwright.core.rows.row_types import ROW_TYPES
 from loopwright.core.values.documents import document, plain
 from loopwright.core.values.policy import GateCommand
 

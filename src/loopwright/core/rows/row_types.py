@@ -1,0 +1,52 @@
+"""The type of every row of a home."""
+
+from typing import Final, get_args
+
+from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.access_rows import KeptReply, Token
+from loopwright.core.rows.healing_rows import AttemptFailure, Healing
+from loopwright.core.rows.model import (
+    Attempt,
+    Command,
+    Cursor,
+    Finish,
+    Loop,
+    Plan,
+    Project,
+    Review,
+    Run,
+    Task,
+    VerdictRecord,
+    Worker,
+)
+from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
+from loopwright.core.rows.waiting_rows import Envelope, Question
+from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
+
+Row = (
+    Project
+    | Loop
+    | Plan
+    | Task
+    | Attempt
+    | Run
+    | VerdictRecord
+    | Review
+    | Command
+    | Question
+    | Discovery
+    | Finish
+    | Envelope
+    | Worker
+    | SourceMarks
+    | SourceDebt
+    | Cursor
+    | Token
+    | KeptReply
+    | AttemptFailure
+    | Healing
+    | Webhook
+    | DeadLetter
+)
+ROW_TYPES: Final = get_args(Row)
+"""The type of every row: each has its own table, with its fields as columns."""
