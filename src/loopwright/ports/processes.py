@@ -130,6 +130,9 @@ class Sighting:
     exit: Exit | None = None
     pid: int | None = None
     last_sign_at: datetime | None = None
+    """When the agent last showed a sign of life."""
+    beat_at: datetime | None = None
+    """When its keeper last wrote its heartbeat."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

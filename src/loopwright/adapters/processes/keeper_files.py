@@ -68,7 +68,16 @@ def look(directory: Path) -> Sighting:
         state="alive",
         pid=keeper.get("pid"),
         last_sign_at=None if last_sign_at is None else datetime.fromisoformat(last_sign_at),
+        beat_at=_beat_at(directory),
     )
+
+
+def _beat_at(directory: Path) -> datetime | None:
+    """Return when the heartbeat was last written; None if it is gone."""
+    try:
+        return datetime.fromtimestamp((directory / places.STATUS).stat().st_mtime, UTC)
+    except OSError:
+        return None
 
 
 def is_held(directory: Path) -> bool:

@@ -9,9 +9,30 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from loopwright.core.replies import discoveries
-from loopwright.core.rows import access_rows, healing_rows, model, source_rows, waiting_rows, webhook_rows
+from loopwright.core.rows import (
+    access_rows,
+    healing_rows,
+    model,
+    monitor_rows,
+    source_rows,
+    waiting_rows,
+    webhook_rows,
+)
 
-REVISIONS: Final = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011")
+REVISIONS: Final = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+)
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
 HEAD: Final = REVISIONS[-1]
@@ -123,6 +144,8 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             unique=("task_id", "n"),
             indexes=(("plan_id",),),
         ),
+        monitor_rows.Watched: Stored(table="watched", owners=("plan_id",)),
+        monitor_rows.Trouble: Stored(table="troubles", owners=("project_id", "loop_id", "plan_id")),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
         webhook_rows.Webhook: Stored(table="webhooks"),
         webhook_rows.DeadLetter: Stored(

@@ -472,6 +472,23 @@ CREATE TABLE tokens (
     revoked_at VARCHAR(27),
     CONSTRAINT pk_tokens PRIMARY KEY (id)
 );
+CREATE TABLE troubles (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    loop_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT,
+    run_id TEXT,
+    message TEXT NOT NULL,
+    hint TEXT NOT NULL,
+    since VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_troubles PRIMARY KEY (id),
+    CONSTRAINT fk_troubles_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_troubles_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_troubles_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -482,6 +499,17 @@ CREATE TABLE verdicts (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_verdicts PRIMARY KEY (id),
     CONSTRAINT fk_verdicts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE watched (
+    id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    progress TEXT NOT NULL,
+    since VARCHAR(27) NOT NULL,
+    looks BIGINT NOT NULL,
+    idle_looks BIGINT NOT NULL,
+    seen_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_watched PRIMARY KEY (id),
+    CONSTRAINT fk_watched_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE TABLE webhooks (
     id TEXT NOT NULL,

@@ -194,6 +194,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "scope_left": EventType(
             _HIGH, "An attempt changed files that its task had not declared; it is still judged."
         ),
+        "trouble_found": EventType(
+            _HIGH, "The monitor found that something goes wrong; the alert says what."
+        ),
         "limits_set": EventType(_NORMAL, "You changed a plan's cost limits."),
         "work_discovered": EventType(_NORMAL, "An agent found work outside its task, and left it."),
         "discovery_accepted": EventType(_NORMAL, "You made discovered work a task or a plan."),

@@ -19,6 +19,7 @@ from loopwright.core.rows.model import (
     VerdictRecord,
     Worker,
 )
+from loopwright.core.rows.monitor_rows import Trouble, Watched
 from loopwright.core.rows.source_rows import SourceDebt, SourceMarks
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
@@ -47,6 +48,8 @@ Row = (
     | Healing
     | Webhook
     | DeadLetter
+    | Watched
+    | Trouble
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

@@ -7,9 +7,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
+from zlib import crc32
 
 from loopwright.core.policy.budget import Over
+from loopwright.core.policy.earlier_tries import masked
 from loopwright.core.replies.discoveries import Noticed
 from loopwright.core.values.containment import HomeView
 from loopwright.core.values.errors import CannotRun
@@ -46,6 +48,10 @@ class Excess(Protocol):
     async def until_over(self) -> None:
         """Wait until it has taken too much."""
 
+
+_STEPS: Final = ("ToolStart", "ToolEnd", "FileChange")
+"""Events with which an agent does something; all else is talk."""
+_MOST_STEPS: Final = 50_000
 
 INTERRUPT = 10**9
 """Numbers of writes that no folding makes, so that they never meet those of one that does."""
@@ -256,27 +262,53 @@ async def _until_end(
 
 
 class Progress:
-    """Writes what an agent is doing now into its run directory: for people, so it costs no transaction."""
+    """Writes what an agent is doing now into its run directory: for people and the monitor, without a transaction."""
 
     def __init__(self, directory: Path) -> None:
         self._path = directory / "progress.json"
-        self._last = ""
+        self._last: dict[str, Any] = {}
+        self._said: dict[str, Any] = {"kind": "", "text": ""}
         self._tools = 0
+        self._open = 0
+        self._new: set[int] = set()
+        self._error = ""
+        self._errors = 0
 
     def __call__(self, event: AgentEvent) -> None:
         """Note an event if it says something new."""
-        if event.kind == "ToolStart":
-            self._tools += 1
-        if event.kind in ("Usage", "Raw", "ToolEnd") or not event.text:
+        if event.kind in _STEPS:
+            self._count(event)
+        if event.kind not in ("Usage", "Raw", "ToolEnd") and event.text:
+            self._said = {"kind": event.kind, "text": " ".join(event.text.split())[:200]}
+        now = {
+            **self._said,
+            "tools": self._tools,
+            "new": len(self._new),
+            "in_tool": self._open > 0,
+            "error": self._error,
+            "errors": self._errors,
+        }
+        if now == self._last:
             return
-        text = " ".join(event.text.split())[:200]
-        if text == self._last:
-            return
-        self._last = text
+        self._last = now
         draft = self._path.with_suffix(".new")
         try:
-            draft.write_text(json.dumps({"kind": event.kind, "text": text, "tools": self._tools}))
+            draft.write_text(json.dumps(now))
             draft.replace(self._path)
         except OSError:
             # Progress is a courtesy: a full disk must not end the run over it.
             return
+
+    def _count(self, event: AgentEvent) -> None:
+        """Count what the agent does that it has not done before, and errors that repeat."""
+        text = masked(event.text)
+        if len(self._new) < _MOST_STEPS:
+            self._new.add(crc32(f"{event.kind} {text} {event.data.get('input', '')}".encode()))
+        if event.kind == "ToolStart":
+            self._tools += 1
+            self._open += 1
+        if event.kind == "ToolEnd":
+            self._open = max(0, self._open - 1)
+            failed = event.data.get("ok") is False
+            self._errors = 0 if not failed else self._errors + 1 if text == self._error else 1
+            self._error = text[:300] if failed else ""

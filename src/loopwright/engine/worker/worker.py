@@ -41,6 +41,7 @@ from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.source_heartbeats import BEAT, beat
 from loopwright.engine.worker.advance import advance
 from loopwright.engine.worker.leases import Lease
+from loopwright.engine.worker.monitor import LOOK_S, Monitor
 from loopwright.engine.worker.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
 from loopwright.ports import Ids, StateFiles, Store, Tx
 
@@ -69,6 +70,7 @@ ROUTINE = frozenset(
         "finish.start",
         "gate.start",
         "gate.judged",
+        "monitor",
         "outbox",
         "run.start",
         "setup.start",
@@ -135,6 +137,9 @@ class WorkerLoop:
         self._beat_at = 0.0
         self._export_at = 0.0
         self._backup_at = 0.0
+        self._monitor = Monitor(self._world)
+        self._monitor_at = world.clock.monotonic() + LOOK_S
+        self._monitoring: asyncio.Task[None] | None = None
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
         self._paying: asyncio.Task[None] | None = None
@@ -163,7 +168,7 @@ class WorkerLoop:
                         break
                 await world.store.changed(wait_s, ignoring=ROUTINE)
         finally:
-            for task in filter(None, (renewing, self._tidying)):
+            for task in filter(None, (renewing, self._tidying, self._monitoring)):
                 task.cancel()
                 with suppress(asyncio.CancelledError, StoreUnavailable):
                     await task
@@ -244,7 +249,9 @@ class WorkerLoop:
         (waiting, interrupted, ends), holder, told_now = await world.store.read(
             lambda tx: (self._asked(tx), self.lease.holder(tx), writeback_debts.any_asked(tx))
         )
-        if await self.lease.controls(holder):
+        controls = await self.lease.controls(holder)
+        self._watch_over(controls=controls)
+        if controls:
             await self._obey(waiting)
             reconciled = bool(waiting) or ends or self._clock.monotonic() >= self._reconcile_at
             restarted = (
@@ -367,6 +374,22 @@ class WorkerLoop:
                 await self._world.store.back_up(self._clock.now())
             except (LoopwrightError, OSError) as trouble:
                 log.warning("no backup of the database was made", extra={"why": str(trouble)})
+
+    def _watch_over(self, *, controls: bool) -> None:
+        """Look what goes wrong, beside the work."""
+        now, busy = self._clock.monotonic(), self._monitoring is not None and not self._monitoring.done()
+        if self._only_end or busy or now < self._monitor_at:
+            return
+        self._monitor_at = now + LOOK_S
+        self._monitoring = asyncio.create_task(self._watched_over(controls=controls))
+
+    async def _watched_over(self, *, controls: bool) -> None:
+        try:
+            await self._monitor.look(controls=controls)
+        except (LoopwrightError, OSError) as trouble:
+            log.warning("the monitor could not look", extra={"why": str(trouble)})
+        except Exception:  # the boundary: the monitor must not take the worker down
+            log.exception("the monitor could not look")
 
     def _pay(self) -> None:
         """Tell sources what they could not be told, beside the work: a tracker may take its time to refuse again."""

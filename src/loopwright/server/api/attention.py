@@ -7,6 +7,7 @@ from fastapi import APIRouter, Query
 from pydantic import AwareDatetime, BaseModel, Field
 from starlette.responses import PlainTextResponse, Response
 
+from loopwright.core.values.alerts import Severity
 from loopwright.core.values.documents import document
 from loopwright.core.values.states import PlanState
 from loopwright.server.api.plans import result_of
@@ -15,7 +16,7 @@ from loopwright.server.plan_bodies import Result
 from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
 from loopwright.services.remote import attention, costs
 from loopwright.services.remote import report as work_report
-from loopwright.services.remote.attention import LoopReport, Severity
+from loopwright.services.remote.attention import LoopReport
 from loopwright.services.remote.costs import Dimension
 from loopwright.services.remote.report_texts import Format, as_text
 

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
 from loopwright.core.values.access import Scope
+from loopwright.core.values.alerts import Severity
 from loopwright.core.values.errors import LoopwrightError, NotFound
 from loopwright.server.context import Admin, Home, Operator, Reader
 from loopwright.server.pages.charts import HEIGHT, SPARK_HEIGHT, draw_bars, spark
@@ -54,7 +55,7 @@ async def show_alerts(
 ) -> Response:
     """Show what needs a person, the most urgent first."""
     found = await attention.alerts(home.at, caller, project or None)
-    severities = [str(one) for one in reversed(attention.Severity)]
+    severities = [str(one) for one in reversed(Severity)]
     counts = {one: sum(each.severity == one for each in found) for one in severities}
     return page(
         request,

@@ -3,16 +3,17 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import StrEnum
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from loopwright.core.policy.budget import CAPS, spent_today
 from loopwright.core.rows.model import Loop, Plan, Task, Worker
+from loopwright.core.rows.monitor_rows import Trouble
 from loopwright.core.rows.source_rows import SourceDebt
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.alerts import Severity
 from loopwright.core.values.errors import NotAllowed, NotFound
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.round_states import FOLDER_KIND
@@ -45,15 +46,6 @@ from loopwright.services.remote.seen import (
 _RECENT: Final = timedelta(days=7)
 """How long a plan that failed is an alert."""
 _MOST: Final = 200
-
-
-class Severity(StrEnum):
-    """How urgent an alert is."""
-
-    INFO = "info"
-    WARNING = "warning"
-    ERROR = "error"
-    CRITICAL = "critical"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +102,7 @@ async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> 
             *_of_plans(tx, where),
             *_of_questions(tx, where),
             *_of_sources(tx, where),
+            *_of_the_monitor(tx, where),
         ]
         if project_id is None and caller.sees(None):
             found += [*_of_accounts(tx), *_of_workers(tx), *_of_webhooks(tx)]
@@ -223,6 +216,22 @@ def _of_sources(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
             loop_id=plan.loop_id,
             plan_id=plan.id,
             since=debt.created_at,
+        )
+
+
+def _of_the_monitor(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
+    for one in tx.find(Trouble, order_by=("since",), limit=_MOST, **where):
+        yield Alert(
+            id=one.id,
+            severity=one.severity,
+            kind=one.kind,
+            message=one.message,
+            hint=one.hint,
+            project_id=one.project_id,
+            loop_id=one.loop_id,
+            plan_id=one.plan_id,
+            task_id=one.task_id,
+            since=one.since,
         )
 
 
