@@ -11,10 +11,11 @@ from loopwright.core.policy import rounds as rules
 from loopwright.core.replies.discoveries import Discovery, Noticed, key_for
 from loopwright.core.rows.model import Plan, Run, Task
 from loopwright.core.values.errors import GitFailed
-from loopwright.core.values.states import DiscoveryState, PlanState
+from loopwright.core.values.states import DiscoveryState, HealingState, PlanState
 from loopwright.engine.attempt import after_run, candidates, qa, rounds
 from loopwright.engine.intake import doc_sync
 from loopwright.engine.people import discoveries
+from loopwright.engine.rows import failing, healing
 from loopwright.engine.views import round_views
 from loopwright.ports import PlannedTask, Tx
 
@@ -64,6 +65,40 @@ def only_claims_are_listened_to() -> Patches:
         return heard if done else replace(heard, discovered=())
 
     return ((discoveries, "with_discovered", with_discovered),)
+
+
+# --- healing ---------------------------------------------------------------------------------------------
+
+
+@bug("a healing step that did not help is tried again", "heal", "agent_lies")
+def step_tried_again() -> Patches:
+    right = healing.next_step
+
+    def next_step(plan: Plan, task: Task, found: Any, done: Any) -> Any:
+        return right(plan, task, found, set())
+
+    return ((healing, "next_step", next_step),)
+
+
+@bug("a healing step counts as a success as soon as it gives the task another attempt", "heal", "agent_lies")
+def healed_too_early() -> Patches:
+    right = healing.begin
+
+    def begin(tx: Tx, ids: Any, plan: Plan, task: Task, *rest: Any, **more: Any) -> Any:
+        begun = right(tx, ids, plan, task, *rest, **more)
+        if begun is not None:
+            healing.end(tx, plan, task, begun[0], HealingState.HEALED)
+        return begun
+
+    return ((healing, "begin", begin),)
+
+
+@bug("tasks are healed although nobody switched that on", "agent_lies")
+def healed_unasked() -> Patches:
+    def may_heal(plan: Plan, task: Task, failed: Any) -> bool:
+        return plan.policy.answer is None
+
+    return ((failing, "may_heal", may_heal),)
 
 
 # --- loops over a prompt ---------------------------------------------------------------------------------

@@ -47,6 +47,7 @@ FAULTS: Final[Mapping[str, str]] = {
     "rounds": "a loop over one prompt, with rounds that are good, bad, or change nothing",
     "look": "the last task of each plan is a look at the whole, which finds something, or nothing",
     "documents": "agents say that business documents have to follow what they changed",
+    "heal": "plans try other ways for a task that failed for good",
     "contradiction": "agents change tests so that their work passes, which contradicts the old ones",
 }
 """Everything that may go wrong. A run has some of them: faults hide each other when all happen at once."""
@@ -60,6 +61,7 @@ AREAS: Final[Mapping[str, float]] = {
     "look": 0.12,
     "documents": 0.12,
     "contradiction": 0.2,
+    "heal": 0.25,
 }
 """Drawn in the same way, each with its share of all seeds: what only some plans have to do with."""
 

@@ -21,6 +21,7 @@ from tests.simulation.promises import (
     dialogue,
     discovered,
     ends,
+    healing,
     looks,
     money,
     prompt_loops,
@@ -73,7 +74,7 @@ MORE_PROMISES = (
     by_hand,
     discovered,
     prompt_loops,
-    looks,
+    healing,
 )
 """Modules that register theirs when they are imported, beside those of `invariants`."""
 
@@ -295,7 +296,7 @@ class Universe:
             work=PlannedWork(title=f"Plan {n}", tasks=tuple(planned), sha256=f"{n}.{edit}"),
             base=Base(ref="main", sha=base.sha),
             policy=replace(
-                self._policy(chance),
+                healing.with_healing(self.trouble, self._policy(chance), f"{n} {edit}"),
                 review=draw_policy(self.trouble, f"{n} {edit}"),
                 finish=self.trouble.chance(f"end {n} {edit}").choice(ends.WAYS),
             ),

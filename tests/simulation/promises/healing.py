@@ -1,0 +1,62 @@
+"""Healing in the simulation: how it is set, and the promises about its steps."""
+
+from dataclasses import replace
+
+from tests.simulation.promises.invariants import Problems, Watch, at_end, on_commit
+from tests.simulation.rows import Change
+from tests.simulation.services import OTHER
+from tests.simulation.trouble import Trouble
+
+from loopwright.core.rows.healing_rows import Healing
+from loopwright.core.rows.model import Outcome, Plan, Task
+from loopwright.core.values.policy import HealPolicy, Policy
+from loopwright.core.values.states import HealingState, TaskState
+
+_VERIFIED = (Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS, Outcome.NO_CHANGE_PROVEN)
+
+
+def with_healing(trouble: Trouble, policy: Policy, plan: str) -> Policy:
+    """Return a policy that heals, if anything does in this run."""
+    if not trouble.has("heal"):
+        return policy
+    chance = trouble.chance(f"healing of {plan}")
+    heal = HealPolicy(max_steps=chance.choice((0, 1, 2, 4)), stronger=chance.choice((None, f"{OTHER}:big")))
+    return replace(policy, auto_heal=True, heal=heal)
+
+
+@on_commit(Healing)
+def healing_steps_are_bounded(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """A task gets no step twice, no more steps than its plan allows, and none where healing is off."""
+    for change in changes:
+        if change.kind is not Healing or change.before is not None:
+            continue
+        new: Healing = change.after
+        policy = watch.all(Plan)[new.plan_id].policy
+        mine = [one for one in watch.all(Healing).values() if one.task_id == new.task_id]
+        if not policy.auto_heal:
+            yield f"{new.task_id} is healed although nobody asked for that"
+        if len(mine) > policy.heal.max_steps:
+            yield f"{new.task_id} gets step {len(mine)} of {policy.heal.max_steps}"
+        if len({one.step for one in mine}) < len(mine):
+            yield f"{new.task_id} gets {new.step} once more"
+
+
+@on_commit(Healing)
+def only_verified_tasks_were_healed(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """A step has healed only when its task has passed its checks."""
+    for change in changes:
+        if change.kind is not Healing or change.after.state is not HealingState.HEALED:
+            continue
+        task = watch.all(Task)[change.after.task_id]
+        if task.status is not TaskState.COMPLETE or task.outcome not in _VERIFIED:
+            yield f"{change.after.step} has healed {task.key}, which is {task.status} and {task.outcome}"
+
+
+@at_end
+def no_step_is_left_open(watch: Watch) -> Problems:
+    """A step ends with its task: none is being tried for a task that is settled."""
+    settled = (TaskState.COMPLETE, TaskState.ERROR, TaskState.CANCELLED)
+    for one in watch.all(Healing).values():
+        task = watch.all(Task)[one.task_id]
+        if one.state is HealingState.TRYING and task.status in settled:
+            yield f"{one.step} is still tried for {task.key}, which is {task.status}"
