@@ -50,8 +50,8 @@ from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem, event_document
 from loopwright.services.access.tokens import caller_of
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.drafting import Planner
-from loopwright.services.remote.starting import Starter
+from loopwright.services.remote.drafting import planner
+from loopwright.services.remote.starting import starter
 from loopwright.services.webhooks.sending import Sender
 
 _PARTS = (
@@ -111,8 +111,8 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
         await feed.open()
         background = [
             asyncio.create_task(feed.run(), name="feed"),
-            asyncio.create_task(Starter(at).run(), name="starter"),
-            asyncio.create_task(Planner(at).run(), name="planner"),
+            asyncio.create_task(starter(at).run(), name="starter"),
+            asyncio.create_task(planner(at).run(), name="planner"),
             asyncio.create_task(Sender(at, _rendered).run(), name="webhooks"),
             asyncio.create_task(tools.run(), name="mcp"),
         ]

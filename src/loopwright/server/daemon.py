@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import gc
+import logging
 import os
 import signal
 import socket
@@ -17,12 +18,14 @@ from loopwright import __version__
 from loopwright.core.values.errors import UserError
 from loopwright.services.access.tokens import first_token
 from loopwright.services.daemon.note import PORT, DaemonNote, born, refuse_second, remove_note, write_note
-from loopwright.services.driving.worker import StandingBy, WorkerNews, work_in
+from loopwright.services.driving.worker import Interrupted, StandingBy, WorkerNews, keep_working_in
 from loopwright.services.homes.log import log_daemon_to
 from loopwright.services.homes.session import Session, opened
 
 if TYPE_CHECKING:
     import uvicorn
+
+log = logging.getLogger(__name__)
 
 LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _SWITCH_S: Final = 0.0005
@@ -123,11 +126,14 @@ async def serve(
 
 
 async def _work(at: Session, stop: asyncio.Event, slots: int | None, tell: Tell) -> None:
-    def told(news: WorkerNews) -> None:
+    def told(news: WorkerNews | Interrupted) -> None:
         if isinstance(news, StandingBy):
             tell(f"process {news.pid} works in this home; the daemon takes over as soon as it lets go")
+        elif isinstance(news, Interrupted):
+            log.warning("no work starts now: %s", news.why)
+            tell(f"no work starts until the database is back: {news.why}")
 
-    await work_in(at, slots=slots, stop=stop, tell=told)
+    await keep_working_in(at, slots=slots, stop=stop, tell=told)
 
 
 def _http(at: Session, listening: Listening) -> "uvicorn.Server":

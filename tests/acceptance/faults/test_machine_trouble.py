@@ -68,8 +68,9 @@ def test_a_home_that_is_deleted_under_a_worker_ends_it_with_a_sentence(sandbox: 
         assert worker.end() == 6, worker.out
     finally:
         worker.kill()
-    assert "was deleted or moved while Loopwright used it: the database" in worker.out
-    assert "to do: put it back" in worker.out
+    told = " ".join(worker.out.split())
+    assert "loopwright.db was deleted or moved while Loopwright used it" in told
+    assert "to do: put it back" in told
 
 
 def test_an_error_counts_as_trouble_of_the_machine_by_itself_or_by_its_named_cause() -> None:

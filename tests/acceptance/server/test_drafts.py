@@ -6,7 +6,7 @@ from tests.acceptance.sandbox import task
 from tests.acceptance.server.conftest import Served
 from tests.waiting import eventually
 
-from loopwright.core.rows.model import Plan, Project, Role, Run
+from loopwright.core.rows.model import Loop, Plan, Project, Role, Run
 
 _GOAL = {"goal": "Greet people in French"}
 
@@ -124,3 +124,19 @@ def test_a_draft_is_cancelled_while_its_agent_writes(served: Served) -> None:
     (asked,) = served.rows(Plan, made_for=draft["planId"])
     assert asked.status == "CANCELLED"
     eventually(lambda: not served.rows(Run, plan_id=asked.id, state="RUNNING"), timeout=60)
+
+
+@pytest.mark.capability("C101")
+def test_a_draft_that_needs_no_person_is_dispatched_and_verified_by_itself(served: Served) -> None:
+    project = _project(served)
+    bonjour = [[{"write": "bonjour", "text": "bonjour\n"}]]
+    served.play({"plan": [[{"claim": block(PLAN)}]], "bonjour": bonjour})
+    served.serve()
+    wish = {**_GOAL, "autonomy": "auto"}
+    path = f"/api/plans/{served.post(f'/api/projects/{project}/plan', wish).json()['planId']}"
+    eventually(lambda: served.get(path)["status"] in ("VERIFIED", "FAILED"), timeout=120)
+    assert served.get(path)["status"] == "VERIFIED"
+    gone = served.post(f"/api/projects/{project}/plan?wait=60", _GOAL).json()
+    (served.repository / served.row(Loop, plan_id=gone["planId"]).source_path).unlink()
+    refused = served.ask("PATCH", f"/api/plans/{gone['planId']}", json={"title": "Two greetings"})
+    assert (refused.status_code, refused.json()["code"]) == (409, "plan_not_editable"), refused.text

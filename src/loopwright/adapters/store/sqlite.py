@@ -18,7 +18,13 @@ from loopwright.adapters.store.sqlite_links import SqliteLinks
 from loopwright.adapters.store.tables import VERSION_TABLE
 from loopwright.adapters.store.tx import Link
 from loopwright.adapters.store.wake import SocketWake
-from loopwright.core.values.errors import DamagedDatabase, FileGone, StaleVersion, StoreUnavailable
+from loopwright.core.values.errors import (
+    DamagedDatabase,
+    DatabaseGone,
+    DatabaseReplaced,
+    StaleVersion,
+    StoreUnavailable,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection, Dialect, Engine
@@ -78,16 +84,16 @@ class SqliteBackend:
     @cached_property
     def engine(self) -> "Engine":
         """Connections for upgrading the tables; nothing else needs them."""
-        return _engine(self._connect)
+        return _engine(lambda: self._connect(create=self._create))
 
     def writing(self) -> AbstractContextManager[Link]:
         """Take the file's only write lock, waiting for it as long as there is patience."""
-        self._check_is_there()
+        self._refuse_lost()
         return self._links.begun("BEGIN IMMEDIATE")
 
     def reading(self) -> AbstractContextManager[Link]:
         """Begin reading one state of the file; writers continue beside it."""
-        self._check_is_there()
+        self._refuse_lost()
         return self._links.begun("BEGIN")
 
     def announce(self, _link: Link, /) -> None:
@@ -123,7 +129,7 @@ class SqliteBackend:
         ):
             if name.startswith(prefix):
                 return StoreUnavailable(f"The database {self.where}: {sentence} ({cause}).")
-        return error
+        return self._lost() or error
 
     def close(self) -> None:
         """Close the file."""
@@ -133,7 +139,7 @@ class SqliteBackend:
 
     def look(self) -> Seen:
         """Return what is there, without changing anything."""
-        with closing(self._connect()) as connection:
+        with closing(self._connect(create=self._create)) as connection:
             tables = _tables(connection)
             query = f"SELECT version_num FROM {VERSION_TABLE}"  # noqa: S608 - a constant
             versions = connection.execute(query).fetchall() if VERSION_TABLE in tables else ()
@@ -186,8 +192,9 @@ class SqliteBackend:
         if backups.is_due(self.path, now):
             backups.make(self.path, backups.DAILY, self._connect, now)
 
-    def _connect(self) -> sqlite3.Connection:
-        mode = "rwc" if self._create else "rw"
+    def _connect(self, *, create: bool = False) -> sqlite3.Connection:
+        # Only what makes or upgrades a database may make its file: later it was moved away, and must not be made again.
+        mode = "rwc" if create else "rw"
         connection = sqlite3.connect(
             f"file:{quote(str(self.path))}?mode={mode}",
             uri=True,
@@ -205,16 +212,20 @@ class SqliteBackend:
             raise
         return connection
 
-    def _check_is_there(self) -> None:
+    def _refuse_lost(self) -> None:
         """Refuse to continue a file that was deleted or replaced: what is written to it is nowhere."""
+        if lost := self._lost():
+            raise lost
+
+    def _lost(self) -> StoreUnavailable | None:
+        """Return the error of a file that is not there any more, or is another one."""
         try:
             found = self.path.stat()
         except FileNotFoundError:
-            raise FileGone(f"the database {self.where}") from None
+            return DatabaseGone(self.where)
         file = (found.st_dev, found.st_ino)
         self._file = self._file or file
-        if self._file != file:
-            raise FileGone(f"the database {self.where}, and another file is in its place")
+        return DatabaseReplaced(self.where) if self._file != file else None
 
     @contextmanager
     def _held_alone(self) -> Iterator[None]:

@@ -35,7 +35,9 @@ LoopwrightError
 │   └── FileGone
 ├── UnjudgedTree         a gate does not judge the tree; says what it loads and what to do, exit code 6
 ├── StoreUnavailable     the database cannot be reached or written
-│   └── DamagedDatabase  its file is damaged; names the backup and the command that restores it
+│   ├── DamagedDatabase  its file is damaged; names the backup and the command that restores it
+│   ├── DatabaseGone     its file was deleted or moved
+│   └── DatabaseReplaced another file is in its place
 ├── DamagedRow           something in the database is not what was written there
 └── NewerDatabase        the database was written by a newer Loopwright
 """
@@ -352,6 +354,26 @@ class DamagedDatabase(StoreUnavailable):
     def __init__(self, message: str, *, hint: str) -> None:
         super().__init__(message)
         self.hint = hint
+
+
+class DatabaseGone(StoreUnavailable):
+    """The file of the database was deleted or moved while Loopwright used it."""
+
+    code = "database_gone"
+    hint: ClassVar[str] = "put it back; `loopwright doctor` says what is left of the home"
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"The database {database} was deleted or moved while Loopwright used it.")
+
+
+class DatabaseReplaced(StoreUnavailable):
+    """Another file is in the place of the database that Loopwright used."""
+
+    code = "database_replaced"
+    hint: ClassVar[str] = "run the command again to use the new file; put the old one back to use that"
+
+    def __init__(self, database: str) -> None:
+        super().__init__(f"The database {database} was replaced by another file while Loopwright used it.")
 
 
 class DamagedRow(LoopwrightError):

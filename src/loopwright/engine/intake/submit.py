@@ -257,6 +257,7 @@ def _filled(tx: Tx, ids: Ids, plan_id: str, asked: Submission) -> Submitted:
         raise Refused(
             f"the plan is {state}: only a draft can be changed", code="plan_not_a_draft", hint="plan again"
         )
+    is_new = not drafts.is_written(plan)
     ids_of = {}
     for task in tx.find(Task, plan_id=plan.id):
         ids_of[task.key] = task.id
@@ -268,6 +269,8 @@ def _filled(tx: Tx, ids: Ids, plan_id: str, asked: Submission) -> Submitted:
     tx.append(happened("plan_drafted", asked.actor, plan=plan, **told))
     if asked.base_known is not None:
         take_over(tx, ids, plan, asked.base_known)
+    if is_new:
+        loop = drafts.run_by_itself(tx, plan, loop, asked.actor)
     return Submitted(loop=loop, plan=plan, created=True)
 
 

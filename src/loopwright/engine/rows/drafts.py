@@ -5,7 +5,7 @@ from typing import Any
 from loopwright.core.rows.model import Loop, Outcome, Plan
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.states import LoopState, PlanState
-from loopwright.engine.rows.moves import move_loop, move_plan, need
+from loopwright.engine.rows.moves import move_loop, move_plan
 from loopwright.ports import Tx
 
 
@@ -36,13 +36,12 @@ def fail_generation(tx: Tx, plan_id: str, reason: str) -> None:
     )
 
 
-def run_by_itself(tx: Tx, plan_id: str, actor: str) -> None:
+def run_by_itself(tx: Tx, plan: Plan, loop: Loop, actor: str) -> Loop:
     """Dispatch a draft that was just written, if no person has to and nothing speaks against it."""
-    plan = need(tx.get(Plan, plan_id), "the plan")
-    loop = need(tx.get(Loop, plan.loop_id), "the loop")
-    ready = plan.status is PlanState.DRAFT and loop.state is LoopState.IDLE and plan.evaluation.get("passed")
+    ready = loop.state is LoopState.IDLE and plan.evaluation.get("passed")
     if plan.policy.autonomy == "auto" and ready:
-        move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+        return move_loop(tx, loop, LoopState.RUNNING, "loop_started", actor)
+    return loop
 
 
 def refuse_unwritten(plan: Plan) -> None:

@@ -11,6 +11,8 @@ from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Command, Finish, Leg, Loop, Plan, Run, Worker
 from loopwright.core.values.errors import (
     DamagedDatabase,
+    DatabaseGone,
+    DatabaseReplaced,
     IllegalTransition,
     LeaseLost,
     LoopwrightError,
@@ -227,8 +229,8 @@ class WorkerLoop:
             log.info("pass repeated", extra={"why": str(moved)})
             await self._clock.sleep(0.1)
             return False, 0.0
-        except DamagedDatabase:
-            raise  # waiting fixes nothing
+        except (DamagedDatabase, DatabaseGone, DatabaseReplaced):
+            raise  # time fixes nothing
         except StoreUnavailable as trouble:
             now = self._clock.monotonic()
             self._down_since = self._down_since if self._down_since is not None else now

@@ -1,13 +1,16 @@
 """Work on whatever is due in a home, in this process, until the caller says stop or nothing is left."""
 
 import asyncio
+import contextlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.home.membership import ALL
 from loopwright.app import Home, make_worker, make_world
+from loopwright.core.values.errors import DamagedDatabase, DatabaseReplaced, StoreUnavailable
 from loopwright.engine.views.views import goes_on
 from loopwright.services.homes.context import called_as, look_settings
 from loopwright.services.homes.session import Session, opened
@@ -29,7 +32,17 @@ class Working:
     pid: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interrupted:
+    """The database cannot be used. This process works again as soon as it can."""
+
+    why: str
+
+
 WorkerNews = StandingBy | Working
+
+_AGAIN_S: Final = 1.0
+"""How long it waits before it looks again at a database that does not answer."""
 
 
 async def work(
@@ -49,6 +62,37 @@ async def work(
     """
     async with opened(look_settings()) as at:
         await work_in(at, slots=slots, until_idle=until_idle, stop=stop, tell=tell)
+
+
+async def keep_working_in(
+    at: Session,
+    *,
+    slots: int | None = None,
+    stop: asyncio.Event,
+    tell: Callable[[WorkerNews | Interrupted], None],
+) -> None:
+    """Do what `work_in` does, and begin again when a database that was away is back.
+
+    A damaged or replaced database is an error: the same process cannot continue with it.
+    """
+    while not stop.is_set():
+        try:
+            await work_in(at, slots=slots, stop=stop, tell=tell)
+        except (DamagedDatabase, DatabaseReplaced):
+            raise
+        except StoreUnavailable as away:
+            tell(Interrupted(why=str(away)))
+            await _answering(at, stop)
+
+
+async def _answering(at: Session, stop: asyncio.Event) -> None:
+    """Wait until the database answers, or `stop` is set."""
+    while not stop.is_set():
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(stop.wait(), _AGAIN_S)
+        with contextlib.suppress(StoreUnavailable):
+            await at.home.store.read(lambda tx: tx.now())
+            return
 
 
 async def work_in(

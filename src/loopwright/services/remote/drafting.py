@@ -1,7 +1,7 @@
 """Drafts: a plan is asked for, an agent writes its tasks in the background, and you may change them."""
 
 import asyncio
-import logging
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.plans.planning import FOLDER, name_of
 from loopwright.core.rows.model import Loop, Plan, Project, Task
 from loopwright.core.values.access import Caller, Scope
-from loopwright.core.values.errors import LoopwrightError, NotAllowed, Refused, StoreUnavailable
+from loopwright.core.values.errors import NotAllowed, Refused, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, draft
 from loopwright.engine.rows import drafts
@@ -28,15 +28,13 @@ from loopwright.services.plans.planning import GoalRequest, packet_facts, plan_g
 from loopwright.services.preflight.run_inputs import project_settings
 from loopwright.services.remote.packets import packet_file
 from loopwright.services.remote.plans import PlanRecord, decide_plan, get_plan
+from loopwright.services.remote.requested import Requested
 from loopwright.services.remote.seen import acting, acting_as, check_seen, plan_and_project, seen_project
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
-
-log = logging.getLogger(__name__)
 
 Autonomy = Literal["manual", "supervised", "auto"]
 
 _TICK_S: Final = 5.0
-_AGAIN_S: Final = 1.0
 _WRITABLE: Final = "make the project's folder writable"
 _EDITING: Final[dict[str, asyncio.Lock]] = {}
 """One edit of a draft at a time: its file and its rows change together."""
@@ -135,52 +133,14 @@ async def plan_again(
     return made
 
 
-class Planner:
-    """Has drafts written as they are asked for; what a killed daemon left is continued by the next one."""
-
-    def __init__(self, at: Session) -> None:
-        self._at = at
-        self._going: dict[str, asyncio.Task[None]] = {}
-
-    async def run(self) -> None:
-        """Have drafts written until this task is cancelled."""
-        try:
-            while True:
-                try:
-                    await self._look()
-                    await self._at.home.store.changed(_TICK_S)
-                except StoreUnavailable as away:
-                    log.warning("no draft can be written now: %s", away)
-                    await asyncio.sleep(_AGAIN_S)
-        finally:
-            for task in self._going.values():
-                task.cancel()
-            await asyncio.gather(*self._going.values(), return_exceptions=True)
-
-    async def _look(self) -> None:
-        wanted = await self._at.home.store.read(drafts.unwritten)
-        for key in self._going.keys() - {one.id for one in wanted}:
-            self._going[key].cancel()  # it was cancelled in the meantime
-        for plan in wanted:
-            if plan.id not in self._going:
-                self._going[plan.id] = asyncio.create_task(self._write(plan), name=f"plan {plan.id}")
-        self._going = {key: task for key, task in self._going.items() if not task.done()}
-
-    async def _write(self, plan: Plan) -> None:
-        try:
-            await write_draft(self._at, plan)
-        except StoreUnavailable as away:
-            log.warning("draft not written yet: %s", away, extra={"plan": plan.id})
-        except LoopwrightError as wrong:
-            await self._fail(plan, str(wrong))
-        except Exception as defect:  # the boundary: one draft must not take down all others
-            log.exception("draft not written", extra={"plan": plan.id})
-            await self._fail(plan, f"{type(defect).__name__}: {defect}")
-
-    async def _fail(self, plan: Plan, why: str) -> None:
-        await self._at.home.store.transact(
-            "plan.not_written", lambda tx: drafts.fail_generation(tx, plan.id, why)
-        )
+def planner(at: Session) -> Requested[Plan]:
+    """Return what has drafts written as they are asked for."""
+    return Requested(
+        at,
+        find=drafts.unwritten,
+        carry_out=write_draft,
+        give_up=lambda tx, plan, why: drafts.fail_generation(tx, plan.id, str(why)),
+    )
 
 
 async def write_draft(at: Session, plan: Plan) -> None:
@@ -206,9 +166,6 @@ async def write_draft(at: Session, plan: Plan) -> None:
             why = "; ".join(planned.problems) or await _reason(at, planned.plan_id)
             raise Refused(f"no plan could be made of the goal: {why}", code="plan_not_generated")
         await _fill(path, plan.id, str(wish["autonomy"]))
-    await at.home.store.transact(
-        "plan.written", lambda tx: drafts.run_by_itself(tx, plan.id, str(wish["actor"]))
-    )
 
 
 async def _fill(path: Path, plan_id: str, autonomy: str) -> None:
@@ -244,14 +201,34 @@ async def edit_draft(at: Session, caller: Caller, plan_id: str, edit: DraftEdit)
     async with _EDITING.setdefault(plan_id, asyncio.Lock()):
         plan, project, path, named = await at.home.store.read(lambda tx: _editable(tx, caller, plan_id, edit))
         with acting(at, caller, project):
-            before = await asyncio.to_thread(path.read_text, encoding="utf-8")
-            await asyncio.to_thread(write_whole, path, edited(before, named), hint=_WRITABLE)
+            before = await asyncio.to_thread(_text_of, path)
             try:
+                await asyncio.to_thread(write_whole, path, edited(before, named), hint=_WRITABLE)
                 await _fill(path, plan.id, plan.policy.autonomy)
-            except LoopwrightError:
-                await asyncio.to_thread(write_whole, path, before, hint=_WRITABLE)
+            except BaseException:  # whatever went wrong: the file says what the rows say
+                if not _is_refilled(at, plan):
+                    write_whole(path, before, hint=_WRITABLE)
                 raise
     return await get_plan(at, caller, plan_id)
+
+
+def _text_of(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise Refused(
+            f"the file of this draft cannot be read: {error}",
+            code="plan_not_editable",
+            hint="replan it, or put the file back",
+        ) from error
+
+
+def _is_refilled(at: Session, plan: Plan) -> bool:
+    """Return whether the rows of a plan have changed since it was read."""
+    with contextlib.suppress(StoreUnavailable):
+        now = at.home.store.read_sync(lambda tx: tx.get(Plan, plan.id))
+        return now is not None and now.source_sha256 != plan.source_sha256
+    return False
 
 
 def _editable(tx: Tx, caller: Caller, plan_id: str, edit: DraftEdit) -> tuple[Plan, Project, Path, DraftEdit]:

@@ -2,11 +2,10 @@
 
 import asyncio
 import json
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any
 from uuid import uuid4
 
 from loopwright.adapters.home.statefiles import ProjectStateFiles
@@ -20,7 +19,6 @@ from loopwright.core.values.errors import (
     NotAllowed,
     NotFound,
     Refused,
-    StoreUnavailable,
     UserError,
 )
 from loopwright.core.values.states import ENDED_PLAN, LoopState
@@ -33,16 +31,11 @@ from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_agent
 from loopwright.services.preflight.run_inputs import meant_path, read_plan
 from loopwright.services.remote.loops import LoopView, get_loop
+from loopwright.services.remote.requested import Requested
 from loopwright.services.remote.rounds import drive_rounds, is_in_rounds
 from loopwright.services.remote.seen import acting, acting_as, check_seen, seen_loop, seen_project
 from loopwright.services.remote.templates import find_template
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
-
-log = logging.getLogger(__name__)
-
-_TICK_S: Final = 5.0
-_AGAIN_S: Final = 1.0
-"""How long to wait for a database that does not answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,70 +145,25 @@ async def ask_to_start(
     return await get_loop(at, caller, loop_id)
 
 
-class Starter:
-    """Starts loops as they are asked for; what a killed daemon left is started by the next one."""
+def starter(at: Session) -> Requested[Loop]:
+    """Return what starts loops as they are asked for."""
+    return Requested(at, find=loops.asked_starts, carry_out=_begin, give_up=_note_not_started)
 
-    def __init__(self, at: Session) -> None:
-        self._at = at
-        self._going: dict[str, asyncio.Task[None]] = {}
-        self._rounds: set[str] = set()
-        """The loops of which this process is the controller."""
 
-    async def run(self) -> None:
-        """Start loops until this task is cancelled."""
-        try:
-            while True:
-                try:
-                    await self._look()
-                    await self._at.home.store.changed(_TICK_S)
-                except StoreUnavailable as away:
-                    log.warning("no loop can be started now: %s", away)
-                    await asyncio.sleep(_AGAIN_S)
-        finally:
-            for task in self._going.values():
-                task.cancel()
-            await asyncio.gather(*self._going.values(), return_exceptions=True)
+def _note_not_started(tx: Tx, loop: Loop, why: LoopwrightError) -> None:
+    hint = getattr(why, "hint", None) or ""
+    loops.note_not_started(tx, loop, code=why.code, reason=str(why), hint=hint)
 
-    async def _look(self) -> None:
-        asked = await self._at.home.store.read(loops.asked_starts)
-        for stopped in self._rounds - {loop.id for loop in asked}:
-            self._going[stopped].cancel()
-        for loop in asked:
-            if loop.id not in self._going:
-                self._going[loop.id] = asyncio.create_task(self._start(loop), name=f"start {loop.id}")
-        self._going = {key: task for key, task in self._going.items() if not task.done()}
 
-    async def _start(self, loop: Loop) -> None:
-        try:
-            if not await self._in_rounds(loop):
-                await start(self._at, loop)
-        except StoreUnavailable as away:
-            log.warning("loop not started yet: %s", away, extra={"loop": loop.id})
-        except LoopwrightError as wrong:
-            await self._give_up(loop, wrong.code, str(wrong), getattr(wrong, "hint", None) or "")
-        except Exception as defect:  # the boundary: one loop must not take down the starts of all others
-            log.exception("loop not started", extra={"loop": loop.id})
-            await self._give_up(loop, "defect", f"{type(defect).__name__}: {defect}", "")
-
-    async def _in_rounds(self, loop: Loop) -> bool:
-        """Be the controller of a loop over a folder with roles; return whether it is one."""
-        project = await self._at.home.store.read(lambda tx: tx.get(Project, loop.project_id))
-        if project is None or not is_in_rounds(loop, project):
-            return False
-        needed_environment(project)
-        self._rounds.add(loop.id)
-        try:
-            with acting_as(self._at, loops.starter_of(loop), project):
-                await drive_rounds(self._at, loop, _request(loop, project))
-        finally:
-            self._rounds.discard(loop.id)
-        return True
-
-    async def _give_up(self, loop: Loop, code: str, why: str, hint: str) -> None:
-        await self._at.home.store.transact(
-            "loop.not_started",
-            lambda tx: loops.note_not_started(tx, loop, code=code, reason=why, hint=hint),
-        )
+async def _begin(at: Session, loop: Loop) -> None:
+    """Start a loop, or be the controller of one over a folder with roles."""
+    project = await at.home.store.read(lambda tx: tx.get(Project, loop.project_id))
+    if project is None or not is_in_rounds(loop, project):
+        await start(at, loop)
+        return
+    needed_environment(project)
+    with acting_as(at, loops.starter_of(loop), project):
+        await drive_rounds(at, loop, _request(loop, project))
 
 
 async def start(at: Session, loop: Loop) -> None:
