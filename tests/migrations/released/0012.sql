@@ -73,7 +73,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_be821a4e-4eca-4900-83bf-debadb4b2a70','8c1187b61add7ec41db225071cdc5f7b0bc071a7dbced03a8aedca946ab90299');
+INSERT INTO "chains" VALUES('plan_b8fab166-279f-4b8a-875f-6862a2056b5f','db38f55c2b0fe556e40e74ada210de1c759380c80f234c7fd83a27eaf4873804');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -166,9 +166,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_85741e19-f822-4c46-a92b-a53eda5dda94',NULL,NULL,'plan_be821a4e-4eca-4900-83bf-debadb4b2a70',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T23:38:22.543534Z','test','normal','{}','','20ef4501c89d966f3e30bf33f1c102eda60bf3a38e114218168db927159ea71f');
-INSERT INTO "events" VALUES(2,'evt_033ce2f7-1532-47b5-b90a-4266fea234ce',NULL,NULL,'plan_be821a4e-4eca-4900-83bf-debadb4b2a70',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T23:38:22.543534Z','test','normal','{}','20ef4501c89d966f3e30bf33f1c102eda60bf3a38e114218168db927159ea71f','542b288c29e002f8079a20b1738e318372a1312da30f48500fc92750e64f6cec');
-INSERT INTO "events" VALUES(3,'evt_c0363e8b-bab3-46d5-bd5f-47d1c08a0b42',NULL,NULL,'plan_be821a4e-4eca-4900-83bf-debadb4b2a70',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T23:38:22.543534Z','test','normal','{}','542b288c29e002f8079a20b1738e318372a1312da30f48500fc92750e64f6cec','8c1187b61add7ec41db225071cdc5f7b0bc071a7dbced03a8aedca946ab90299');
+INSERT INTO "events" VALUES(1,'evt_5f01c04b-d89a-4bf9-b629-58aa5f4b3052',NULL,NULL,'plan_b8fab166-279f-4b8a-875f-6862a2056b5f',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T23:40:30.173833Z','test','normal','{}','','07e0108fe8ff7f2503971a06ca474e434701d1885c45c9e37f2640e2f8e3e3ff');
+INSERT INTO "events" VALUES(2,'evt_fd778894-6398-4dd9-aa23-2d1be30b64ca',NULL,NULL,'plan_b8fab166-279f-4b8a-875f-6862a2056b5f',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T23:40:30.173833Z','test','normal','{}','07e0108fe8ff7f2503971a06ca474e434701d1885c45c9e37f2640e2f8e3e3ff','c79dcc8213181ed921d5217fbd9ebd88a454b34c90598dedc89004eb18bc97cd');
+INSERT INTO "events" VALUES(3,'evt_f5e32a7f-5ca9-4475-b4ef-d17c862a23f8',NULL,NULL,'plan_b8fab166-279f-4b8a-875f-6862a2056b5f',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T23:40:30.173833Z','test','normal','{}','c79dcc8213181ed921d5217fbd9ebd88a454b34c90598dedc89004eb18bc97cd','db38f55c2b0fe556e40e74ada210de1c759380c80f234c7fd83a27eaf4873804');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -244,7 +244,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_067a85c3-a4bc-46cb-b299-cc20d34f2871','proj_260814ef-a358-4736-b150-c396948d30c2','plan.md','markdown','d505f676-cb8b-471a-a4fa-21c9829a3124.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "loops" VALUES('loop_1078d704-45a2-40d4-943f-1fb9f7ea76ad','proj_bbcc6ffd-6996-43c9-b243-f505a781fc1b','plan.md','markdown','7a0851b5-4c0c-47b6-869d-cd1fa75b3f23.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -295,7 +295,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_be821a4e-4eca-4900-83bf-debadb4b2a70','proj_260814ef-a358-4736-b150-c396948d30c2','loop_067a85c3-a4bc-46cb-b299-cc20d34f2871','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"auto_heal":false,"heal":{"max_steps":4,"stronger":null},"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"business_documents":[],"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"evaluation":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_b8fab166-279f-4b8a-875f-6862a2056b5f','proj_bbcc6ffd-6996-43c9-b243-f505a781fc1b','loop_1078d704-45a2-40d4-943f-1fb9f7ea76ad','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"auto_heal":false,"heal":{"max_steps":4,"stronger":null},"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"business_documents":[],"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"evaluation":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -309,7 +309,7 @@ CREATE TABLE projects (
     state_folder TEXT NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_260814ef-a358-4736-b150-c396948d30c2','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL,'.loopwright');
+INSERT INTO "projects" VALUES('proj_bbcc6ffd-6996-43c9-b243-f505a781fc1b','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL,'.loopwright');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -472,7 +472,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_e6d29784-f5b9-4cd1-ba06-930bed9f47c0','plan_be821a4e-4eca-4900-83bf-debadb4b2a70','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
+INSERT INTO "tasks" VALUES('ptask_4ca49a37-bc7f-41b9-b365-c96dd982cff6','plan_b8fab166-279f-4b8a-875f-6862a2056b5f','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
 CREATE TABLE tokens (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -482,6 +482,23 @@ CREATE TABLE tokens (
     created_at VARCHAR(27) NOT NULL,
     revoked_at VARCHAR(27),
     CONSTRAINT pk_tokens PRIMARY KEY (id)
+);
+CREATE TABLE troubles (
+    id TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    severity TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    loop_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT,
+    run_id TEXT,
+    message TEXT NOT NULL,
+    hint TEXT NOT NULL,
+    since VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_troubles PRIMARY KEY (id),
+    CONSTRAINT fk_troubles_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_troubles_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_troubles_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE TABLE verdicts (
     id TEXT NOT NULL,
@@ -493,6 +510,17 @@ CREATE TABLE verdicts (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_verdicts PRIMARY KEY (id),
     CONSTRAINT fk_verdicts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE watched (
+    id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    progress TEXT NOT NULL,
+    since VARCHAR(27) NOT NULL,
+    looks BIGINT NOT NULL,
+    idle_looks BIGINT NOT NULL,
+    seen_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_watched PRIMARY KEY (id),
+    CONSTRAINT fk_watched_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
 CREATE TABLE webhooks (
     id TEXT NOT NULL,
