@@ -21,6 +21,8 @@ SEEDS ?= 300
 FIRST ?= 0
 # More arguments for pytest, for example ARGS="-k receipts".
 ARGS ?=
+# Temporary files are in memory where that has room.
+PYTEST := sh scripts/in_memory.sh $(BIN)/pytest
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,7 +31,7 @@ demo: $(RUNTIME) ## See it work on a sample repository, without an agent account
 	@$(BIN)/loopwright demo
 
 test: $(DEV) system-packages ## Run all tests but the long ones
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs $(ARGS)
+	@$(PYTEST) -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs $(ARGS)
 
 test-failed: $(DEV) ## Run what failed the last time once more, one test at a time
 	@test -s .failed-tests || { echo "nothing is written down in .failed-tests"; exit 1; }
@@ -39,7 +41,7 @@ test-long: $(DEV) system-packages ## Run the long tests: hours of crashes and ra
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 -rs -m long --timeout 3600 $(ARGS)
 
 test-more: $(DEV) system-packages ## Run what says the same once more: PostgreSQL, DBOS, every source, rarer ways of gates
-	@$(BIN)/pytest -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs -m more $(ARGS)
+	@$(PYTEST) -n $(JOBS) --maxprocesses 8 --maxschedchunk 2 -rs -m more $(ARGS)
 
 test-agents: $(DEV) $(AGENTS) ## Run the tests with goose, Gemini CLI and OpenCode, which it installs beside the tests
 	@$(BIN)/pytest -n $(JOBS) --maxprocesses 2 -rs -m agents $(ARGS)

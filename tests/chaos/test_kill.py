@@ -93,7 +93,9 @@ def test_killing_keepers_costs_their_attempts_and_nothing_else(tmp_path: Path) -
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("times", [2, pytest.param(3, marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "times", [pytest.param(2, marks=pytest.mark.more), pytest.param(3, marks=pytest.mark.long)]
+)
 def test_a_reboot_costs_the_running_attempts_and_nothing_else(tmp_path: Path, times: int) -> None:
     arena = Arena.make(tmp_path, work_s=0.4)
     for round_ in range(times):

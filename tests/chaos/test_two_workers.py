@@ -48,7 +48,7 @@ def _inherit(machine: Machine) -> dict:  # type: ignore[type-arg]
 
 @pytest.fixture
 def arena(tmp_path: Path) -> Arena:
-    return Arena.make(tmp_path, work_s=1.0, tasks=5)
+    return Arena.make(tmp_path, work_s=1.0, tasks=3)
 
 
 @pytest.mark.timeout(240)

@@ -221,6 +221,7 @@ def test_what_one_task_hides_for_the_next_is_found_when_the_plan_is_verified_and
     assert by.endswith(f"(question {asked.id})")
 
 
+@pytest.mark.more
 def test_what_the_tasks_contradict_together_with_permission_is_in_the_receipt(calculator: Calculator) -> None:
     said = calculator.run(hidden(calculator, may_change=["tests/test_calc.py"]))
     assert said.code == 0, said.out + said.err

@@ -27,7 +27,7 @@ def _registered(served: Served, count: int) -> str:
 @pytest.mark.parametrize(
     ("moment", "made"),
     [
-        ("store.reply.begin.before", 0),
+        pytest.param("store.reply.begin.before", 0, marks=pytest.mark.more),
         pytest.param("store.token.create.before", 0, marks=pytest.mark.api),
         ("store.token.create.after", 1),
         pytest.param("store.reply.begin.after", 0, marks=pytest.mark.api),

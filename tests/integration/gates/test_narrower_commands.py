@@ -41,9 +41,9 @@ def test_a_narrower_command_shares_the_run_of_the_wider_one(desk: Desk, wording:
     "files",
     [
         {"test_a": FAILS, "test_b": PASSES},
-        {"test_a": PASSES, "test_b": FAILS},
+        pytest.param({"test_a": PASSES, "test_b": FAILS}, marks=pytest.mark.more),
         {"test_a": SKIPS, "test_b": PASSES},
-        {"test_b": PASSES},
+        pytest.param({"test_b": PASSES}, marks=pytest.mark.more),
     ],
     ids=["its test fails", "another test fails", "its test is skipped", "it has no tests"],
 )
