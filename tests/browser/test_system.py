@@ -38,7 +38,12 @@ def test_costs_workers_quota_and_settings_say_what_is_known(screen: Screen) -> N
     expect(page.locator("#by-day .day")).to_have_count(7)
 
     page.get_by_role("link", name="Alerts").click()
-    expect(page.locator(".alert").first).to_contain_text("Error: bad:", timeout=60_000)
+    failed = page.locator(".alert").filter(has_text="Error: bad:")
+    expect(failed).to_be_visible(timeout=60_000)
+    failed.get_by_role("button", name="Acknowledge").click()
+    expect(failed).to_have_count(0)
+    page.get_by_role("link", name=re.compile("^Acknowledged")).click()
+    expect(failed).to_contain_text("acknowledged by token:owner")
     page.get_by_role("link", name=re.compile("^Warnings")).click()
     expect(page.locator(".alert")).to_have_count(1)
     expect(page.locator(".alert")).to_contain_text("Answer it.")

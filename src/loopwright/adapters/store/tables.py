@@ -11,6 +11,7 @@ from typing import Any, Final
 from loopwright.core.replies import discoveries
 from loopwright.core.rows import (
     access_rows,
+    alert_rows,
     healing_rows,
     model,
     monitor_rows,
@@ -32,6 +33,7 @@ REVISIONS: Final = (
     "0010",
     "0011",
     "0012",
+    "0013",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -99,7 +101,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             table="attempts",
             owners=("plan_id", "task_id"),
             unique=("task_id", "n"),
-            indexes=(("plan_id", "state"), ("state",), ("cleaned_at", "state")),
+            indexes=(("plan_id", "state"), ("state",), ("cleaned_at", "state"), ("quarantined",)),
         ),
         model.Run: Stored(
             table="runs",
@@ -151,6 +153,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         webhook_rows.DeadLetter: Stored(
             table="dead_letters", unique=("webhook_id", "n"), indexes=(("webhook_id", "replay_at"),)
         ),
+        alert_rows.Acknowledgement: Stored(table="acknowledgements"),
     }
 )
 

@@ -1,4 +1,10 @@
 -- Made by `make docs` from core/rows/model.py and adapters/store/tables.py. Edit those, not this.
+CREATE TABLE acknowledgements (
+    id TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_acknowledgements PRIMARY KEY (id)
+);
 CREATE TABLE attempt_failures (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -64,6 +70,7 @@ CREATE TABLE attempts (
     ended_at VARCHAR(27),
     healing TEXT,
     advice TEXT NOT NULL,
+    quarantined TEXT,
     CONSTRAINT pk_attempts PRIMARY KEY (id),
     CONSTRAINT fk_attempts_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_attempts_task_id FOREIGN KEY(task_id) REFERENCES tasks (id) DEFERRABLE INITIALLY DEFERRED
@@ -547,6 +554,7 @@ CREATE INDEX ix_attempt_failures_project_id_signature ON attempt_failures (proje
 CREATE INDEX ix_attempt_failures_task_id ON attempt_failures (task_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
+CREATE INDEX ix_attempts_quarantined ON attempts (quarantined);
 CREATE INDEX ix_attempts_state ON attempts (state);
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_dead_letters_webhook_id_replay_at ON dead_letters (webhook_id, replay_at);

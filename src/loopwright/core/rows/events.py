@@ -181,6 +181,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "attempt_cancelled": EventType(_NORMAL, "The attempt was cancelled."),
         "attempt_leg_started": EventType(_LOW, "A worker committed to a leg of the attempt."),
         "attempt_cleaned": EventType(_LOW, "The workspace was removed after its work was proven kept."),
+        "alert_acknowledged": EventType(_LOW, "A person acknowledged an alert; the payload names it."),
         "attempt_quarantined": EventType(_HIGH, "A workspace could not be saved and was left in place."),
         "run_started": EventType(_NORMAL, "A process was started."),
         "run_ended": EventType(_NORMAL, "A process ended."),

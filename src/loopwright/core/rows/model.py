@@ -346,6 +346,8 @@ class Attempt:
     """The healing step that it belongs to; None for any other attempt."""
     advice: str = ""
     """What healing tells its agent about why the attempts before failed."""
+    quarantined: str | None = None
+    """Why its workspace could not be saved and was left in place; None for any other attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

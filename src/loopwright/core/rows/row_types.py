@@ -4,6 +4,7 @@ from typing import Final, get_args
 
 from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import KeptReply, Token
+from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.healing_rows import AttemptFailure, Healing
 from loopwright.core.rows.model import (
     Attempt,
@@ -48,6 +49,7 @@ Row = (
     | Healing
     | Webhook
     | DeadLetter
+    | Acknowledgement
     | Watched
     | Trouble
 )

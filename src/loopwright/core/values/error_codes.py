@@ -122,6 +122,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "plan_or_task_expected": "The command needs a plan or a task, and this is a run.",
         "project_not_found": "The home has no project with this id.",
         "question_ambiguous": "Several questions have an id that begins like this.",
+        "alert_not_found": "No alert has this id: perhaps its cause is gone.",
         "question_not_found": "No question has this id.",
         "run_expected": "The call needs a run.",
         "run_not_found": "The home has no run with this id.",

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import AUTHORS, Attempt, Plan, Project, Role, Run, Task
@@ -16,6 +17,9 @@ from loopwright.engine.rows.world import World
 from loopwright.ports import Repository, Tx
 
 log = logging.getLogger(__name__)
+
+_LONGEST: Final = 500
+"""So much of a reason is kept, because the column has an index."""
 
 
 async def tidy_attempt(world: World, project: Project, plan: Plan, attempt: Attempt) -> None:
@@ -122,7 +126,7 @@ async def _mark(world: World, plan: Plan, attempt: Attempt, tip: str | None) -> 
 async def _quarantine(world: World, plan: Plan, attempt: Attempt, why: str) -> None:
     def quarantined(tx: Tx) -> None:
         break_off(tx, attempt)
-        row = tx.update(Attempt, attempt.id, cleaned_at=tx.now())
+        row = tx.update(Attempt, attempt.id, cleaned_at=tx.now(), quarantined=why[:_LONGEST])
         tx.append(
             happened(
                 "attempt_quarantined",

@@ -11,10 +11,10 @@ from loopwright.core.values.alerts import Severity
 from loopwright.core.values.documents import document
 from loopwright.core.values.states import PlanState
 from loopwright.server.api.plans import result_of
-from loopwright.server.context import Home, Reader, Writer
+from loopwright.server.context import Home, Operator, Reader, Writer
 from loopwright.server.plan_bodies import Result
 from loopwright.server.shapes import Camel, CamelRequest, LoopDocument, loop_document
-from loopwright.services.remote import attention, costs
+from loopwright.services.remote import alerts, attention, costs
 from loopwright.services.remote import report as work_report
 from loopwright.services.remote.attention import LoopReport
 from loopwright.services.remote.costs import Dimension
@@ -39,10 +39,12 @@ class AlertDocument(Camel):
     plan_id: str | None
     task_id: str | None
     since: datetime
+    acknowledged_by: str
+    acknowledged_at: datetime | None
 
 
 class Alerts(Camel):
-    """What needs a person, the most urgent first; at most 200."""
+    """What needs a person, at most 200: the open ones first, by urgency."""
 
     alerts: list[AlertDocument]
 
@@ -150,9 +152,15 @@ class Workers(BaseModel):
 
 @router.get("/alerts")
 async def list_alerts(home: Home, caller: Reader, project: str | None = None) -> Alerts:
-    """Return what needs a person, the most urgent first."""
-    found = await attention.alerts(home.at, caller, project)
+    """Return what needs a person: the open ones first, by urgency."""
+    found = await alerts.alerts(home.at, caller, project)
     return Alerts(alerts=[AlertDocument(**document(one)) for one in found])
+
+
+@router.post("/alerts/{alert_id:path}/acknowledge")
+async def acknowledge_alert(alert_id: str, home: Home, caller: Operator) -> AlertDocument:
+    """Note that you know of an alert; it is listed last, and comes back when its cause happens again."""
+    return AlertDocument(**document(await alerts.acknowledge(home.at, caller, alert_id)))
 
 
 @router.get(

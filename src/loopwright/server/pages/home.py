@@ -8,6 +8,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
+from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.pages.render import inside, page
@@ -33,6 +34,7 @@ async def home_page(request: Request, home: Home, caller: Reader, project: str =
         request,
         "home.html",
         home=shown,
+        may_act=caller.may(Scope.OPERATE),
         now=_now(),
         asks=await dashboard.attention(home.at, caller),
         Place=dashboard.Place,

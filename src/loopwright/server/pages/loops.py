@@ -7,6 +7,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Form, Request
 from starlette.responses import RedirectResponse, Response
 
+from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import BadPlan, LoopwrightError, NotFound
 from loopwright.server.context import Home, Operator, Paging, Reader
 from loopwright.server.pages.render import inside, page, words_of
@@ -113,6 +114,7 @@ async def show_loop(
         "loop.html",
         shown=shown,
         view=shown.loop,
+        may_act=caller.may(Scope.OPERATE),
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,

@@ -11,12 +11,12 @@ from loopwright.core.values.alerts import Severity
 from loopwright.core.values.errors import LoopwrightError, NotFound
 from loopwright.server.context import Admin, Home, Operator, Reader
 from loopwright.server.pages.charts import HEIGHT, SPARK_HEIGHT, draw_bars, spark
-from loopwright.server.pages.render import page, words_of
+from loopwright.server.pages.render import inside, page, words_of
 from loopwright.services.access import tokens
 from loopwright.services.dashboard import costs as cost_views
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard.project import list_projects
-from loopwright.services.remote import attention, figures
+from loopwright.services.remote import alerts, attention, figures
 
 router = APIRouter(include_in_schema=False)
 
@@ -24,6 +24,7 @@ Text = Annotated[str, Form()]
 
 _SPANS: Final = {"7": 7, "30": 30, "90": 90}
 """How many days the page of costs can show."""
+_ACKNOWLEDGED: Final = "acknowledged"
 
 
 @router.get("/costs")
@@ -51,22 +52,44 @@ async def show_costs(
 
 @router.get("/alerts")
 async def show_alerts(
-    request: Request, home: Home, caller: Reader, project: str = "", severity: str = ""
+    request: Request,
+    home: Home,
+    caller: Reader,
+    project: str = "",
+    severity: str = "",
+    refused: str = "",
 ) -> Response:
     """Show what needs a person, the most urgent first."""
-    found = await attention.alerts(home.at, caller, project or None)
-    severities = [str(one) for one in reversed(Severity)]
-    counts = {one: sum(each.severity == one for each in found) for one in severities}
+    found = await alerts.alerts(home.at, caller, project or None)
+    kinds = {one.id: _ACKNOWLEDGED if one.acknowledged_by else str(one.severity) for one in found}
+    severities = [*(str(one) for one in reversed(Severity)), _ACKNOWLEDGED]
+    counts = {one: list(kinds.values()).count(one) for one in severities}
+    wanted = {severity} if severity in severities else {*severities} - {_ACKNOWLEDGED}
     return page(
         request,
         "alerts.html",
-        alerts=[one for one in found if severity in ("", one.severity)],
-        counts={"": len(found), **counts},
+        alerts=[one for one in found if kinds[one.id] in wanted],
+        counts={"": len(found) - counts[_ACKNOWLEDGED], **counts},
         severities=severities,
         severity=severity,
         project=project,
+        may_act=caller.may(Scope.OPERATE),
+        refused=refused,
+        shown_at="/alerts" if refused else "",
         **await _common(home, caller),
     )
+
+
+@router.post("/alerts")
+async def acknowledge_alert(
+    request: Request, home: Home, caller: Operator, alert: Text, back: Text = "/alerts"
+) -> Response:
+    """Acknowledge an alert, then show where the form was."""
+    try:
+        await alerts.acknowledge(home.at, caller, alert)
+    except LoopwrightError as refused:
+        return await show_alerts(request, home, caller, refused=words_of(refused))
+    return RedirectResponse(inside(back), status_code=303)
 
 
 @router.get("/workers")

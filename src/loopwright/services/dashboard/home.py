@@ -24,7 +24,7 @@ from loopwright.engine.views.activity import progress
 from loopwright.engine.views.question_views import QuestionView, question_view
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.attention import Alert, alerts
+from loopwright.services.remote.alerts import Alert, alerts
 from loopwright.services.remote.seen import seen_where
 
 LISTED: Final = 40
@@ -139,7 +139,11 @@ class HomePage:
 async def home_page(at: Session, caller: Caller, *, project_id: str | None = None) -> HomePage:
     """Return what happens in the home, or in one project."""
     paths = HomePaths(root=at.home.root)
-    found = [one for one in await alerts(at, caller, project_id) if one.kind not in _ON_PAGE]
+    found = [
+        one
+        for one in await alerts(at, caller, project_id)
+        if one.kind not in _ON_PAGE and not one.acknowledged_by
+    ]
 
     def load(tx: Tx) -> HomePage:
         mine = seen_where(tx, caller, project_id)

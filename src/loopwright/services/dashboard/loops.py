@@ -17,7 +17,8 @@ from loopwright.ports import Tx
 from loopwright.services.dashboard.home import PlanCard, plan_card
 from loopwright.services.homes.session import Session
 from loopwright.services.projects.found_work import FoundWork, find_work
-from loopwright.services.remote.attention import Alert, loop_report
+from loopwright.services.remote.alerts import Alert
+from loopwright.services.remote.attention import loop_report
 from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_views
 from loopwright.services.remote.pages import Asked, find_page
 from loopwright.services.remote.seen import acting, seen_loop, seen_project, seen_where
@@ -126,7 +127,11 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
             plans=tuple(cards.values()),
             figures=report.figures,
             # The page says why the loop rests at its top.
-            alerts=tuple(one for one in report.alerts if one.kind not in ("loop_paused", "loop_needs_you")),
+            alerts=tuple(
+                one
+                for one in report.alerts
+                if one.kind not in ("loop_paused", "loop_needs_you") and not one.acknowledged_by
+            ),
         )
 
     return await at.home.store.read(load)

@@ -10,7 +10,7 @@ from loopwright.core.values.access import Caller, Scope
 from loopwright.core.values.states import ENDED_PLAN, PlanState, TaskState
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.attention import Alert, alerts
+from loopwright.services.remote.alerts import Alert, alerts
 from loopwright.services.remote.costs import Cost, Dimension, cost_of, costed_runs, grouped
 from loopwright.services.remote.seen import seen_where
 
@@ -102,7 +102,11 @@ async def report(
 
     found = await at.home.store.read(load)
     # A failed plan has its own part.
-    waiting = [one for one in await alerts(at, caller, project_id) if one.kind != "plan_failed"]
+    waiting = [
+        one
+        for one in await alerts(at, caller, project_id)
+        if one.kind != "plan_failed" and not one.acknowledged_by
+    ]
     return replace(found, waiting=tuple(waiting))
 
 

@@ -79,6 +79,7 @@ async def test_a_workspace_that_cannot_be_saved_stays(tmp_path: Path) -> None:
     assert repository.removed == []
     assert home.told("attempt_quarantined") == ["attempt_quarantined"]
     assert home.get(Attempt, leg.subject).tip_sha == "1" * 40
+    assert home.get(Attempt, leg.subject).quarantined
 
 
 async def test_where_no_agent_ever_ran_there_is_nothing_to_save(tmp_path: Path) -> None:

@@ -1,0 +1,90 @@
+"""Alerts are acknowledged once, stay known until their cause happens again, and name work in quarantine."""
+
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from tests.contracts.store import rows
+from tests.integration.server.api import Api
+
+from loopwright.core.rows.alert_rows import Acknowledgement
+from loopwright.core.rows.model import Plan, Task
+from loopwright.core.values.access import Scope
+from loopwright.core.values.states import PlanState, TaskState
+
+
+def _failed(api: Api, **project: Any) -> Task:
+    """Insert a task that failed."""
+    *_, plan, task = api.family(**project)
+
+    def fail(tx: Any) -> Task:
+        tx.update(Plan, plan.id, status=PlanState.RUNNING)
+        return tx.update(Task, task.id, status=TaskState.ERROR, reason="no", updated_at=tx.now())  # type: ignore[no-any-return]
+
+    return api.write(fail)
+
+
+def test_an_alert_is_acknowledged_once_until_its_cause_happens_again(api: Api) -> None:
+    task = _failed(api)
+    [alert] = api.get("/api/alerts")["alerts"]
+    assert (alert["taskId"], alert["acknowledgedBy"], alert["acknowledgedAt"]) == (task.id, "", None)
+    path = f"/api/alerts/{alert['id']}/acknowledge"
+    with api.client() as client:
+        first = client.post(path)
+        assert (first.status_code, first.json()["acknowledgedBy"]) == (200, "token:owner")
+        assert client.post(path).json() == first.json()
+    assert api.get("/api/alerts")["alerts"] == [first.json()]
+    events = api.get("/api/events", type="alert_acknowledged")["events"]
+    assert [(one["projectId"], one["details"]) for one in events] == [
+        (alert["projectId"], {"alert": alert["id"]})
+    ]
+    # The task is retried, and fails again.
+    api.write(lambda tx: tx.update(Task, task.id, updated_at=tx.now()))
+    [again] = api.get("/api/alerts")["alerts"]
+    assert (again["id"], again["acknowledgedBy"]) == (alert["id"], "")
+    with api.client() as client:
+        assert client.post(path).json()["acknowledgedBy"] == "token:owner"
+
+
+def test_an_acknowledged_alert_comes_last_and_is_not_forgotten_for_good(api: Api) -> None:
+    first, second = _failed(api), _failed(api, path="/other")
+    with api.client() as client:
+        done = client.post(f"/api/alerts/task:{first.id}:failed/acknowledge")
+    assert done.status_code == 200
+    assert [one["taskId"] for one in api.get("/api/alerts")["alerts"]] == [second.id, first.id]
+
+    def age(tx: Any) -> None:
+        known = tx.find(Acknowledgement)[0]
+        tx.update(Acknowledgement, known.id, created_at=known.created_at - timedelta(days=91))
+        tx.update(Task, first.id, updated_at=known.created_at - timedelta(days=92))
+
+    api.write(age)
+    assert [one["acknowledgedBy"] for one in api.get("/api/alerts")["alerts"]] == ["", ""]
+
+
+def test_who_sees_no_alert_cannot_acknowledge_it(api: Api) -> None:
+    task = _failed(api)
+    project, *_ = api.family(path="/mine")
+    path = f"/api/alerts/task:{task.id}:failed/acknowledge"
+    with api.client(api.make_token("mine", scope=Scope.OPERATE, projects=(project.id,))) as client:
+        assert (client.post(path).status_code, client.post(path).json()["code"]) == (404, "alert_not_found")
+    with api.client(api.make_token("reader")) as client:
+        assert client.post(path).status_code == 403
+    with api.client() as client:
+        assert client.post("/api/alerts/account:claude/default/acknowledge").status_code == 404
+
+
+def test_work_that_could_not_be_saved_is_an_alert_until_its_folder_is_gone(api: Api, tmp_path: Path) -> None:
+    *_, task = api.family()
+    left = tmp_path / "workspace"
+    left.mkdir()
+    attempt = rows.attempt(task, workspace=str(left), quarantined="the disk is full")
+    api.write(lambda tx: tx.insert(attempt))
+    [alert] = api.get("/api/alerts")["alerts"]
+    assert (alert["kind"], alert["taskId"]) == ("work_quarantined", task.id)
+    assert "the disk is full" in alert["message"]
+    assert str(left) in alert["hint"]
+    other, *_ = api.family(path="/mine")
+    assert api.get("/api/alerts", token=api.make_token("other", projects=(other.id,)))["alerts"] == []
+    left.rmdir()
+    assert api.get("/api/alerts")["alerts"] == []
