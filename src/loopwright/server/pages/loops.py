@@ -96,10 +96,14 @@ async def create_loop(
             priority=priority,
         )
         loop = await starting.create_loop(home.at, caller, wanted)
-        if start:
-            await starting.ask_to_start(home.at, caller, loop.id)
     except LoopwrightError as refused:
         return await _form(request, home, caller, project=project, way=way, given=form, refused=refused)
+    if start:
+        try:
+            await starting.ask_to_start(home.at, caller, loop.id)
+        except LoopwrightError as refused:
+            # The loop exists: what keeps it from starting is dealt with on its own page.
+            return await show_loop(request, loop.id, home, caller, refused=words_of(refused))
     return RedirectResponse(f"/loops/{loop.id}", status_code=303)
 
 

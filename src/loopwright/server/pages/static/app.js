@@ -23,6 +23,64 @@ document.addEventListener("submit", (event) => {
   if (sentence && !confirm(sentence)) event.preventDefault();
 });
 
+// A live update loads the page without the refusal of a form: it stays beside the page until you close it.
+function showRefusal(refused) {
+  document.querySelector("body > .notice")?.remove();
+  const close = document.createElement("button");
+  close.type = "button";
+  close.className = "button tiny";
+  close.textContent = "Close";
+  close.addEventListener("click", () => refused.remove());
+  refused.classList.add("notice");
+  refused.append(close);
+  document.body.append(refused);
+}
+
+function keepRefusal() {
+  const refused = document.querySelector("main > p.refused");
+  if (!refused) return;
+  // The address is that of the form; a reload must show the page.
+  const address = document.getElementById("main").getAttribute("hx-get");
+  if (address) history.replaceState(null, "", address);
+  showRefusal(refused);
+}
+
+// A form with text that you typed is sent from its page: if it is refused, the page stays, with the text and the reason.
+async function sendAndKeep(form, submitter) {
+  const main = document.getElementById("main");
+  const fields = new URLSearchParams(new FormData(form, submitter));
+  let reason = "The daemon does not answer. What you typed is still here: send it again.";
+  // Nothing else is done here until the reply is known.
+  main.inert = true;
+  try {
+    const reply = await fetch(form.action, { method: "POST", body: fields, headers: { Accept: "text/html" } });
+    if (reply.redirected) {
+      form.dispatchEvent(new Event("taken"));
+      location.assign(reply.url);
+      return;
+    }
+    const shown = new DOMParser().parseFromString(await reply.text(), "text/html");
+    reason = reply.status === 401
+      ? "You are signed out. Sign in in another tab, then send it again: what you typed is still here."
+      : (shown.querySelector("main > .refused, .empty p")?.textContent ?? `It was refused: ${reply.status}.`);
+  } catch (lost) {
+    console.warn(lost);
+  }
+  main.inert = false;
+  submitter?.focus();
+  const refused = document.createElement("p");
+  refused.className = "refused";
+  refused.setAttribute("role", "alert");
+  refused.textContent = reason;
+  showRefusal(refused);
+}
+
+document.addEventListener("submit", (event) => {
+  if (event.defaultPrevented || !event.target.matches("[data-keep]")) return;
+  event.preventDefault();
+  sendAndKeep(event.target, event.submitter);
+});
+
 // Fields that are sent as soon as they change.
 document.addEventListener("change", (event) => {
   if (event.target.matches("[data-autosubmit]") && event.target.form.reportValidity()) event.target.form.requestSubmit();
@@ -87,4 +145,7 @@ document.addEventListener("htmx:before:morph:node", (event) => {
   }
 });
 
-document.addEventListener("DOMContentLoaded", () => localTimes(document));
+document.addEventListener("DOMContentLoaded", () => {
+  localTimes(document);
+  keepRefusal();
+});

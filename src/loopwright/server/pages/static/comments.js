@@ -13,7 +13,11 @@ class Comments {
       if (button) this.write(button);
     });
     this.box.addEventListener("keydown", (event) => this.move(event));
-    this.form.addEventListener("submit", () => sessionStorage.removeItem(this.key));
+    // Comments that are still being written go along; all of them stay until the daemon has taken them.
+    this.form.addEventListener("submit", () => {
+      for (const one of this.box.querySelectorAll(".writing .primary")) one.click();
+    }, true);
+    this.form.addEventListener("taken", () => sessionStorage.removeItem(this.key));
     this.draw();
   }
 

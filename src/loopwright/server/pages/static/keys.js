@@ -146,23 +146,6 @@ function reachable() {
 document.addEventListener("htmx:after:settle", reachable);
 document.addEventListener("toggle", reachable, true);
 
-// A live update loads the page without the refusal of a form: it stays beside the page until you close it.
-function keepRefusal() {
-  const refused = document.querySelector("main > p.refused");
-  if (!refused) return;
-  const close = document.createElement("button");
-  close.type = "button";
-  close.className = "button tiny";
-  close.textContent = "Close";
-  close.addEventListener("click", () => refused.remove());
-  refused.classList.add("notice");
-  // The address is that of the form; a reload must show the page.
-  const address = document.getElementById("main").getAttribute("hx-get");
-  if (address) history.replaceState(null, "", address);
-  refused.append(close);
-  document.body.append(refused);
-}
-
 let palette;
 
 document.addEventListener("keydown", (event) => {
@@ -187,7 +170,6 @@ document.addEventListener("keydown", (event) => {
 
 document.addEventListener("DOMContentLoaded", () => {
   reachable();
-  keepRefusal();
   palette = new Palette(document.getElementById("palette"));
   document.querySelector("[data-palette]").addEventListener("click", () => palette.open());
   // A click beside a sheet closes it.
