@@ -17,7 +17,7 @@ from loopwright.core.policy.webhooks import Delivery, Patience, Reply
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import OWNER
 from loopwright.services.homes.session import Session
-from loopwright.services.remote.attention import alerts
+from loopwright.services.remote.alerts import alerts
 from loopwright.services.webhooks import receivers
 from loopwright.services.webhooks.sending import LARGEST, Sender
 
