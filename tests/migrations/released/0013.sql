@@ -80,7 +80,7 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
-INSERT INTO "chains" VALUES('plan_b9954eb4-d254-4922-b22b-e490ba39312e','61d663f4f1a8cf9ab24ccc0f414003421c6635fca90320db26aa22b8f497640f');
+INSERT INTO "chains" VALUES('plan_bc87026f-8f88-4401-b304-a58cd0454d2a','c99efffc613099c6dcc0edc932d067dd3fcc35894d2af1ee038d7747a2b34ca7');
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -173,9 +173,9 @@ CREATE TABLE events (
     hash TEXT NOT NULL,
     CONSTRAINT pk_events PRIMARY KEY (n)
 );
-INSERT INTO "events" VALUES(1,'evt_9772fdbe-2434-4880-9fab-bc99a2f97dd6',NULL,NULL,'plan_b9954eb4-d254-4922-b22b-e490ba39312e',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T23:40:46.269486Z','test','normal','{}','','74b558f96ccb61aaea1c9f54212125fbc27854a693fe810a5ef70f26d4765ea4');
-INSERT INTO "events" VALUES(2,'evt_15caa324-de3f-40df-b7df-9da56b04147d',NULL,NULL,'plan_b9954eb4-d254-4922-b22b-e490ba39312e',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T23:40:46.269486Z','test','normal','{}','74b558f96ccb61aaea1c9f54212125fbc27854a693fe810a5ef70f26d4765ea4','8a12c975b21489a849e6b5b53052905866b3a19742356686039d8e2e3b310a6b');
-INSERT INTO "events" VALUES(3,'evt_2f3d3c32-0502-4016-891b-736cf5e11397',NULL,NULL,'plan_b9954eb4-d254-4922-b22b-e490ba39312e',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T23:40:46.269486Z','test','normal','{}','8a12c975b21489a849e6b5b53052905866b3a19742356686039d8e2e3b310a6b','61d663f4f1a8cf9ab24ccc0f414003421c6635fca90320db26aa22b8f497640f');
+INSERT INTO "events" VALUES(1,'evt_bafe5dd1-8e00-4679-8caf-788dc6683947',NULL,NULL,'plan_bc87026f-8f88-4401-b304-a58cd0454d2a',NULL,NULL,NULL,'PlanCreated',1,'2026-11-18T23:42:32.105508Z','test','normal','{}','','21fbec16713ee813eaa43e14a77ea3cc951cbb1adc9975ad8e705cf2d8f3a701');
+INSERT INTO "events" VALUES(2,'evt_a9d5c9a7-5353-470e-af95-d8e936d137a2',NULL,NULL,'plan_bc87026f-8f88-4401-b304-a58cd0454d2a',NULL,NULL,NULL,'TaskCreated',1,'2026-11-18T23:42:32.105508Z','test','normal','{}','21fbec16713ee813eaa43e14a77ea3cc951cbb1adc9975ad8e705cf2d8f3a701','ce3db11024460da69d60071dfc423d1287ede8eed0b7a66d3cb4618d1da9a9f9');
+INSERT INTO "events" VALUES(3,'evt_4e33675d-5054-47f3-a21f-5f5f811d8561',NULL,NULL,'plan_bc87026f-8f88-4401-b304-a58cd0454d2a',NULL,NULL,NULL,'PlanDispatched',1,'2026-11-18T23:42:32.105508Z','test','normal','{}','ce3db11024460da69d60071dfc423d1287ede8eed0b7a66d3cb4618d1da9a9f9','c99efffc613099c6dcc0edc932d067dd3fcc35894d2af1ee038d7747a2b34ca7');
 CREATE TABLE finishes (
     id TEXT NOT NULL,
     plan_id TEXT NOT NULL,
@@ -251,7 +251,7 @@ CREATE TABLE loops (
     CONSTRAINT pk_loops PRIMARY KEY (id),
     CONSTRAINT fk_loops_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "loops" VALUES('loop_cbcb077e-7096-4517-9d1a-fe60beabf359','proj_8bab5323-f794-4c72-9a73-efb9740dbf37','plan.md','markdown','23e044ed-9363-49ce-913e-1c31bd027d0b.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
+INSERT INTO "loops" VALUES('loop_8191587c-51f5-4a3a-a69c-f4e06c8cfd2d','proj_2bddffe1-ce23-4741-a417-6fcb7ae47562','plan.md','markdown','aed31ae0-635f-44de-8be1-37ca2a0c7d9c.md','IDLE',NULL,5,'',NULL,'2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL);
 CREATE TABLE plans (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -302,7 +302,7 @@ CREATE TABLE plans (
     CONSTRAINT fk_plans_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_plans_loop_id FOREIGN KEY(loop_id) REFERENCES loops (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "plans" VALUES('plan_b9954eb4-d254-4922-b22b-e490ba39312e','proj_8bab5323-f794-4c72-9a73-efb9740dbf37','loop_cbcb077e-7096-4517-9d1a-fe60beabf359','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"auto_heal":false,"heal":{"max_steps":4,"stronger":null},"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"business_documents":[],"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"evaluation":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
+INSERT INTO "plans" VALUES('plan_bc87026f-8f88-4401-b304-a58cd0454d2a','proj_2bddffe1-ce23-4741-a417-6fcb7ae47562','loop_8191587c-51f5-4a3a-a69c-f4e06c8cfd2d','A plan','DRAFT','0000000000000000000000000000000000000000000000000000000000000000','main','1111111111111111111111111111111111111111','loopwright/x/main','{"agent":"claude","model":null,"permission_mode":"auto","allowed_commands":[],"answer_within":86400.0,"parallel":2,"max_attempts":3,"max_call_retries":5,"parallel_gates":2,"fix_cycles":3,"allow_unverified":false,"auto_heal":false,"heal":{"max_steps":4,"stronger":null},"autonomy":"auto","on_task_error":"hold","finish":"leave","finish_sign":false,"remote":"origin","max_unreviewed":0,"dependencies":null,"dependency_files":[],"setup":null,"setup_timeout":900.0,"copy_files":[],"gate_files":[],"may_change":[],"test_changes":"ask","installed_gates":[],"test_runners":[],"red_proof":"fixes","qa_mode":"full","business_docs":false,"business_documents":[],"unseen_proof":false,"review":{"mode":"off","agent":null,"model":null,"max_turns":2,"max_share":15,"lines":300,"paths":[]},"rounds":{"on":false,"max":10,"sleep":10.0,"until":"auto","unchanged":2,"stop_after":null},"answer":null,"evaluation":null,"environment":[],"environment_plain":[],"limits":{"hard":3600.0,"idle":1800.0,"done_grace":60.0,"output":67108864,"term_grace":5.0},"max_cost":null,"max_cost_per_run":null,"max_cost_per_task":null,"max_cost_per_loop":null,"max_cost_per_project":null,"max_cost_per_day":null,"reserve_per_run":500000,"prices":[],"host_lost_after":120.0,"agents":{},"wait_for_limits":true,"longest_wait":604800.0,"fallback":[]}','[]','[]','','[]','{}',NULL,0,0,0,0,0,0,NULL,0,NULL,NULL,0,0,NULL,NULL,NULL,'','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,NULL,NULL,'[]',NULL,0,NULL,NULL,NULL,NULL,NULL);
 CREATE TABLE projects (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
@@ -316,7 +316,7 @@ CREATE TABLE projects (
     state_folder TEXT NOT NULL,
     CONSTRAINT pk_projects PRIMARY KEY (id)
 );
-INSERT INTO "projects" VALUES('proj_8bab5323-f794-4c72-9a73-efb9740dbf37','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL,'.loopwright');
+INSERT INTO "projects" VALUES('proj_2bddffe1-ce23-4741-a417-6fcb7ae47562','demo','/somewhere','','',0,0,'2031-05-06T07:08:09.123456Z',NULL,'.loopwright');
 CREATE TABLE questions (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -479,7 +479,7 @@ CREATE TABLE tasks (
     CONSTRAINT pk_tasks PRIMARY KEY (id),
     CONSTRAINT fk_tasks_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
 );
-INSERT INTO "tasks" VALUES('ptask_28907763-a0b6-4fcb-8a0a-e998dab9009c','plan_b9954eb4-d254-4922-b22b-e490ba39312e','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
+INSERT INTO "tasks" VALUES('ptask_bfd6b10c-d305-416c-99a0-27a5e86a32e8','plan_bc87026f-8f88-4401-b304-a58cd0454d2a','t1','A task','','[]','[]','[]','[]','[]','[]','[]','[]',50,0,'','','medium',0,'QUEUED','',0,0,0,0,0,3,NULL,NULL,'',NULL,NULL,NULL,NULL,'','',NULL,NULL,'','','','2031-05-06T07:08:09.123456Z','2031-05-06T07:08:09.123456Z',NULL,'[]','[]',0,0,'');
 CREATE TABLE tokens (
     id TEXT NOT NULL,
     name TEXT NOT NULL,
