@@ -20,6 +20,14 @@ SERVICE: Final = frozenset({Failure.OVERLOADED, Failure.RATE_LIMIT, Failure.CRAS
 """Failures of a call that raise one alert for their agent when they repeat."""
 
 
+MOST_RESTARTS: Final = 3
+"""How often an hour stuck agents of one plan are started again."""
+RESTARTED: Final = (
+    "The agent before you stopped making progress and was ended. Take small steps, and run the checks early."
+)
+"""What the next agent is told, if its task has no note of a person."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
     """From when on something is reported."""

@@ -148,12 +148,16 @@ def interrupt(tx: Tx, _ids: Ids, command: Command) -> str:
             code="run_not_interruptible",
             hint="only a running agent can be interrupted",
         )
-    note = str(command.arguments.get("note") or "")
+    begin_again(tx, plan, task, attempt, command.actor, str(command.arguments.get("note") or ""))
+    return f"the agent of {task.key} ends, and the task begins again"
+
+
+def begin_again(tx: Tx, plan: Plan, task: Task, attempt: Attempt, actor: str, note: str) -> None:
+    """Ask the agent of an attempt to end; its task then begins again with the note."""
     if note:
         task = tx.update(Task, task.id, note=note, updated_at=tx.now())
     tx.update(Attempt, attempt.id, interrupt="cancel")
-    tx.append(happened("task_interrupted", command.actor, plan=plan, task=task, note=note))
-    return f"the agent of {task.key} ends, and the task begins again"
+    tx.append(happened("task_interrupted", actor, plan=plan, task=task, note=note))
 
 
 def set_limits(tx: Tx, _ids: Ids, command: Command) -> str:

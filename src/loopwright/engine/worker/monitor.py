@@ -5,6 +5,7 @@ What it looks at costs no process and one transaction at most. `core.policy.moni
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from datetime import datetime, timedelta
@@ -18,8 +19,10 @@ from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.model import AUTHORS, Attempt, Loop, Plan, Project, Run, Task
 from loopwright.core.rows.monitor_rows import Trouble, Watched
-from loopwright.core.values.states import ENDED_PLAN, PlanState, RunState, TaskState
+from loopwright.core.values.alerts import TroubleKind
+from loopwright.core.values.states import ENDED_PLAN, AttemptState, PlanState, RunState, TaskState
 from loopwright.engine.integrity.gate_scripts import inside
+from loopwright.engine.people.steering import begin_again
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.world import World
 from loopwright.engine.views.activity import progress
@@ -231,6 +234,7 @@ def _record(
 ) -> None:
     for one in watched:
         _put(tx, one)
+    restarted: Counter[str] = Counter()
     for trouble in changed:
         is_new = tx.get(Trouble, trouble.id) is None
         _put(tx, trouble)
@@ -246,10 +250,27 @@ def _record(
                     hint=trouble.hint,
                 )
             )
+            if trouble.kind == TroubleKind.STUCK and plan.policy.auto_heal:
+                restarted[plan.id] += _restart(tx, plan, trouble, restarted[plan.id])
     for trouble_id in ended:
         tx.delete(Trouble, trouble_id)
     for run_id in gone:
         tx.delete(Watched, run_id)
+
+
+def _restart(tx: Tx, plan: Plan, trouble: Trouble, just_now: int) -> bool:
+    """End a stuck agent, so that its task begins again; return False if it happened too often within an hour."""
+    told = tx.events(plan=plan.id, types=("task_interrupted",), newest=True, limit=100)
+    recent = [one for one in told if one.actor == MACHINE and one.at > tx.now() - timedelta(hours=1)]
+    run = tx.get(Run, trouble.run_id or "")
+    attempt = tx.get(Attempt, run.attempt_id or "") if run is not None else None
+    if attempt is None or attempt.state is not AttemptState.WORKING or attempt.interrupt:
+        return False
+    if len(recent) + just_now >= monitor.MOST_RESTARTS:
+        return False
+    task = need(tx.get(Task, attempt.task_id), "the task")
+    begin_again(tx, plan, task, attempt, MACHINE, task.note or monitor.RESTARTED)
+    return True
 
 
 def _put(tx: Tx, row: Trouble | Watched) -> None:

@@ -376,3 +376,42 @@ async def test_a_machine_that_slept_says_nothing_about_its_agents(tmp_path: Path
     floor.home.clock.advance(timedelta(hours=8).total_seconds())
     await floor.minutes(0.5)
     assert floor.found() == set()
+
+
+# --- a stuck agent is started again ----------------------------------------------------------------------
+
+
+async def _until_stuck(floor: Floor) -> None:
+    await floor.minutes(16)
+    assert "stuck" in floor.found()
+
+
+@pytest.mark.capability("C087")
+async def test_with_auto_heal_a_stuck_agent_is_ended_and_its_task_begins_again(tmp_path: Path) -> None:
+    floor = Floor(tmp_path)
+    await floor.begin("a", auto_heal=True)
+    first = floor.home.attempt("a")
+    await _until_stuck(floor)
+    assert floor.home.get(Attempt, first.id).interrupt == "cancel"
+    floor.home.hand.go_on(floor.legs["a"])
+    await floor.home.ended(floor.legs["a"])
+    await floor.home.reconcile()
+    task = floor.home.task("a")
+    assert (task.attempts, task.attempt_id != first.id) == (0, True)
+    assert "stopped making progress" in task.note
+    await floor.minutes(0.5)
+    assert floor.found() == set()
+
+
+async def test_without_auto_heal_a_stuck_agent_is_only_reported(tmp_path: Path) -> None:
+    floor = Floor(tmp_path)
+    await floor.begin("a")
+    await _until_stuck(floor)
+    assert floor.home.attempt("a").interrupt == ""
+
+
+async def test_at_most_three_stuck_agents_of_a_plan_are_started_again_in_an_hour(tmp_path: Path) -> None:
+    floor = Floor(tmp_path)
+    await floor.begin("a", "b", "c", "d", auto_heal=True)
+    await _until_stuck(floor)
+    assert [floor.home.attempt(one).interrupt for one in "abcd"].count("cancel") == 3
