@@ -257,6 +257,34 @@ def test_what_does_not_hold_is_recorded_precisely_and_nothing_begins(
     assert not shop.started()
 
 
+@pytest.mark.capability("C006")
+@pytest.mark.capability("C057")
+def test_a_folder_of_an_older_contract_is_left_as_it_is_but_for_what_a_migration_needs(
+    shop: Workshop,
+) -> None:
+    """Files of a real project: no role contract, no manifest, no view, and fields that were retired."""
+    retired = {"stage": None, "roadmap_style": "strategy-backlog", "round_artifacts": {}}
+    prepared(shop, 1, add={}, **retired)
+    gone = (
+        "orchestrator/artifact-manifest.md",
+        "orchestrator/role-contract.md",
+        f"{ROADMAP}/roadmap-view.json",
+    )
+    shop.git("rm", "-q", *gone, "loopwright.toml")
+    shop.git("commit", "-qm", "as it was")
+    before = state(shop)
+    said = shop("run", "orchestrator", timeout=60)
+    assert said.code == 3, said.out + said.err
+    after = state(shop)
+    why = after["resume_errors"].pop("controller")
+    assert why == (
+        f"{', '.join(gone)} are missing, which contract orchestrator-v2 has; migrate the folder, or restore them"
+    )
+    assert after == before
+    assert shop.git("status", "--porcelain").split() == ["M", "orchestrator/state.json"]
+    assert not shop.started()
+
+
 @pytest.mark.capability("C057")
 @each_case(
     ("text", "words"),

@@ -82,6 +82,21 @@ class ControlPlane:
             raise ControlError(f"{path} is empty; restore it")
         return text
 
+    def check_contract(self, state: ControlState) -> None:
+        """Raise `ControlError` if files of the contract are missing: all at once, for a folder of an older one.
+
+        What a role would write is not made up here, so such a folder is migrated first.
+        """
+        needed = (*manifest.SERIAL, f"{state.roadmap_dir.rstrip('/')}/roadmap-view.json")
+        missing = [path for path in needed if not (self.root / path).is_file()]
+        if len(missing) > 1:
+            raise ControlError(
+                f"{', '.join(missing)} are missing, which contract {state.contract_version} has; "
+                "migrate the folder, or restore them"
+            )
+        for path in manifest.SERIAL:
+            self.text(path)
+
     def has(self, path: str) -> bool:
         """Return whether a file is there and not empty."""
         place = self.root / path

@@ -108,8 +108,7 @@ class Controller:
             raise ControlError(
                 f"base_branch is {state.base_branch}, and {branch or 'no branch'} is checked out; check it out"
             )
-        for path in manifest.SERIAL:
-            plane.text(path)
+        plane.check_contract(state)
         if not await desk.branches.is_ignored(manifest.worktree("round")):
             raise ControlError(f"git does not ignore {manifest.WORKTREES}/; add that line to .gitignore")
         view = view_of(plane.bundle())

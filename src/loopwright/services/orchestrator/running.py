@@ -70,9 +70,10 @@ async def run_rounds(
         start = await glance.base()
         found = await project_settings(glance, start.sha, place, request.settings_file)
         await check_prompts(glance, start.sha, place)
+    work = _work(plane)
     settings = settings_for(
         flags=request.flags,
-        plan=_work(plane),
+        plan=work,
         plan_name=manifest.FOLDER,
         loop=manifest.FOLDER,
         project_text=found.text,
@@ -85,7 +86,8 @@ async def run_rounds(
     check_review(settings)
     check_accounts(settings, who_works(settings))
     check_sandbox(settings)
-    if not settings.gates and not settings.values.allow_unverified:
+    # A roadmap that cannot be read brings no checks: the controller records why, and begins nothing.
+    if work is not None and not settings.gates and not settings.values.allow_unverified:
         raise Refused(
             "nothing would check the rounds: the project has no gates, and verification.md has no baseline command",
             code="rounds_unchecked",
