@@ -160,8 +160,12 @@ def prepared(shop: Workshop, milestones: int, scenario: dict[str, Any] | None = 
 
 def play(shop: Workshop, **others: Any) -> None:
     """Let every stage be done by `tools/roles.py`, apart from these, which play something else."""
-    usual = {stage: [[{"run": f"python3 tools/roles.py {stage}"}]] for stage in _STAGES}
-    shop.play({**usual, **{key.replace("_", "-"): value for key, value in others.items()}})
+    shop.play({**usual(), **{key.replace("_", "-"): value for key, value in others.items()}})
+
+
+def usual() -> dict[str, Any]:
+    """Return the script in which every stage does its work."""
+    return {stage: [[{"run": f"python3 tools/roles.py {stage}"}]] for stage in _STAGES}
 
 
 def state(shop: Workshop) -> Any:

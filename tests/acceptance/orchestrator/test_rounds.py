@@ -12,7 +12,7 @@ from typing import Any
 import jsonschema
 import pytest
 from tests.acceptance.control.workshop import Workshop, kill, refused
-from tests.acceptance.orchestrator.bundle import ADVANCED, play, prepared, record, state, statuses
+from tests.acceptance.orchestrator.bundle import ADVANCED, play, prepared, record, state, statuses, usual
 from tests.cases import each_case
 from tests.once import once
 
@@ -172,6 +172,57 @@ def killed_in(shop: Workshop, stage: str) -> None:
     assert said.code == 0, said.out + said.err
     assert shop.started() == [("plan", 1), ("implement", 1), ("review", 1)]
     assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.capability("C073")
+@pytest.mark.parametrize("stage", ["left", "right", "implement"])
+def test_a_fan_out_continues_in_each_worker_and_in_its_integration(shop: Workshop, stage: str) -> None:
+    _killed_once(shop, stage, {"fan_out": ["round-001"]}, "implement")
+    assert sorted(shop.started()) == [(one, 1) for one in ("implement", "left", "plan", "review", "right")]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.capability("C064")
+@pytest.mark.parametrize("stage", ["update-roadmap", "update-review"])
+def test_a_roadmap_update_continues_in_each_of_its_stages(shop: Workshop, stage: str) -> None:
+    _killed_once(shop, stage, {"request": ["round-001"]}, None)
+    stages = ["plan", "update-roadmap", "update-review", "plan", "implement", "review"]
+    assert shop.started() == [(one, 1) for one in stages]
+    assert state(shop)["roadmap_revision"] == "rev-002"
+
+
+def _killed_once(shop: Workshop, stage: str, scenario: dict[str, Any], live: str | None) -> None:
+    """Kill the controller while an agent is in a stage, let the agent finish, and run the folder to its end."""
+    prepared(shop, 1, scenario)
+    gate = shop.gate(stage)
+    steps = [[gate.step, {"run": f"python3 tools/roles.py {stage}"}]]
+    shop.play({**usual(), stage: steps})
+    running = shop.start("run", "orchestrator")
+    shop.until_started(stage)
+    kill(running)
+    gate.let_go()
+    assert [one["stage"] for one in state(shop)["active_rounds"]] == ([live] if live else [])
+    said = shop("run", "orchestrator", timeout=280)
+    assert said.code == 0, said.out + said.err
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.parametrize("moment", ["git.base.before", "git.base.after"])
+def test_a_kill_while_a_revision_is_activated_activates_it_once(shop: Workshop, moment: str) -> None:
+    prepared(shop, 1, {"request": ["round-001"]})
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = moment
+    assert shop("run", "orchestrator", timeout=200).code < 0
+    assert state(shop)["roadmap_update"]["status"] == "approved"
+    del shop.program.env["LOOPWRIGHT_FAILPOINT"]
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.git("log", "--format=%s", "trunk").count("Activate rev-002") == 1
+    assert len(shop.started()) == 6
 
 
 @pytest.mark.more
@@ -349,20 +400,22 @@ def written(shop: Workshop) -> str:
     return re.sub(r"\b[0-9a-f]{40,64}\b", "HASH", text)
 
 
+_WHOLE = {
+    "request": ["round-001"],
+    "reject_update": ["round-001"],
+    "reject": ["round-002"],
+    "fan_out": ["round-003"],
+    "semantic": ["round-004"],
+}
+
+
 @pytest.mark.more
 @pytest.mark.capability("C064")
 @pytest.mark.capability("C073")
 def test_four_milestones_with_a_rejection_a_fan_out_and_two_updates_end_as_the_golden_files_say(
     shop: Workshop,
 ) -> None:
-    scenario = {
-        "request": ["round-001"],
-        "reject_update": ["round-001"],
-        "reject": ["round-002"],
-        "fan_out": ["round-003"],
-        "semantic": ["round-004"],
-    }
-    prepared(shop, 4, scenario)
+    prepared(shop, 4, _WHOLE)
     said = shop("run", "orchestrator", timeout=900)
     assert said.code == 0, said.out + said.err
     golden = GOLDEN / "four-milestones.json"
@@ -373,6 +426,25 @@ def test_four_milestones_with_a_rejection_a_fan_out_and_two_updates_end_as_the_g
     assert json.loads(found) == json.loads(golden.read_text())
     assert state(shop)["roadmap_revision"] == "rev-003"
     assert set(statuses(shop)) == {"done"}
+
+
+@pytest.mark.long
+@pytest.mark.capability("C056")
+@pytest.mark.parametrize("moment", ["round.write.after", "round.write.before:2"])
+def test_a_kill_at_every_write_of_the_controller_leads_to_the_same_golden_files(
+    shop: Workshop, moment: str
+) -> None:
+    """Each process lives for one write and dies at the next moment, until the roadmap is done."""
+    prepared(shop, 4, _WHOLE)
+    shop.program.env["LOOPWRIGHT_FAILPOINT"] = moment
+    lives = 0
+    while (said := shop("run", "orchestrator", timeout=300)).code < 0:
+        lives += 1
+        assert lives < 400, said.out + said.err
+    assert said.code == 0, said.out + said.err
+    assert lives > 60, "each stage has several writes"
+    assert json.loads(written(shop)) == json.loads((GOLDEN / "four-milestones.json").read_text())
+    assert {attempt for _, attempt in shop.started()} == {1}
 
 
 # --- the ladder, one class of resuming after the other -----------------------------------------------------
@@ -425,6 +497,24 @@ def test_files_that_another_controller_left_prove_their_stages_and_are_not_made_
     assert said.code == 0, said.out + said.err
     assert "round-001: its files prove review" in said.out
     assert shop.started_keys() == ["review"]
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+def test_a_review_whose_round_lost_the_notes_steps_back_to_the_stage_that_writes_them(shop: Workshop) -> None:
+    prepared(shop, 1)
+    branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
+    shop.git("worktree", "add", "-q", "-b", branch, path)
+    subprocess.run([sys.executable, "tools/roles.py", "plan"], cwd=shop.repository / path, check=True)
+    live = {"round_id": "round-001", "stage": "review", "branch": branch, "worktree_path": path}
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(json.dumps(state(shop) | {"active_rounds": [live]}, indent=2))
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert "round-001: return to the stage whose files are gone" in said.out
+    assert "round-001: its files prove implement" in said.out
+    assert shop.started_keys() == ["review", "recovery-review-1", "implement"]
     assert statuses(shop) == ["done"]
 
 
@@ -512,3 +602,49 @@ def test_two_rounds_are_live_at_once_where_the_roadmap_allows_it(shop: Workshop)
     assert said.out.index("round-002 begins") < said.out.index("round-001 is merged")
     assert statuses(shop) == ["done", "done"]
     assert record(shop, "round-002", "closeout-record.json")["status"] == "revalidated"
+
+
+# --- a live stage that shows nothing -----------------------------------------------------------------------
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+@pytest.mark.capability("C066")
+def test_three_observations_without_a_sign_start_the_ladder_and_the_agent_is_not_interrupted(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 1)
+    pipe = shop.place / "pipe"
+    os.mkfifo(pipe)
+    silent = [{"run": f"read line < {pipe}"}, {"run": "python3 tools/roles.py implement"}]
+    play(shop, implement=[silent], recovery_implement_1=[[{"run": f"read line < {pipe}.never"}]])
+    os.mkfifo(f"{pipe}.never")
+    shop.program.env["LOOPWRIGHT_LIMITS__IDLE"] = "20s"
+    running = shop.start("run", "orchestrator")
+    shop.until_started("recovery-implement-1")
+    why = state(shop)["active_rounds"][0]["resume_error"]
+    assert why.startswith("implement is not observable: 3 observations, each after 4 s")
+    pipe.write_text("go\n")
+    assert running.process.wait(timeout=200) == 0
+    assert shop.started_keys() == ["plan", "implement", "recovery-implement-1", "review"]
+    assert (state(shop)["retry"], statuses(shop)) == (None, ["done"])
+    assert [plan.status for plan in shop.rows(Plan) if "recovery" in plan.title] == ["CANCELLED"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
+def test_a_limit_that_ends_a_silent_agent_is_the_recorded_cause_and_the_diagnosis_is_used(
+    shop: Workshop,
+) -> None:
+    prepared(shop, 1)
+    os.mkfifo(shop.place / "pipe")
+    silent = [{"run": f"read line < {shop.place / 'pipe'}"}]
+    told = {"expect_prompt": "The stage left no result", "otherwise": silent}
+    play(shop, implement=[[told, {"run": "python3 tools/roles.py implement"}]])
+    shop.program.env["LOOPWRIGHT_LIMITS__IDLE"] = "8s"
+    said = shop("run", "orchestrator", "--max-attempts", "1", timeout=280)
+    assert said.code == 0, said.out + said.err
+    assert "implement is not observable" in said.out
+    assert "round-001: delegate the stage again: implement: " in said.out
+    assert shop.started_keys() == ["plan", "implement", "recovery-implement-1", "review"]
+    assert shop.started().count(("implement", 1)) == 2

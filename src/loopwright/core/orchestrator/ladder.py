@@ -12,6 +12,26 @@ OBSERVATIONS: Final = 3
 """So many observations without a change make a stage non-observable."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What the last observation of a live stage showed, and how many after it showed the same."""
+
+    sign: str
+    unchanged: int = 0
+
+    @property
+    def is_lost(self) -> bool:
+        """Return whether the stage is not observable any more. Its agent is not interrupted: a limit may end it."""
+        return self.unchanged >= OBSERVATIONS
+
+
+def watched(before: Watched | None, sign: str) -> Watched | None:
+    """Return a stage after one more observation; None where no agent works, so that nothing could change."""
+    if not sign:
+        return None
+    return Watched(sign=sign, unchanged=before.unchanged + 1 if before and before.sign == sign else 0)
+
+
 class Rung(StrEnum):
     """What to do, from the cheapest up."""
 
@@ -20,6 +40,7 @@ class Rung(StrEnum):
     INVESTIGATE = "ask the recovery investigator"
     SAME_ROLE = "delegate the stage again"
     FRESH_AGENT = "delegate the stage to another agent"
+    STEP_BACK = "return to the stage whose files are gone"
     BLOCK = "record the blockage"
 
 
@@ -31,6 +52,10 @@ class Trouble:
     is_proven: bool = False
     is_investigated: bool = False
     """Whether the investigator already diagnosed this try, or cannot be started at all."""
+    is_undermined: bool = False
+    """Whether files are gone that the stage builds on and its role may not write."""
+    may_step_back: bool = False
+    """Whether the table leads from the stage to an earlier one."""
     retry: Retry | None = None
 
 
@@ -42,6 +67,9 @@ def next_rung(trouble: Trouble) -> Rung:
         return Rung.RESUME
     if not trouble.is_investigated:
         return Rung.INVESTIGATE
+    if trouble.is_undermined:
+        # The same stage cannot make what an earlier one has to.
+        return Rung.STEP_BACK if trouble.may_step_back else Rung.BLOCK
     retry = trouble.retry
     if retry is None or retry.same_mechanism < SAME_MECHANISM:
         return Rung.SAME_ROLE if retry is None or retry.mechanism == "same-role" else Rung.FRESH_AGENT

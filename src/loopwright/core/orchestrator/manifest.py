@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
-from loopwright.core.values.round_states import RoundRole
+from loopwright.core.values.round_states import RoundRole, RoundStage
 
 FOLDER: Final = "orchestrator"
 WORKTREES: Final = f"{FOLDER}/worktrees"
@@ -40,6 +40,15 @@ SERIAL: Final = (MANIFEST, BUNDLE_CONTRACT, CONTRACT_FILE)
 """What every round reads besides `state.json`, the roadmap and the prompts of its roles."""
 ADVANCED: Final = (f"{FOLDER}/roadmap-update-schema.md", f"{FOLDER}/roles/{_WHO.INVESTIGATOR}.md")
 """What is read only on a named exit from the serial path."""
+
+
+_BEFORE: Final = MappingProxyType(
+    {
+        RoundStage.IMPLEMENT: frozenset({_WHO.PLANNER}),
+        RoundStage.REVIEW: frozenset({_WHO.PLANNER, _WHO.IMPLEMENTER}),
+    }
+)
+"""The roles whose files a stage builds on."""
 
 
 def role_file(role: RoundRole) -> str:
@@ -92,6 +101,13 @@ def owner_of(path: str) -> RoundRole:
     if parts[1] == "roadmaps":
         return _WHO.PLANNER
     return _WHO.CONTROLLER
+
+
+def foreign_files(stage: RoundStage, problems: tuple[str, ...]) -> frozenset[str]:
+    """Return the files among problems, each `file: what`, that an earlier stage than this one has to write."""
+    before = _BEFORE.get(stage, frozenset())
+    names = {name for name, who in ROUND_FILES.values() if who in before}
+    return frozenset(name for name in names if any(one.startswith(name) for one in problems))
 
 
 def foreign_to(

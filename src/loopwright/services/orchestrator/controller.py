@@ -1,6 +1,5 @@
 """The controller: read the state and the roadmap, take one action that they call for, and read them again."""
 
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from loopwright.core.orchestrator import manifest
@@ -11,7 +10,7 @@ from loopwright.core.values.errors import BadPlan, GitFailed, IllegalTransition,
 from loopwright.core.values.round_states import ControllerStage, RoundStage
 from loopwright.services.orchestrator import state_edits as edits
 from loopwright.services.orchestrator.control_plane import ControlError, view_of
-from loopwright.services.orchestrator.delegation import Begun, Desk, begin, end
+from loopwright.services.orchestrator.delegation import Assignment, Begun, Desk
 from loopwright.services.orchestrator.finalization import finalize, passes
 from loopwright.services.orchestrator.observing import Observed
 from loopwright.services.orchestrator.round_work import Interrupted, Now, RoundWork, live_round
@@ -35,8 +34,10 @@ class Controller:
     def __init__(self, desk: Desk) -> None:
         """Take a desk; everything else is in the files."""
         self.desk = desk
-        self.work = RoundWork(desk)
+        self.work = RoundWork(desk, self._not_observable)
         self._merged: list[str] = []
+        self._silent: set[str] = set()
+        """The rounds whose live stage showed no sign of life."""
 
     async def run(self) -> Ended:
         """Act until there is nothing left that the controller may do."""
@@ -94,7 +95,7 @@ class Controller:
                 # Nor a fan-out.
                 from loopwright.services.orchestrator.fan_out import assignment
 
-                await self.work.carry_out(action.round_id, await assignment(self.work, now, action.round_id))
+                await self._carry_out(await assignment(self.work, now, action.round_id))
             case Do.DELEGATE:
                 pass
         return None
@@ -161,13 +162,23 @@ class Controller:
 
     async def _delegate(self, now: Now, actions: list[Action]) -> None:
         """Delegate the stages of several rounds: all of them are submitted before the first is driven."""
-        with ExitStack() as held:
-            begun: list[tuple[str, Begun]] = []
-            for action in actions:
-                asked = await self.work.assignment(now, action.round_id)
-                begun.append((action.round_id, await begin(self.desk, asked, held)))
-            for round_id, one in begun:
-                await self.work.record(round_id, await end(self.desk, one))
+        await self._carry_out(*[await self.work.assignment(now, one.round_id) for one in actions])
+
+    async def _carry_out(self, *asked: Assignment) -> None:
+        await self.work.carry_out(*asked)
+        for round_id in self._silent:
+            # The serial path does not know recovery.
+            from loopwright.services.orchestrator.recovery import settle
+
+            await settle(self.work, round_id)
+        self._silent.clear()
+
+    async def _not_observable(self, begun: Begun, why: str) -> None:
+        # The serial path does not know recovery.
+        from loopwright.services.orchestrator.recovery import not_observable
+
+        self._silent.add(begun.assignment.subject_id)
+        await not_observable(self.work, begun.assignment, why)
 
     # --- ending ----------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from loopwright.adapters.sources.text.json_edits import JsonEdits
 from loopwright.core.orchestrator.manifest import FOLDER, STATE, owner_of, round_file
 from loopwright.core.orchestrator.records import RoadmapCloseout, read_state
 from loopwright.core.values.round_states import RoundRole
-from loopwright.ports import Files
+from loopwright.ports import Failpoint, Files, no_failpoint
 
 
 class RoleOwned(ValueError):
@@ -23,6 +23,7 @@ class ControllerFiles:
     """Writes what the controller owns: its state, closeouts, and approved status edits."""
 
     root: Path
+    failpoint: Failpoint = no_failpoint
 
     def edit_state(self, change: Callable[[JsonEdits], None]) -> None:
         """Change single values of `state.json` as it is now, and leave every other byte as it is."""
@@ -33,7 +34,9 @@ class ControllerFiles:
         after = edits.bytes()
         read_state(JsonEdits(after).document.plain())
         if after != before:
+            self.failpoint("round.write.before")
             write_atomically(path, after.decode("utf-8"))
+            self.failpoint("round.write.after")
 
     def write(self, root: Path, path: str, text: str) -> None:
         """Write a file of the controller below a root."""
@@ -41,7 +44,9 @@ class ControllerFiles:
             raise RoleOwned(f"{path} belongs to the {owner_of(path)}")
         place = root / path
         place.parent.mkdir(parents=True, exist_ok=True)
+        self.failpoint("round.write.before")
         write_atomically(place, text)
+        self.failpoint("round.write.after")
 
     def close_milestones(self, root: Path, files: Files, closeout: RoadmapCloseout) -> list[str]:
         """Apply approved status edits to the roadmap below a root; raise `BadPlan` if one does not fit."""
@@ -59,7 +64,9 @@ class ControllerFiles:
         history = [Pointer(anchor_id=one.anchor_id, text=one.text) for one in closeout.history_entries]
         made = close_out(files, bundle, changes, pointers, history)
         for name, content in made.items():
-            (root / FOLDER / name).write_bytes(content)
+            self.failpoint("round.write.before")
+            write_atomically(root / FOLDER / name, content.decode("utf-8"))
+            self.failpoint("round.write.after")
         return sorted(f"{FOLDER}/{name}" for name in made)
 
     def preserve_request(self, live: Path, update: Path, round_id: str) -> None:

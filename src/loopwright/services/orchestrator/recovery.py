@@ -11,13 +11,18 @@ from loopwright.core.orchestrator.ladder import (
     tried_again,
     with_retry,
 )
-from loopwright.core.orchestrator.manifest import role_file, round_file
+from loopwright.core.orchestrator.manifest import foreign_files, role_file, round_file
 from loopwright.core.orchestrator.records import ControlState, LiveRound
-from loopwright.core.values.round_states import ControllerStage, RoundRole, RoundStage
-from loopwright.engine.intake.submit import plan_of_source
+from loopwright.core.rows.model import Loop, Plan
+from loopwright.core.values.round_states import ROUND, ControllerStage, RoundRole, RoundStage
+from loopwright.core.values.states import ENDED_PLAN
+from loopwright.engine.intake.submit import Submitted, plan_of_source
+from loopwright.engine.rows.moves import need
+from loopwright.services.control import decisions
+from loopwright.services.driving.recorded_environments import submitting
 from loopwright.services.orchestrator import state_edits as edits
-from loopwright.services.orchestrator.control_plane import ControlError
-from loopwright.services.orchestrator.delegation import KIND, Assignment, begin, end
+from loopwright.services.orchestrator.control_plane import ControlError, view_of
+from loopwright.services.orchestrator.delegation import KIND, Assignment, Begun, begin, end
 from loopwright.services.orchestrator.observing import Observed, observe
 from loopwright.services.orchestrator.record_check import FILE
 from loopwright.services.orchestrator.round_work import Interrupted, RoundWork, lineage, live_round
@@ -39,6 +44,10 @@ async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round
         await desk.branches.open(live.branch, path, at=live.branch)
         return
     await desk.branches.keep(path, f"Keep what the worktree of {round_id} holds")
+    if await _is_open(work, f"{KIND}:{round_id}/{live.stage}"):
+        desk.tell(f"{round_id}: {live.stage} is under way")
+        desk.writer.edit_state(edits.round_error(round_id, None))
+        return
     if live.stage is RoundStage.BLOCKED:
         await _unblock(work, state, view, live)
         return
@@ -46,6 +55,8 @@ async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round
     retry = state.retry_of(round_id)
     trouble = Trouble(
         is_proven=not found.problems and retry is None,
+        is_undermined=bool(foreign_files(live.stage, found.problems)),
+        may_step_back=RoundStage.BLOCKED in ROUND[live.stage],
         is_investigated=await _is_investigated(work, state, live),
         retry=retry if retry is not None and retry.stage == live.stage.value else None,
     )
@@ -66,6 +77,14 @@ async def recover(work: RoundWork, state: ControlState, view: RoadmapView, round
             )
             desk.writer.edit_state(
                 edits.both(edits.retry(with_retry(state.retry, again)), edits.round_error(round_id, None))
+            )
+        case Rung.STEP_BACK:
+            # Only over `blocked` does the table lead to whatever stage the files prove.
+            desk.writer.edit_state(
+                edits.both(
+                    edits.round_to(round_id, RoundStage.BLOCKED),
+                    edits.round_error(round_id, live.resume_error),
+                )
             )
         case _:
             _block(work, state, live)
@@ -111,8 +130,40 @@ async def _unblock(work: RoundWork, state: ControlState, view: RoadmapView, live
     desk.tell(f"{round_id}: its files prove {target}")
     changes = [edits.round_to(round_id, target)]
     if target is not RoundStage.FINALIZE:
-        changes.append(work.retried(state, round_id, target.value, reason))
+        is_review = review is not None
+        changes.append(work.retried(state, round_id, target.value, reason, is_review=is_review))
     desk.writer.edit_state(edits.both(*changes))
+
+
+async def not_observable(work: RoundWork, asked: Assignment, why: str) -> None:
+    """Record that a live stage shows nothing, and ask the investigator beside it; its agent is not interrupted.
+
+    The diagnosis comes to the round's branch only if the stage ends without a result.
+    """
+    desk, state = work.desk, work.desk.plane.state()
+    live = next((one for one in state.active_rounds if one.round_id == asked.subject_id), None)
+    if live is None:
+        return
+    desk.tell(f"{live.round_id}: {why}")
+    desk.writer.edit_state(edits.round_error(live.round_id, why))
+    live = replace(live, resume_error=why)
+    if await _is_investigated(work, state, live) or await _investigation_plan(work, state, live) is not None:
+        return
+    found = observe(
+        desk.plane.root / live.worktree_path, live.stage, live.round_id, state, view_of(desk.plane.bundle())
+    )
+    with ExitStack() as held:
+        # Who drives the stage drives this plan too.
+        await begin(desk, await _asked(work, state, live, found), held)
+
+
+async def settle(work: RoundWork, round_id: str) -> None:
+    """End the investigation of a stage that spoke again and left its result."""
+    state = work.desk.plane.state()
+    live = next((one for one in state.active_rounds if one.round_id == round_id), None)
+    plan = await _investigation_plan(work, state, live) if live and not live.resume_error else None
+    if plan is not None and plan.status not in ENDED_PLAN:
+        await decisions.cancel(work.desk.at, plan.id, reason="the stage that it looked at has a result")
 
 
 async def _is_investigated(work: RoundWork, state: ControlState, live: LiveRound) -> bool:
@@ -121,10 +172,26 @@ async def _is_investigated(work: RoundWork, state: ControlState, live: LiveRound
     began = await work.began(live.round_id, live.branch, state.base_branch)
     if await desk.repository.file_at(began, role_file(RoundRole.INVESTIGATOR)) is None:
         return True
-    source = f"{KIND}:{live.round_id}/{_investigation(state, live)}"
-    place = desk.place
-    plan = await desk.at.home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
-    return plan is not None and plan.completed_at is not None
+    plan = await _investigation_plan(work, state, live)
+    if plan is None or plan.completed_at is None:
+        return False
+    return plan.result_sha is None or plan.id in work.diagnosed
+
+
+async def _investigation_plan(work: RoundWork, state: ControlState, live: LiveRound) -> Plan | None:
+    return await _plan_of(work, f"{KIND}:{live.round_id}/{_investigation(state, live)}")
+
+
+async def _is_open(work: RoundWork, source: str) -> bool:
+    plan = await _plan_of(work, source)
+    return plan is not None and plan.status not in ENDED_PLAN
+
+
+async def _plan_of(work: RoundWork, source: str) -> Plan | None:
+    place = work.desk.place
+    return await work.desk.at.home.store.read(
+        lambda tx: plan_of_source(tx, place.root, place.subfolder, source)
+    )
 
 
 def _investigation(state: ControlState, live: LiveRound) -> str:
@@ -133,9 +200,27 @@ def _investigation(state: ControlState, live: LiveRound) -> str:
 
 
 async def _investigate(work: RoundWork, state: ControlState, live: LiveRound, found: Observed) -> None:
-    """Ask the investigator for a diagnosis; its advice is told to the role that is tried next."""
-    desk, path = work.desk, round_file("recovery_investigation", live.round_id)
-    asked = Assignment(
+    """Ask the investigator for a diagnosis, or wait for the one that was asked; the role that is tried next gets it."""
+    desk = work.desk
+    asked = await _asked(work, state, live, found)
+    plan = await _investigation_plan(work, state, live)
+    with ExitStack() as held:
+        if plan is None:
+            begun = await begin(desk, asked, held)
+        else:
+            loop = await desk.at.home.store.read(lambda tx: need(tx.get(Loop, plan.loop_id), "the loop"))
+            submitted = Submitted(loop=loop, plan=plan, created=False)
+            submitter = held.enter_context(submitting(desk.at.home))
+            begun = Begun(assignment=asked, tip=plan.base_sha, submitted=submitted, submitter=submitter)
+        done = await end(desk, begun)
+    work.diagnosed.add(done.plan_id)
+    if done.interrupted:
+        raise Interrupted(done.plan_id)
+
+
+async def _asked(work: RoundWork, state: ControlState, live: LiveRound, found: Observed) -> Assignment:
+    path = round_file("recovery_investigation", live.round_id)
+    return Assignment(
         subject_id=live.round_id,
         stage=_investigation(state, live),
         role=RoundRole.INVESTIGATOR,
@@ -147,10 +232,6 @@ async def _investigate(work: RoundWork, state: ControlState, live: LiveRound, fo
         check=(FILE, live.round_id, state.roadmap_id, state.roadmap_revision, state.roadmap_dir, path),
         told={"request": f"What was seen of the stage {live.stage}: {live.resume_error}"},
     )
-    with ExitStack() as held:
-        done = await end(desk, await begin(desk, asked, held))
-    if done.interrupted:
-        raise Interrupted(done.plan_id)
 
 
 def _block(work: RoundWork, state: ControlState, live: LiveRound) -> None:

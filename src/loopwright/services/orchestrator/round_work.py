@@ -22,6 +22,7 @@ from loopwright.services.orchestrator.delegation import (
     has_result,
 )
 from loopwright.services.orchestrator.observing import Observed, observe
+from loopwright.services.orchestrator.watching import Lost, watching
 
 _FILES: Final[Mapping[RoundStage, tuple[str, ...]]] = {
     RoundStage.PLAN: ("selection_record", "plan", "round_plan_record"),
@@ -47,9 +48,12 @@ class Now:
 class RoundWork:
     """What is done with live rounds."""
 
-    def __init__(self, desk: Desk) -> None:
-        """Take a desk; everything else is in the files."""
+    def __init__(self, desk: Desk, lost: Lost) -> None:
+        """Take a desk, and what to do about stages that fall silent; everything else is in the files."""
         self.desk = desk
+        self._lost = lost
+        self.diagnosed: set[str] = set()
+        """The plans of investigators whose diagnosis was brought to its round."""
         self._cleared: set[str] = set()
         """Errors that were cleared here once: one that comes back is a blockage."""
 
@@ -86,18 +90,21 @@ class RoundWork:
         )
         return edits.retry(with_retry(state.retry, again))
 
-    async def carry_out(self, round_id: str, asked: Assignment) -> None:
-        """Delegate one stage of a round."""
+    async def carry_out(self, *asked: Assignment) -> None:
+        """Delegate the stages of rounds: all of them are submitted before the first is driven."""
         with ExitStack() as held:
-            await self.record(round_id, await end(self.desk, await begin(self.desk, asked, held)))
+            begun = [await begin(self.desk, one, held) for one in asked]
+            async with watching(self.desk, begun, self._lost):
+                for one in begun:
+                    await self.record(one.assignment.subject_id, await end(self.desk, one))
 
     async def record(self, round_id: str, done: Delegated) -> None:
         """Record what keeps a round from continuing after a stage."""
         if done.interrupted:
             raise Interrupted(done.plan_id)
         problem = done.problem if done.sha is None else await self._left(round_id)
-        if problem:
-            self.desk.writer.edit_state(edits.round_error(round_id, problem))
+        if problem or live_round(self.desk.plane.state(), round_id).resume_error:
+            self.desk.writer.edit_state(edits.round_error(round_id, problem or None))
 
     async def _left(self, round_id: str) -> str:
         """Return what the roadmap of now has against a result that passed its check in the round's own tree."""

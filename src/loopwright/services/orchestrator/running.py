@@ -99,7 +99,7 @@ async def run_rounds(
             lambda tx: register_project(tx, new_id, place.root, place.subfolder, actor()),
         )
         repository = repositories(at.home)(project)
-        branches = RoundBranches(repository.git, place.root)
+        branches = RoundBranches(repository.git, place.root, at.home.failpoint)
         desk = Desk(
             at=at,
             place=place,
@@ -107,7 +107,7 @@ async def run_rounds(
             repository=repository,
             branches=branches,
             plane=plane,
-            writer=ControllerFiles(root=place.root),
+            writer=ControllerFiles(root=place.root, failpoint=at.home.failpoint),
             drive=drive,
             tell=tell,
             base_branch=state.base_branch,

@@ -14,9 +14,11 @@ from loopwright.core.orchestrator.ladder import (
     Trouble,
     next_rung,
     tried_again,
+    watched,
     with_retry,
     without_retry,
 )
+from loopwright.core.orchestrator.manifest import foreign_files
 from loopwright.core.orchestrator.records import LiveRound, Retry
 from loopwright.core.orchestrator.self_check import CLAUSES, Ending, Facts, failed_clauses
 from loopwright.core.values.round_states import RoundStage
@@ -158,6 +160,9 @@ def retry(**more: Any) -> Retry:
         (Trouble(is_proven=True), Rung.RESUME),
         (Trouble(), Rung.INVESTIGATE),
         (Trouble(is_investigated=True), Rung.SAME_ROLE),
+        (Trouble(is_undermined=True), Rung.INVESTIGATE),
+        (Trouble(is_investigated=True, is_undermined=True, may_step_back=True), Rung.STEP_BACK),
+        (Trouble(is_investigated=True, is_undermined=True), Rung.BLOCK),
         (Trouble(is_investigated=True, retry=retry()), Rung.SAME_ROLE),
         (Trouble(is_investigated=True, retry=retry(same_mechanism=SAME_MECHANISM)), Rung.FRESH_AGENT),
         (Trouble(is_investigated=True, retry=retry(mechanism="fresh-agent")), Rung.FRESH_AGENT),
@@ -184,6 +189,34 @@ def test_three_tries_in_one_way_lead_to_another_way_and_only_then_to_a_blockage(
     assert tried == ["same-role"] * 3 + ["fresh-agent"] * 3
     assert before is not None
     assert (before.attempt, before.reason, before.review_cycles) == (7, "no result", 0)
+
+
+def test_three_observations_that_show_the_same_make_a_live_stage_non_observable() -> None:
+    seen = watched(None, "a")
+    lost = []
+    for sign in ("a", "a", "b", "b", "b", "b", "b"):
+        assert seen is not None
+        seen = watched(seen, sign)
+        assert seen is not None
+        lost.append(seen.is_lost)
+    assert lost == [False, False, False, False, False, True, True]
+    assert watched(seen, "") is None, "no agent works, so nothing can change"
+
+
+@each_case(
+    ("stage", "problems", "wanted"),
+    [
+        (_R.REVIEW, ("implementation-notes.md: missing", "review.md: missing"), {"implementation-notes.md"}),
+        (_R.REVIEW, ("review-record.json: missing",), set()),
+        (_R.IMPLEMENT, ("round-plan-record.json.workers: missing",), {"round-plan-record.json"}),
+        (_R.IMPLEMENT, ("implementation-notes.md: missing",), set()),
+        (_R.PLAN, ("plan.md: missing",), set()),
+    ],
+)
+def test_a_stage_cannot_make_again_what_an_earlier_one_wrote(
+    stage: RoundStage, problems: tuple[str, ...], wanted: set[str]
+) -> None:
+    assert foreign_files(stage, problems) == wanted
 
 
 def test_another_stage_begins_its_own_count_and_reviews_are_counted_apart() -> None:

@@ -9,8 +9,11 @@ from pathlib import Path
 
 from loopwright.adapters.git.plumbing.runner import Done, Git, user_env
 from loopwright.adapters.machine.noted_lock import NotedLock
+from loopwright.ports import Failpoint, no_failpoint
 
 _BEGUN = "refs/orchestrator/begun"
+_WRITES = frozenset({"update-ref", "branch", "worktree", "commit", "merge"})
+"""What changes something that a later controller finds."""
 _AS_CONTROLLER = ("-c", "user.name=Loopwright", "-c", "user.email=loopwright@localhost")
 
 
@@ -26,8 +29,9 @@ class Joined:
 class RoundBranches:
     """The branches of rounds, of their workers and of roadmap updates."""
 
-    def __init__(self, git: Git, root: Path) -> None:
+    def __init__(self, git: Git, root: Path, failpoint: Failpoint = no_failpoint) -> None:
         """Take the top of the user's checkout."""
+        self._failpoint = failpoint
         self._git = git
         self._root = root
 
@@ -119,4 +123,10 @@ class RoundBranches:
         return (await self._run(*args, ok=ok)).text
 
     async def _run(self, *args: str, cwd: Path | None = None, ok: Sequence[int] = (0,)) -> Done:
-        return await self._git.run(*args, env=user_env(), cwd=cwd or self._root, ok=ok)
+        writes = bool(_WRITES.intersection(args)) and "prune" not in args
+        if writes:
+            self._failpoint("round.write.before")
+        done = await self._git.run(*args, env=user_env(), cwd=cwd or self._root, ok=ok)
+        if writes:
+            self._failpoint("round.write.after")
+        return done
