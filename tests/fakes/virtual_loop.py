@@ -18,6 +18,8 @@ from typing import Any, Final, TypeVar
 
 from tests.fakes.clock import START
 
+from loopwright.core.values.errors import LoopwrightError
+
 T = TypeVar("T")
 
 _PROCESS: Final[ContextVar["Process | None"]] = ContextVar("process", default=None)
@@ -134,6 +136,15 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._running = False
         self._closed = False
         self._handler: Callable[[asyncio.AbstractEventLoop, dict[str, Any]], object] | None = None
+
+    def run_in_executor(self, executor: Any, func: Callable[..., Any], *args: Any) -> Any:
+        """Run it at once: there are no threads here."""
+        future = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except (OSError, ValueError, LoopwrightError) as error:
+            future.set_exception(error)
+        return future
 
     # --- running ------------------------------------------------------------------------------------
 

@@ -5,7 +5,9 @@ import json
 from tests.simulation.services import OTHER
 from tests.simulation.trouble import Trouble
 
+from loopwright.core.replies.investigations import FENCE as INVESTIGATION
 from loopwright.core.replies.reviews import FENCE
+from loopwright.core.values.healing import Cause
 from loopwright.core.values.policy import ReviewPolicy
 
 
@@ -30,3 +32,18 @@ def draw_answer(trouble: Trouble, key: str) -> str:
         finding["file"] = "elsewhere.txt"
     answer = {"summary": "I looked.", "findings": [finding] if chance < 0.45 else []}
     return f"```{FENCE}\n{json.dumps(answer)}\n```"
+
+
+def draw_investigation(trouble: Trouble) -> str:
+    """Return an investigator's last words: a cause, perhaps with smaller tasks, or rubbish."""
+    chance = trouble.chance("investigator")
+    if chance.random() < 0.15:
+        return "I do not know."
+    parts = [{"title": f"Part {n}", "description": "Do it."} for n in range(chance.choice((0, 2, 2, 3)))]
+    answer = {
+        "cause": chance.choice(tuple(Cause)).value,
+        "why": "I looked.",
+        "advice": "Try.",
+        "parts": parts,
+    }
+    return f"```{INVESTIGATION}\n{json.dumps(answer)}\n```"

@@ -14,7 +14,7 @@ from typing import Any, Final, Literal
 from tests.fakes.virtual_loop import VirtualClock
 from tests.fakes.world import UnwatchedGate
 from tests.simulation.agents import MODEL, Act, draw_act
-from tests.simulation.answers import draw_answer
+from tests.simulation.answers import draw_answer, draw_investigation
 from tests.simulation.services import Services
 from tests.simulation.target import Target, Workspace
 from tests.simulation.trouble import Trouble, effect
@@ -89,6 +89,11 @@ class Kept:
     def prompt(self) -> str:
         """What an agent was told."""
         return self.spec.files.get("prompt.md", "")
+
+    @property
+    def investigates(self) -> bool:
+        """Say whether its agent reads why a task failed."""
+        return "You investigate why a task failed" in self.prompt
 
     @property
     def reviews(self) -> bool:
@@ -230,6 +235,11 @@ class Machine:
             if act.last_words["ok"]:
                 key = self._task_of(spec.env["LOOPWRIGHT_TASK"]).key
                 act.last_words = {**act.last_words, "summary": draw_answer(self._trouble, key)}
+        elif kept.investigates:
+            act.wish = act.question = None
+            act.noticed, act.words = (), ""
+            if act.last_words["ok"]:
+                act.last_words = {**act.last_words, "summary": draw_investigation(self._trouble)}
         model = MODEL if act.in_tokens else None
         kept.say(json.dumps({"event": "started", "session_ref": spec.run_id, "model": model}))
         for n, micros in enumerate(act.costs[:-1], start=1):

@@ -59,6 +59,11 @@ class HealValues:
     max_steps: int = setting(
         count(0, 20), 4, "How many different steps a failed task gets before Loopwright asks you."
     )
+    investigator: str | None = setting(
+        text(what="an agent, such as codex or claude:some-model", pattern=WITH_MODEL, optional=True),
+        None,
+        "The agent, with an optional model, that reads why a task failed before a step is chosen. It changes nothing.",
+    )
     stronger: str | None = setting(
         text(what="an agent, such as codex or claude:some-model", pattern=WITH_MODEL, optional=True),
         None,

@@ -1,5 +1,6 @@
 """The self-healing table: what a failure came to without `auto_heal`, and what it comes to with it."""
 
+import json
 from typing import Any
 
 import pytest
@@ -38,3 +39,28 @@ def test_three_attempts_failed_before_the_task_was_blocked_and_after_it_is_told_
     assert (failed.state, again.state, healed.state) == ("REJECTED", "REJECTED", "LANDED")
     served.serve()
     assert steps(served, "sum") == [("restate", "HEALED")]
+
+
+@pytest.mark.capability("C088")
+def test_a_task_that_was_too_large_failed_before_and_is_split_after(served: Served) -> None:
+    parts = [{"title": "The first half"}, {"title": "The second half"}]
+    answer = {"cause": "too_large", "why": "It is two things.", "advice": "Halve it.", "parts": parts}
+    said = f"It is two things.\n```loopwright-investigation\n{json.dumps(answer)}\n```"
+    turns = [{"fail": "turns", "message": "no turns left"}]
+    whole = [
+        {"expect_prompt": "sums-part-1, sums-part-2", "otherwise": turns},
+        {"claim": "nothing is missing"},
+    ]
+    halves = {f"sums-part-{n}": [[{"write": f"{n}.txt", "text": f"{n}\n"}]] for n in (1, 2)}
+    served.play({"sums": [turns, [{"claim": said}], whole], **halves})
+    plan = served.plan("sums", [task("sums", "test -f 1.txt -a -f 2.txt")], settings={"max_attempts": 1})
+    assert served.run(plan).code == 1
+    assert served.task("sums").failure == "turns"
+    assert served("cancel", served.newest_plan()).code == 0
+
+    after = served.run(plan, "--new", "--auto-heal")
+    assert after.code == 0, after.out + after.err
+    assert served.landed() == ["sums-part-1", "sums-part-2"]
+    assert served.task("sums").outcome == "no_change_proven"
+    served.serve()
+    assert steps(served, "sums") == [("split", "HEALED")]

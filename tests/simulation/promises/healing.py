@@ -7,6 +7,8 @@ from tests.simulation.rows import Change
 from tests.simulation.services import OTHER
 from tests.simulation.trouble import Trouble
 
+from loopwright.core.policy.healing import SPLIT_ORIGIN
+from loopwright.core.replies.investigations import MOST_PARTS
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Outcome, Plan, Task
 from loopwright.core.values.policy import HealPolicy, Policy
@@ -20,7 +22,11 @@ def with_healing(trouble: Trouble, policy: Policy, plan: str) -> Policy:
     if not trouble.has("heal"):
         return policy
     chance = trouble.chance(f"healing of {plan}")
-    heal = HealPolicy(max_steps=chance.choice((0, 1, 2, 4)), stronger=chance.choice((None, f"{OTHER}:big")))
+    heal = HealPolicy(
+        max_steps=chance.choice((0, 1, 2, 4)),
+        stronger=chance.choice((None, f"{OTHER}:big")),
+        investigator=chance.choice((None, OTHER)),
+    )
     return replace(policy, auto_heal=True, heal=heal)
 
 
@@ -50,6 +56,22 @@ def only_verified_tasks_were_healed(watch: Watch, name: str, changes: tuple[Chan
         task = watch.all(Task)[change.after.task_id]
         if task.status is not TaskState.COMPLETE or task.outcome not in _VERIFIED:
             yield f"{change.after.step} has healed {task.key}, which is {task.status} and {task.outcome}"
+
+
+@on_commit(Task)
+def a_split_task_waits_for_its_parts(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
+    """A task that was split starts only when its parts are complete, and no part is split once more."""
+    for change in changes:
+        if change.kind is not Task or change.after.status is not TaskState.RUNNING:
+            continue
+        task: Task = change.after
+        needed = [watch.all(Task)[one] for one in task.depends_on]
+        parts = [one for one in needed if one.origin == SPLIT_ORIGIN]
+        started = change.before is not None and change.before.status is TaskState.QUEUED
+        if started and any(one.status is not TaskState.COMPLETE for one in parts):
+            yield f"{task.key} starts before its parts are complete"
+        if task.origin != SPLIT_ORIGIN and len(parts) > MOST_PARTS:
+            yield f"{task.key} has {len(parts)} parts"
 
 
 @at_end

@@ -7,6 +7,7 @@ from typing import Final
 
 from loopwright.core.rows.model import Attempt
 from loopwright.core.values.failures import RULES, Failure
+from loopwright.core.values.healing import CONSULTS
 from loopwright.core.values.states import AttemptState
 from loopwright.core.values.wording import listed, on_one_line, one_line
 
@@ -63,11 +64,12 @@ def tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ..
     What was found is on the row of the attempt that followed: that one was told it in full.
     """
     ordered = sorted(attempts, key=lambda one: one.n)
+    # An attempt that only answers judges nothing, and has what the one before it failed on.
     told = {one.n - 1: one.evidence for one in ordered}
     return tuple(
         _try(one, one.failure, said, told.get(one.n, one.detail))
         for one in ordered
-        if one.state is AttemptState.REJECTED and one.failure is not None
+        if one.state is AttemptState.REJECTED and one.failure is not None and one.healing not in CONSULTS
     )
 
 
@@ -77,7 +79,7 @@ def failed_tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[
     return tuple(
         _try(one, one.failure, said, one.detail)
         for one in sorted(attempts, key=lambda one: one.n)
-        if one.state in ended and one.failure is not None
+        if one.state in ended and one.failure is not None and one.healing not in CONSULTS
     )
 
 

@@ -1,7 +1,7 @@
 """What a plan with `auto_heal` tries for a task that failed for good: the ladder as data, and the next step on it."""
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Final
 
@@ -9,22 +9,34 @@ from loopwright.core.policy import fallback
 from loopwright.core.policy.diagnosis import ASKS, Diagnosis
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops
+from loopwright.core.replies.investigations import Investigation
+from loopwright.core.replies.qa import TYPE as QA
 from loopwright.core.rows.model import Plan, Task
-from loopwright.core.values.healing import STEPS, Cause, HealStep
+from loopwright.core.values.healing import MEANINGS, STEPS, Cause, HealStep
 from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.wording import on_one_line
 
+_LONGEST: Final = 500
+_READ: Final = HealStep.INVESTIGATE
+
 LADDER: Final[Mapping[Cause, tuple[HealStep, ...]]] = MappingProxyType(
     {
-        Cause.UNCLEAR: (HealStep.RESTATE, HealStep.OTHER_AGENT, HealStep.STRONGER),
-        Cause.TOO_LARGE: (HealStep.PRUNE, HealStep.STRONGER),
-        Cause.ENVIRONMENT: (HealStep.FRESH, HealStep.OTHER_AGENT),
-        Cause.DEPENDENCY: (HealStep.RESTATE, HealStep.FRESH, HealStep.STRONGER),
-        Cause.FLAKY: (HealStep.FRESH,),
-        Cause.MODEL: (HealStep.OTHER_AGENT, HealStep.STRONGER, HealStep.RESTATE, HealStep.PRUNE),
+        Cause.UNCLEAR: (_READ, HealStep.RESTATE, HealStep.OTHER_AGENT, HealStep.STRONGER),
+        Cause.TOO_LARGE: (_READ, HealStep.SPLIT, HealStep.PRUNE, HealStep.STRONGER),
+        Cause.ENVIRONMENT: (_READ, HealStep.FRESH, HealStep.OTHER_AGENT),
+        Cause.DEPENDENCY: (_READ, HealStep.RESTATE, HealStep.FRESH, HealStep.STRONGER),
+        Cause.FLAKY: (_READ, HealStep.FRESH),
+        Cause.MODEL: (
+            *(_READ, HealStep.OTHER_AGENT, HealStep.STRONGER),
+            *(HealStep.RESTATE, HealStep.SPLIT, HealStep.PRUNE),
+        ),
     }
 )
 """The steps against each cause, in order. After the last one a person decides."""
+
+
+SPLIT_ORIGIN: Final = "split"
+"""The origin of a task that is a part of one that was too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +73,12 @@ def next_step(plan: Plan, task: Task, found: Diagnosis, done: Collection[HealSte
 
 def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
     match step:
+        case HealStep.INVESTIGATE:
+            return plan.policy.heal.investigator is not None
+        case HealStep.SPLIT:
+            # Its parts are checked by the gates of the plan, and the task itself by its own commands too.
+            checked = bool(plan.gates) and bool(task.acceptance)
+            return checked and task.origin != SPLIT_ORIGIN and task.type != QA
         case HealStep.OTHER_AGENT:
             return bool(fallback.after(task, plan.policy))
         case HealStep.STRONGER:
@@ -70,17 +88,36 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
             return True
 
 
-def advice(found: Diagnosis, task: Task, gates: Collection[GateCommand]) -> str:
-    """Return the diagnosis for an agent, with what the checks ask for, restated."""
+def told_by(found: Diagnosis, answer: Investigation) -> Diagnosis:
+    """Return the diagnosis with the cause that an investigator named."""
+    why = on_one_line(answer.why)[:_LONGEST]
+    return replace(found, cause=answer.cause, because=f"{MEANINGS[answer.cause]} (an investigator: {why})")
+
+
+def facts(found: Diagnosis) -> str:
+    """Return the diagnosis in lines."""
     at = found.signature
     where = " > ".join(on_one_line(one) for one in (at.step, at.file, at.test) if one)
     again = f", {found.repeated} times in a row" if found.repeated > 1 else ""
+    return f"Likely cause: {found.because}.\nIt fails at {where}{again}: {at.error}"
+
+
+def restated(found: Diagnosis, task: Task, gates: Collection[GateCommand]) -> str:
+    """Return the diagnosis for an agent, with what the checks ask for."""
     lines = [
-        f"Likely cause: {found.because}.",
-        f"It fails at {where}{again}: {at.error}",
+        facts(found),
         "At the end all of this must be true:",
         *(f"- {on_one_line(one)}" for one in task.criteria),
         *(f"- `{on_one_line(one.command)}` exits with 0" for one in gates),
         "Read these checks first. Work out what they ask for. Then change only what they need.",
     ]
     return "\n".join(lines)
+
+
+def after_parts(keys: Collection[str]) -> str:
+    """Return what the agent of a split task is told when its parts have landed."""
+    return (
+        f"The task was too large, so it was split. These parts have landed: {', '.join(keys)}. "
+        "Do what is still missing, so that the checks of the whole task pass. "
+        "If nothing is missing, change nothing and say so."
+    )

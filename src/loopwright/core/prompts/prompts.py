@@ -10,10 +10,13 @@ from typing import Final
 
 from loopwright.core.gates import contradictions
 from loopwright.core.policy import earlier_tries
+from loopwright.core.policy.diagnosis import Diagnosis
 from loopwright.core.policy.earlier_tries import Try
+from loopwright.core.policy.healing import facts
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync
+from loopwright.core.replies.investigations import SCHEMA as INVESTIGATION
 from loopwright.core.replies.qa import AREAS, PRIORITIES, RESULTS, scope_of
 from loopwright.core.replies.reviews import Finding, in_words
 from loopwright.core.rows.model import Attempt, Plan, Review, Task
@@ -189,6 +192,37 @@ def answering(
             "form": "JSON" if answer.file.endswith(".json") else "YAML or JSON",
             "fence": answer.fence,
             "schema": "" if by_schema else indented(json.dumps(answer.schema, ensure_ascii=False)),
+        }
+    )
+
+
+def investigator(
+    template: Template,
+    plan: Plan,
+    task: Task,
+    attempt: Attempt,
+    *,
+    gates: tuple[GateCommand, ...],
+    diagnosis: Diagnosis | None,
+    tries: Sequence[Try],
+    resumed: bool,
+    by_schema: bool,
+) -> str:
+    """Return the prompt for an agent that reads why a task failed, and splits it if that is the step."""
+    return template.fill(
+        {
+            "plan": plan.title,
+            **{name: text for name, text in told(task, attempt).items() if name != "note"},
+            "description": indented(task.description),
+            "criteria": listed(task.criteria),
+            "gates": listed([on_one_line(one.command) for one in gates]),
+            "diagnosis": indented(visible(facts(diagnosis))) if diagnosis is not None else "",
+            "tries": indented(visible(earlier_tries.words(tries, known=attempt.evidence))),
+            "resumed": resumed,
+            "split": attempt.healing is HealStep.SPLIT,
+            "by_schema": by_schema,
+            "by_block": not by_schema,
+            "schema": "" if by_schema else indented(json.dumps(INVESTIGATION, ensure_ascii=False)),
         }
     )
 

@@ -168,6 +168,9 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _HIGH,
             "The task failed for good, and `auto_heal` tries something else; the payload says what and why.",
         ),
+        "task_split": EventType(
+            _HIGH, "The task was split: smaller tasks come first, and then it is checked as a whole."
+        ),
         "healing_ended": EventType(_NORMAL, "A healing step ended: healed, failed, or withdrawn."),
         "task_cancelled": EventType(_NORMAL, "The task was cancelled by a person."),
         "attempt_preparing": EventType(_LOW, "A workspace is being made."),

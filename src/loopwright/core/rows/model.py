@@ -42,6 +42,8 @@ class Role(StrEnum):
     """An agent that answers with a plan, and changes nothing."""
     PLAN_EVALUATOR = "plan-evaluator"
     """An agent that answers with what is wrong with a plan, before anything of it runs."""
+    INVESTIGATOR = "investigator"
+    """An agent that answers why a task failed, or with smaller tasks, and changes nothing."""
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
@@ -53,7 +55,7 @@ class Role(StrEnum):
     """The complete gate on what is about to go into the user's branch, where that is another tree than the result."""
 
 
-AUTHORS: Final = frozenset({Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR})
+AUTHORS: Final = frozenset({Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR, Role.INVESTIGATOR})
 """The roles in which what comes of a run is the work of its attempt."""
 AGENT_ROLES: Final = AUTHORS | {Role.REVIEWER}
 """The roles in which a run is an agent: it takes a slot, draws from an account and costs something."""

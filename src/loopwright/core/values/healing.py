@@ -32,6 +32,8 @@ MEANINGS: Final[Mapping[Cause, str]] = MappingProxyType(
 class HealStep(StrEnum):
     """What is tried for a task that failed for good."""
 
+    INVESTIGATE = "investigate"
+    SPLIT = "split"
     RESTATE = "restate"
     PRUNE = "prune_context"
     FRESH = "fresh_start"
@@ -41,6 +43,8 @@ class HealStep(StrEnum):
 
 STEPS: Final[Mapping[HealStep, str]] = MappingProxyType(
     {
+        HealStep.INVESTIGATE: "let an agent read why it failed",
+        HealStep.SPLIT: "do it as several smaller tasks",
         HealStep.RESTATE: "tell the agent what the checks ask for, with the diagnosis",
         HealStep.PRUNE: "tell the agent its task and nothing else",
         HealStep.FRESH: "start from a clean base, without the earlier evidence",
@@ -49,3 +53,5 @@ STEPS: Final[Mapping[HealStep, str]] = MappingProxyType(
     }
 )
 """Each step in words."""
+CONSULTS: Final = frozenset({HealStep.INVESTIGATE, HealStep.SPLIT})
+"""Steps whose attempt only answers: its agent changes nothing, and nothing of it lands."""

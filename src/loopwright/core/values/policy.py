@@ -93,6 +93,8 @@ class HealPolicy:
 
     max_steps: int = 4
     """How many steps a task may have."""
+    investigator: str | None = None
+    """The agent, perhaps with a model behind a colon, that reads why a task failed, and splits it."""
     stronger: str | None = None
     """The agent, perhaps with a model behind a colon, that gets a task before a person does."""
 

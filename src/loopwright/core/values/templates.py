@@ -17,7 +17,15 @@ from loopwright.core.values.shapes import Count, Sha
 
 FOLDER: Final = "loopwright.prompts"
 """Where a project keeps its own templates, beside its `loopwright.toml`."""
-ROLES: Final = ("implementer", "reviewer", "qa", "planner", "plan-evaluator", "execution-evaluator")
+ROLES: Final = (
+    "implementer",
+    "reviewer",
+    "qa",
+    "planner",
+    "plan-evaluator",
+    "execution-evaluator",
+    "investigator",
+)
 """The templates that a project can replace: one per role of an agent."""
 FIXED: Final = "<!-- fixed: a project cannot replace what follows -->"
 _FENCE: Final = "---"

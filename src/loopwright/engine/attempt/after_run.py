@@ -13,6 +13,7 @@ from loopwright.core.policy.fallback import handed_on, meant
 from loopwright.core.policy.graph import kept, strayed
 from loopwright.core.policy.retry import Failed, pause_until
 from loopwright.core.replies.answers import Unreadable
+from loopwright.core.replies.investigations import Investigation
 from loopwright.core.replies.qa import TYPE, QaReport
 from loopwright.core.replies.questions import Asking
 from loopwright.core.rows.events import happened
@@ -28,6 +29,7 @@ from loopwright.engine.attempt.agent_ends import (
     stop_over_budget,
 )
 from loopwright.engine.attempt.agent_runs import PAUSED
+from loopwright.engine.attempt.consulting import answer_of, consulted
 from loopwright.engine.attempt.qa import report_of
 from loopwright.engine.attempt.reviewing import take_in
 from loopwright.engine.intake import doc_sync
@@ -159,7 +161,16 @@ class EndReview:
     failed: Failed | None = None
 
 
-Written = PauseForBudget | Park | Ask | Judge | WaitForService | NewConversation | HandOn | EndAttempt
+@dataclass(frozen=True, slots=True)
+class Consulted:
+    """An investigator answered: what follows for the task follows from that."""
+
+    answer: Investigation
+
+
+Written = (
+    PauseForBudget | Park | Ask | Judge | WaitForService | NewConversation | HandOn | EndAttempt | Consulted
+)
 Next = Written | EndReview
 
 _TRANSACTIONS: Final[dict[type[Written], str]] = {
@@ -171,6 +182,7 @@ _TRANSACTIONS: Final[dict[type[Written], str]] = {
     NewConversation: "attempt.forgotten",
     HandOn: "attempt.handed_on",
     EndAttempt: "attempt.failed",
+    Consulted: "attempt.consulted",
 }
 
 
@@ -225,6 +237,12 @@ def _claimed(end: EndedRun, rows: Rows) -> Next:
     """Have the work judged; a reviewer's answer is read instead."""
     if end.run.role is Role.REVIEWER:
         return EndReview()
+    if end.run.role is Role.INVESTIGATOR:
+        answer = answer_of(rows, need(end.ended.result, "a result"))
+        if isinstance(answer, Unreadable):
+            failed = Failed(failure=Failure.AGENT_ERROR, detail=f"The answer is of no use: {answer.problem}.")
+            return EndAttempt(failed, counts=True)
+        return Consulted(answer)
     if rows.task.type != TYPE:
         return Judge()
     report = report_of(rows.plan, rows.task, need(end.ended.result, "a result"))
@@ -244,7 +262,13 @@ def _speaks_for_itself(end: EndedRun, rows: Rows, saved: Saved | None) -> bool:
     Where nothing checks the work, how the agent ended is all that is known of it.
     """
     result, plan, task = end.ended.result, rows.plan, rows.task
-    if result is None or not result.by_work or task.type == TYPE or plan.policy.answer is not None:
+    if (
+        end.run.role is Role.INVESTIGATOR
+        or result is None
+        or not result.by_work
+        or task.type == TYPE
+        or plan.policy.answer is not None
+    ):
         return False
     return saved is not None and bool(saved.touched) and bool(task_commands(plan, task))
 
@@ -338,6 +362,10 @@ def _write(
         case EndAttempt(failed=failed, counts=counts):
             _end(tx, world, end, failed)
             fail(tx, world, attempt, failed, fence=fence, counts=counts, **where)
+            return True
+        case Consulted(answer=answer):
+            end_run(tx, world, run, RunState.COMPLETE, ended)
+            consulted(tx, world.ids, rows, answer, fence=fence, **where)
             return True
         case Park():
             end_run(tx, world, run, RunState.CANCELLED, ended)

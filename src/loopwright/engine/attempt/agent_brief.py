@@ -8,11 +8,12 @@ from typing import Any
 
 from loopwright.core.gates.contradictions import has_had_its_turn
 from loopwright.core.gates.gates import task_commands
+from loopwright.core.policy.diagnosis import Diagnosis
 from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.policy.rounds import loops
 from loopwright.core.prompts import prompts
 from loopwright.core.prompts.prompts import areas_of, look_prompt, reviewer
-from loopwright.core.replies import qa
+from loopwright.core.replies import investigations, qa
 from loopwright.core.replies.reviews import SCHEMA, Finding, blocking
 from loopwright.core.rows.model import Attempt, Plan, Project, Review, Role, Run, Task
 from loopwright.core.values.accounts import usual
@@ -23,7 +24,7 @@ from loopwright.core.values.templates import Template, own_path, replaced
 from loopwright.engine.attempt.agent_ends import last_answer
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.rows import questions
-from loopwright.engine.rows.attempts import tries_before
+from loopwright.engine.rows.attempts import diagnosis_of, tries_before
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.world import World
@@ -75,6 +76,8 @@ class Facts:
     """What the attempt before this one answered, where agents only answer."""
     documents: Mapping[str, str] = field(default_factory=dict)
     """The text of the plan's documents, by their paths in the workspace."""
+    diagnosis: Diagnosis | None = None
+    """Why the task failed, by counting; None for any but an investigator."""
     review: Review | None = None
     """The review that it belongs to, and the change to look at; None for any but a reviewer."""
     patch: Patch | None = None
@@ -131,6 +134,18 @@ def _prompt(facts: Facts) -> str:
             asks_by_tool=asks_by_tool,
             by_schema=by_schema,
         )
+    if facts.run.role is Role.INVESTIGATOR:
+        return prompts.investigator(
+            facts.template,
+            plan,
+            task,
+            attempt,
+            gates=gates,
+            diagnosis=facts.diagnosis,
+            tries=facts.tries,
+            resumed=resumed,
+            by_schema=by_schema,
+        )
     if plan.policy.answer is not None:
         return prompts.answering(
             facts.template,
@@ -174,6 +189,8 @@ def _schema(facts: Facts) -> Mapping[str, Any] | None:
     policy = facts.rows.plan.policy
     if facts.review is not None:
         return SCHEMA
+    if facts.run.role is Role.INVESTIGATOR:
+        return investigations.SCHEMA
     if policy.answer is not None:
         return policy.answer.schema
     task = facts.rows.task
@@ -181,9 +198,9 @@ def _schema(facts: Facts) -> Mapping[str, Any] | None:
 
 
 def _asks(facts: Facts) -> bool:
-    """Return whether a run may ask a person; a reviewer may not: what it does not know is an opinion."""
+    """Return whether a run may ask a person; a reviewer and an investigator only say what they think."""
     answer = facts.rows.plan.policy.answer
-    return facts.run.role is not Role.REVIEWER and (answer is None or answer.asks)
+    return facts.run.role not in (Role.REVIEWER, Role.INVESTIGATOR) and (answer is None or answer.asks)
 
 
 # --- what is read for it ---------------------------------------------------------------------------------
@@ -200,7 +217,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
     review: Review | None = None
     if run.role is Role.REVIEWER:
         review = need(await world.store.read(lambda tx: tx.get(Review, run.label)), "the review")
-    template = await template_of(world, rows.project, rows.plan, rows.task, review)
+    template = await template_of(world, rows.project, rows.plan, rows.task, run, review)
 
     def load(tx: Tx) -> Facts:
         runs = tx.find(Run, attempt_id=attempt.id, role=run.role, label=run.label, order_by=("-created_at",))
@@ -218,7 +235,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             workspace=_place_of(world, attempt, review),
             directory=directory,
             contained=contained,
-            permissions=run.permissions or _permissions(tx, rows, review, contained=contained),
+            permissions=run.permissions or _permissions(tx, rows, run, review, contained=contained),
             account=account or usual(world.accounts, run.agent or attempt.agent),
             max_cost_micros=spending.allowance(tx, world, run) if queued else run.max_cost_micros,
             tools=tools,
@@ -229,6 +246,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             ),
             review_fixes=review_fixes(tx, attempt, others[0] if others else None),
             review=review,
+            diagnosis=diagnosis_of(tx, rows.task) if run.role is Role.INVESTIGATOR else None,
         )
 
     facts = await world.store.read(load)
@@ -267,8 +285,9 @@ def review_fixes(tx: Tx, attempt: Attempt, before: Run | None) -> ReviewFixes:
     return ReviewFixes(findings=blocking(review.findings), is_new=is_new)
 
 
-def _permissions(tx: Tx, rows: Rows, review: Review | None, *, contained: bool) -> Permissions:
-    if review is not None or rows.plan.policy.answer is not None:
+def _permissions(tx: Tx, rows: Rows, run: Run, review: Review | None, *, contained: bool) -> Permissions:
+    answers = run.role is Role.INVESTIGATOR or rows.plan.policy.answer is not None
+    if review is not None or answers:
         return READS
     return questions.permissions(tx, rows.plan, rows.task, rows.attempt, contained=contained)
 
@@ -277,10 +296,10 @@ def _permissions(tx: Tx, rows: Rows, review: Review | None, *, contained: bool) 
 
 
 async def template_of(
-    world: World, project: Project, plan: Plan, task: Task, review: Review | None
+    world: World, project: Project, plan: Plan, task: Task, run: Run, review: Review | None
 ) -> Template:
     """Return the template for the role that an agent has in this task; raise `BadConfig` for a wrong one."""
-    role = _role(plan, task, review)
+    role = Role.INVESTIGATOR.value if run.role is Role.INVESTIGATOR else _role(plan, task, review)
     path = own_path(project.subfolder, role)
     found = await world.repository(project).files_at(plan.base_sha, [path])
     return replaced(packaged(role), path, found[path]) if path in found else packaged(role)

@@ -2,15 +2,17 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from types import MappingProxyType
 from typing import Any
 
 from loopwright.core.policy import fallback, rounds
-from loopwright.core.policy.diagnosis import LEAST
+from loopwright.core.policy.diagnosis import LEAST, Diagnosis
 from loopwright.core.policy.healing import may_heal
 from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_failure
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
 from loopwright.core.values.failures import RULES, Failure, Level
+from loopwright.core.values.healing import CONSULTS
 from loopwright.core.values.states import AttemptState, RunState, TaskState
 from loopwright.engine.rows import healing
 from loopwright.engine.rows.attempts import diagnosis_of, note_failure
@@ -79,27 +81,35 @@ def fail_attempt(
     match after:
         case GiveUp(reason=reason):
             task = replace(task, attempts=after.attempts)
-            if healed := _heal(
-                tx, ids, plan, task, ended, failed, evidence if counts else ended.evidence, facts
-            ):
-                return healed
+            if may_heal(plan, task, failed) and (found := diagnosis_of(tx, task)) is not None:
+                healing.fail_open(tx, plan, task)
+                # What only answered was not judged: what failed before it still holds.
+                told = evidence if counts and ended.healing not in CONSULTS else ended.evidence
+                if healed := next_healing(tx, ids, plan, task, ended, found, evidence=told, facts=facts):
+                    return healed
             likely = _likely_cause(tx, plan, task, failed.failure)
             text = " ".join(filter(None, (reason, likely, failed.detail)))[:2000]
-            outcome = Outcome.UNVERIFIED if failed.failure == "unverified" else Outcome.NEEDS_HUMAN
             about = {"failure": failed.failure.value, "reason": reason}
             about |= {"stopped": stopped.value} if stopped else {}
             about |= {"signature": noted.signature} if noted else {}
-            given_up = move_task(
-                tx, task, TaskState.ERROR, "task_failed", about=about, reason=text, outcome=outcome, **facts
-            )
-            escalate(tx, ids, plan, given_up, ended, MACHINE)
-            return given_up
+            return give_up(tx, ids, plan, task, ended, text, about=about, facts=facts)
         case Again(at=at):
             # What a machine fault left behind teaches nothing: the earlier evidence still holds.
             told = evidence if counts else ended.evidence
             task, because = hand_on(tx, plan, task, ended, failed.failure)
             n = ended.n + 1
-            following = new_attempt(tx, ids, plan, task, n=n, evidence=told, stands_in=because)
+            # Only faults of a machine or a service come here within a healing step: it gets its attempt again.
+            following = new_attempt(
+                tx,
+                ids,
+                plan,
+                task,
+                n=n,
+                evidence=told,
+                stands_in=because,
+                healing=ended.healing,
+                advice=ended.advice,
+            )
             about = {"failure": failed.failure.value, "n": following.n, "at": at.isoformat()}
             return move_task(
                 tx,
@@ -124,41 +134,66 @@ def _after(
     return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
 
 
-def _heal(
+def next_healing(
     tx: Tx,
     ids: Ids,
     plan: Plan,
     task: Task,
     ended: Attempt,
-    failed: Failed,
+    found: Diagnosis,
+    *,
     evidence: str,
-    facts: Mapping[str, Any],
+    facts: Mapping[str, Any] = MappingProxyType({}),
+    advice: str = "",
 ) -> Task | None:
-    """Try the next healing step for a task that failed for good; None where a person has to decide."""
-    if not may_heal(plan, task, failed):
-        return None
-    found = diagnosis_of(tx, task)
-    begun = healing.begin(tx, ids, plan, task, ended, found, evidence=evidence) if found else None
+    """Begin the next healing step for a task that failed for good; None where a person has to decide."""
+    begun = healing.begin(tx, ids, plan, task, found, n=ended.n + 1, evidence=evidence, advice=advice)
     if begun is None:
         return None
-    step_, following, changes = begun
     about = {
-        "step": step_.step.value,
-        "cause": step_.cause.value,
-        "signature": step_.signature,
-        "because": step_.because,
-        "n": following.n,
+        "step": begun.row.step.value,
+        "cause": begun.row.cause.value,
+        "signature": begun.row.signature,
+        "because": begun.row.because,
+        "n": begun.attempt.n,
     }
     return move_task(
         tx,
-        need(tx.get(Task, task.id), "the task"),
+        begun.task,
         TaskState.QUEUED,
         "task_healing",
         about=about,
-        attempt_id=following.id,
+        attempt_id=begun.attempt.id,
         not_before=None,
-        **{**facts, **changes},
+        **{**facts, **begun.changes},
     )
+
+
+def give_up(
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    task: Task,
+    ended: Attempt,
+    reason: str,
+    *,
+    about: Mapping[str, Any],
+    facts: Mapping[str, Any] = MappingProxyType({}),
+) -> Task:
+    """Leave a task to a person, and ask."""
+    unverified = facts.get("failure", task.failure) is Failure.UNVERIFIED
+    given_up = move_task(
+        tx,
+        task,
+        TaskState.ERROR,
+        "task_failed",
+        about=about,
+        reason=reason,
+        outcome=Outcome.UNVERIFIED if unverified else Outcome.NEEDS_HUMAN,
+        **facts,
+    )
+    escalate(tx, ids, plan, given_up, ended, MACHINE)
+    return given_up
 
 
 def _likely_cause(tx: Tx, plan: Plan, task: Task, failure: Failure) -> str:

@@ -1,11 +1,13 @@
 """Healing steps as rows: begun in the transaction in which a task fails for good, ended in the one that settles it."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy import fallback
 from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.healing import Chosen, advice, next_step
+from loopwright.core.policy.healing import Chosen, next_step, restated
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
@@ -25,27 +27,36 @@ def steps_of(tx: Tx, task_id: str) -> list[Healing]:
     return tx.find(Healing, task_id=task_id, order_by=("n",))
 
 
-def begin(
-    tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, found: Diagnosis, *, evidence: str
-) -> tuple[Healing, Attempt, dict[str, Any]] | None:
-    """Begin the next step for a task that failed for good; None when a person has to decide.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Begun:
+    """A step that begins."""
 
-    It returns the step, the attempt that it gives the task, and what changes on the task.
-    """
+    row: Healing
+    attempt: Attempt
+    """The attempt that it gives the task."""
+    task: Task
+    changes: Mapping[str, Any]
+    """What changes on the task."""
+
+
+def begin(
+    tx: Tx, ids: Ids, plan: Plan, task: Task, found: Diagnosis, *, n: int, evidence: str, advice: str = ""
+) -> Begun | None:
+    """Begin the next step for a task that failed for good, with attempt `n`; None when a person has to decide."""
     before = steps_of(tx, task.id)
-    for one in before:
-        if one.state is HealingState.TRYING:
-            end(tx, plan, task, one, HealingState.FAILED)
     chosen = next_step(plan, task, found, {one.step for one in before})
     if chosen is None:
         return None
     changes = _ANEW | {"max_attempts": max(task.max_attempts, task.attempts + 1)}
     changes |= _who(plan, task, chosen)
     steered = tx.update(Task, task.id, **changes)
-    following = new_attempt(tx, ids, plan, steered, n=ended.n + 1, evidence=evidence)
-    told = advice(found, task, task_commands(plan, task)) if chosen.step is HealStep.RESTATE else ""
-    following = tx.update(Attempt, following.id, healing=chosen.step, advice=told)
-    healing = Healing(
+    told = [advice] if advice else []
+    if chosen.step is HealStep.RESTATE:
+        told.append(restated(found, task, task_commands(plan, task)))
+    following = new_attempt(
+        tx, ids, plan, steered, n=n, evidence=evidence, healing=chosen.step, advice="\n\n".join(told)
+    )
+    row = Healing(
         id=ids(Kind.HEALING),
         project_id=plan.project_id,
         plan_id=plan.id,
@@ -58,8 +69,14 @@ def begin(
         attempt_id=following.id,
         created_at=tx.now(),
     )
-    tx.insert(healing)
-    return healing, following, changes
+    tx.insert(row)
+    return Begun(row=row, attempt=following, task=steered, changes=changes)
+
+
+def fail_open(tx: Tx, plan: Plan, task: Task) -> None:
+    """End the steps that are being tried for a task: it failed for good once more."""
+    for one in tx.find(Healing, task_id=task.id, state=HealingState.TRYING):
+        end(tx, plan, task, one, HealingState.FAILED)
 
 
 def _who(plan: Plan, task: Task, chosen: Chosen) -> dict[str, Any]:

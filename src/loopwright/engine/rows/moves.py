@@ -382,7 +382,9 @@ def begin_anew(tx: Tx, ids: Ids, task: Task, actor: str = MACHINE) -> Task:
     if last is None or not going or last.state is not AttemptState.CANCELLED:
         return task
     plan = need(tx.get(Plan, task.plan_id), "the plan")
-    following = new_attempt(tx, ids, plan, task, n=last.n + 1, evidence=last.evidence)
+    following = new_attempt(
+        tx, ids, plan, task, n=last.n + 1, evidence=last.evidence, healing=last.healing, advice=last.advice
+    )
     about: dict[str, Any] = {"n": following.n}
     return move_task(tx, task, TaskState.QUEUED, "task_reopened", actor, about=about, attempt_id=following.id)
 

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from loopwright.core.policy import fallback
 from loopwright.core.rows.model import Attempt, Plan, Review, Role, Run, Task
+from loopwright.core.values.healing import CONSULTS, HealStep
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.states import AttemptState, RunState
@@ -13,8 +14,9 @@ from loopwright.ports import Ids, Tx
 def new_run(tx: Tx, ids: Ids, attempt: Attempt, plan: Plan) -> Run:
     """Create the queued run of an attempt: of one who works, or of one who answers."""
     answer = plan.policy.answer
-    role = Role(answer.role) if answer else Role.IMPLEMENTER
-    mode = Access.READ_ONLY.value if answer else plan.policy.permission_mode
+    consults = attempt.healing in CONSULTS
+    role = Role(answer.role) if answer else Role.INVESTIGATOR if consults else Role.IMPLEMENTER
+    mode = Access.READ_ONLY.value if answer or consults else plan.policy.permission_mode
     return _queued(tx, ids, attempt, attempt.id, role=role, permission_mode=mode)
 
 
@@ -54,11 +56,22 @@ def _queued(
 
 
 def new_attempt(
-    tx: Tx, ids: Ids, plan: Plan, task: Task, *, n: int, evidence: str = "", stands_in: str = ""
+    tx: Tx,
+    ids: Ids,
+    plan: Plan,
+    task: Task,
+    *,
+    n: int,
+    evidence: str = "",
+    stands_in: str = "",
+    healing: HealStep | None = None,
+    advice: str = "",
 ) -> Attempt:
     """Create a queued attempt with its queued run."""
     now = tx.now()
     agent, model = fallback.meant(task, plan.policy)
+    if healing in CONSULTS and plan.policy.heal.investigator is not None:
+        agent, model = fallback.named(plan.policy.heal.investigator)
     attempt = Attempt(
         id=ids(Kind.ATTEMPT),
         plan_id=plan.id,
@@ -70,6 +83,8 @@ def new_attempt(
         note=task.note,
         evidence=evidence,
         stands_in=stands_in,
+        healing=healing,
+        advice=advice,
         created_at=now,
         updated_at=now,
     )

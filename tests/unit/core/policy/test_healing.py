@@ -7,18 +7,32 @@ from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.policy.diagnosis import Diagnosis, Signature
-from loopwright.core.policy.healing import LADDER, advice, may_heal, next_step
+from loopwright.core.policy.healing import (
+    LADDER,
+    SPLIT_ORIGIN,
+    after_parts,
+    may_heal,
+    next_step,
+    restated,
+    told_by,
+)
 from loopwright.core.policy.retry import Failed
-from loopwright.core.rows.model import Plan
+from loopwright.core.replies.investigations import Investigation
+from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.healing import STEPS, Cause, HealStep
 from loopwright.core.values.policy import Answering, GateCommand, HealPolicy, Policy, RoundsPolicy
 
+GATE = GateCommand(name="tests", command="pytest -q")
 FAILED = Failed(failure=Failure.GATE, detail="a check failed")
 
 
 def plan(**policy: Any) -> Plan:
-    return rows.plan(rows.loop(rows.project()), policy=Policy(auto_heal=True, **policy))
+    return rows.plan(rows.loop(rows.project()), policy=Policy(auto_heal=True, **policy), gates=(GATE,))
+
+
+def a_task(of: Plan, **changes: Any) -> Task:
+    return rows.task(of, **{"acceptance": (GATE,)} | changes)
 
 
 def found(cause: Cause, **changes: Any) -> Diagnosis:
@@ -32,7 +46,7 @@ def found(cause: Cause, **changes: Any) -> Diagnosis:
 def climbed(of: Plan, cause: Cause) -> list[HealStep]:
     """Return the steps that a task gets one after the other while nothing heals it."""
     done: list[HealStep] = []
-    while chosen := next_step(of, rows.task(of), found(cause), done):
+    while chosen := next_step(of, a_task(of), found(cause), done):
         done.append(chosen.step)
         assert len(done) <= len(HealStep), "the ladder has no end"
     return done
@@ -40,7 +54,10 @@ def climbed(of: Plan, cause: Cause) -> list[HealStep]:
 
 @each_case("cause", Cause)
 def test_each_cause_has_a_ladder_that_ends_and_repeats_nothing(cause: Cause) -> None:
-    steps = climbed(plan(fallback=("codex",), heal=HealPolicy(max_steps=20, stronger="claude:big")), cause)
+    steps = climbed(
+        plan(fallback=("codex",), heal=HealPolicy(max_steps=20, stronger="claude:big", investigator="codex")),
+        cause,
+    )
     assert steps == list(LADDER[cause])
     assert len(set(steps)) == len(steps) > 0
     assert set(steps) <= set(STEPS)
@@ -77,7 +94,7 @@ def test_nothing_is_healed_where_it_is_switched_off_or_a_person_has_to_decide() 
 def test_the_task_is_restated_as_what_has_to_be_true_at_its_end() -> None:
     of = plan()
     task = rows.task(of, criteria=("the sum is right",))
-    told = advice(found(Cause.UNCLEAR, repeated=2), task, (GateCommand(name="t", command="pytest -q"),))
+    told = restated(found(Cause.UNCLEAR, repeated=2), task, (GateCommand(name="t", command="pytest -q"),))
     assert told.splitlines()[:5] == [
         "Likely cause: why.",
         "It fails at tests > calc.py > test_sum, 2 times in a row: no sum",
@@ -85,4 +102,27 @@ def test_the_task_is_restated_as_what_has_to_be_true_at_its_end() -> None:
         "- the sum is right",
         "- `pytest -q` exits with 0",
     ]
-    assert "in a row" not in advice(found(Cause.UNCLEAR), task, ())
+    assert "in a row" not in restated(found(Cause.UNCLEAR), task, ())
+
+
+def test_a_task_is_split_once_and_only_where_its_parts_and_the_whole_are_checked() -> None:
+    of = plan()
+    large = found(Cause.TOO_LARGE)
+
+    def first(task: Task, of: Plan = of) -> HealStep | None:
+        chosen = next_step(of, task, large, ())
+        return chosen.step if chosen else None
+
+    assert first(a_task(of)) is HealStep.SPLIT
+    others = (a_task(of, origin=SPLIT_ORIGIN), a_task(of, type="qa"), a_task(of, acceptance=()))
+    assert {first(one) for one in others} == {HealStep.PRUNE}
+    assert first(a_task(of), replace(of, gates=())) is HealStep.PRUNE
+    assert "x-part-1, x-part-2" in after_parts(("x-part-1", "x-part-2"))
+
+
+def test_an_investigator_changes_the_cause_and_so_the_ladder() -> None:
+    told = told_by(found(Cause.MODEL), Investigation(cause=Cause.FLAKY, why="it\nsleeps"))
+    assert (told.cause, told.because) == (
+        Cause.FLAKY,
+        "a check gives inconsistent results (an investigator: it sleeps)",
+    )

@@ -10,13 +10,22 @@ from loopwright.core.plans.plan_evaluators import FENCE as EVALUATION
 from loopwright.core.plans.plan_evaluators import FILE as EVALUATION_FILE
 from loopwright.core.plans.plan_evaluators import SCHEMA as EVALUATION_SCHEMA
 from loopwright.core.plans.plan_evaluators import instructions as evaluation
+from loopwright.core.policy.diagnosis import Seen, diagnose
 from loopwright.core.policy.earlier_tries import Try
-from loopwright.core.prompts.prompts import answering, areas_of, implementer, look_prompt, reviewer
+from loopwright.core.prompts.prompts import (
+    answering,
+    areas_of,
+    implementer,
+    investigator,
+    look_prompt,
+    reviewer,
+)
 from loopwright.core.replies import doc_sync, qa
 from loopwright.core.replies.doc_sync import DocSync
 from loopwright.core.replies.reviews import Finding, Severity
 from loopwright.core.rows.model import Review
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.healing import HealStep
 from loopwright.core.values.patches import read_patch
 from loopwright.core.values.policy import Answering, ExecutionEvaluation, GateCommand, Policy, RoundsPolicy
 from loopwright.ports import PlannedTask
@@ -98,9 +107,35 @@ def prompts() -> dict[str, str]:
         "execution-evaluator": _execution(),
         "planner": _planner(),
         "plan-evaluator": _evaluator(),
+        "investigator": _investigator(),
         "documents": _documents(),
         "probe": packaged("parts/probe").fill({}),
     }
+
+
+def _investigator() -> str:
+    tries = (
+        Try(
+            n=1,
+            agent="claude",
+            failure=Failure.TURNS,
+            touched=("shop/limits.py",),
+            found="It used its turns.",
+        ),
+    )
+    found = diagnose([Seen(tried=one) for one in tries], name="limits", title=TASK.title)
+    attempt = rows.attempt(TASK, n=2, evidence="It used its turns.", healing=HealStep.SPLIT)
+    return investigator(
+        packaged("investigator"),
+        PLAN,
+        TASK,
+        attempt,
+        gates=GATES,
+        diagnosis=found,
+        tries=tries,
+        resumed=False,
+        by_schema=False,
+    )
 
 
 def _first() -> str:

@@ -21,7 +21,15 @@ def test_every_golden_file_is_compared() -> None:
 
 @pytest.mark.parametrize("name", [name for name in PROMPTS if name not in ("documents", "probe")])
 def test_the_sections_come_in_their_order(name: str) -> None:
-    order = ["Task", "Context", "Constraints", "The change", "How it will be checked", "What to return"]
+    order = [
+        "Task",
+        "Context",
+        "Constraints",
+        "The change",
+        "What is known",
+        "How it will be checked",
+        "What to return",
+    ]
     found = [line.removeprefix("## ") for line in PROMPTS[name].splitlines() if line.startswith("## ")]
     assert found == [one for one in order if one in found]
     assert {"Task", "What to return"} <= set(found)
