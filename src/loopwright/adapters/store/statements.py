@@ -127,7 +127,12 @@ def _matching(kind: Any, shape: Shape, order_by: tuple[str, ...], behind: bool, 
     limit = " LIMIT ?" if limited else ""
     where = [*(_match(kind, *one) for one in shape), *([_behind(kind, order_by)] if behind else [])]
     wanted = f" WHERE {' AND '.join(where)}" if where else ""
-    return f"SELECT {_columns(kind)} FROM {_table(kind)}{wanted} ORDER BY {terms}{limit}"  # noqa: S608
+    table = _table(kind)
+    if limited and order_by:
+        # The ids are put in order first: sorting whole rows, of which most are not wanted, takes much longer.
+        wanted = f' WHERE "id" IN (SELECT "id" FROM {table}{wanted} ORDER BY {terms}{limit})'  # noqa: S608
+        limit = ""
+    return f"SELECT {_columns(kind)} FROM {table}{wanted} ORDER BY {terms}{limit}"  # noqa: S608
 
 
 def _behind(kind: Any, order_by: tuple[str, ...]) -> str:

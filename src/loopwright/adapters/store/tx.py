@@ -106,9 +106,13 @@ class SqlTx:
         if limit is not None:
             values.append(limit)
         query = statements.matching(kind, where, order_by, behind=bool(after), limited=limit is not None)
-        found = [decode_again(kind, row) for row in self._link.rows(query, values)]
-        rows: Sequence[Any] = found
-        self._known.update(((kind, row.id), row) for row in rows)
+        found: list[R] = []
+        for stored in self._link.rows(query, values):
+            # The id is the first column of every table.
+            key = (kind, stored[0])
+            if key not in self._known:
+                self._known[key] = decode_again(kind, stored)
+            found.append(self._known[key])
         return found
 
     def count(self, kind: type[Any], /, **where: Any) -> int:

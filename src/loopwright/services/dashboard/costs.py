@@ -61,7 +61,9 @@ async def costs_page(
         by_day = grouped(runs, Dimension.DAY)
         each = tuple(cost_of(day, by_day.get(day, [])) for day in names)
         open_plans = [one for one in PlanState if one not in ENDED_PLAN]
-        plans = tx.find(Plan, status=open_plans, made_for=None, order_by=("-created_at",), limit=50, **where)
+        plans = tx.find(
+            Plan, status=open_plans, made_for=None, order_by=("-created_at", "-id"), limit=50, **where
+        )
         return CostsPage(
             total=cost_of("", runs),
             today=each[-1],

@@ -49,7 +49,8 @@ def _places(tx: Tx, caller: Caller) -> Iterator[Place]:
     mine = seen_where(tx, caller, None)
     projects = {one.id: one for one in tx.find(Project, order_by=("name",)) if caller.sees(one.id)}
     names = {one.id: one.name for one in projects.values()}
-    plans = tx.find(Plan, order_by=("-created_at",), limit=_LOOKED_AT, made_for=None, **mine)
+    newest = tx.find(Plan, order_by=("-created_at", "-id"), limit=_LOOKED_AT, **mine)
+    plans = [one for one in newest if one.made_for is None]
     for plan in plans:
         where = names.get(plan.project_id, "")
         yield Place(

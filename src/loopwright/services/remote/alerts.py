@@ -119,8 +119,10 @@ def _with_acknowledgement(alert: Alert, known: Acknowledgement | None, now: date
 
 
 def _of_loops(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
-    for loop in tx.find(Loop, state=(LoopState.FAILED, LoopState.PAUSED), **where):
-        plan = tx.get(Plan, loop.plan_id) if loop.plan_id else None
+    rest = tx.find(Loop, state=(LoopState.FAILED, LoopState.PAUSED), **where)
+    plans = {one.id: one for one in tx.find(Plan, id=[one.plan_id for one in rest if one.plan_id])}
+    for loop in rest:
+        plan = plans.get(loop.plan_id or "")
         is_failed = loop.state is LoopState.FAILED
         rounds = plan is None and loop.source_kind == FOLDER_KIND and bool(loop.reason)
         if not rounds and (plan is None or plan.status in ENDED_PLAN):
@@ -144,10 +146,11 @@ def _of_loops(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
 def _of_plans(tx: Tx, where: Mapping[str, Any]) -> Iterator[Alert]:
     since = tx.now() - _RECENT
     failed = tx.find(
-        Plan, status=PlanState.FAILED, made_for=None, order_by=("-created_at",), limit=_MOST, **where
+        Plan, status=PlanState.FAILED, made_for=None, order_by=("-created_at", "-id"), limit=_MOST, **where
     )
+    loops = {one.id: one for one in tx.find(Loop, id=[one.loop_id for one in failed])}
     for plan in failed:
-        loop = tx.get(Loop, plan.loop_id)
+        loop = loops.get(plan.loop_id)
         if plan.updated_at < since or loop is None or loop.plan_id != plan.id:
             continue
         yield Alert(
