@@ -117,6 +117,13 @@ def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     expect(row.get_by_role("link", name=re.compile("checks passed"))).to_be_visible()
     page.get_by_role("link", name="Receipt").click()
     expect(page.get_by_text("These checks passed on exactly this tree")).to_be_visible()
+    # It waits for you until you accept it.
+    page.get_by_role("link", name="Home", exact=True).first.click()
+    page.get_by_role("region", name="Ready to accept").get_by_role("link").click()
+    page.get_by_role("button", name="Accept", exact=True).click()
+    page.get_by_role("dialog").get_by_role("button", name="Accept the work").click()
+    expect(page.locator(".next")).to_contain_text("The work is in main", timeout=60_000)
+    assert served.git("show", "main:bonjour") == "bonjour"
     assert screen.complaints == []
 
 

@@ -18,7 +18,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
-from loopwright.engine.rows.plan_states_text import driven_by, word_of
+from loopwright.engine.rows.plan_states_text import driven_by, taken_by, word_of
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.activity import progress
 from loopwright.engine.views.question_views import QuestionView, question_view
@@ -37,6 +37,7 @@ class Place(StrEnum):
     """Where a plan belongs on the page."""
 
     NEEDS_YOU = "needs you"
+    READY = "ready to accept"
     RUNNING = "running"
     WAITING = "waiting"
     FINISHED = "finished"
@@ -163,7 +164,7 @@ async def home_page(at: Session, caller: Caller, *, project_id: str | None = Non
             current = loop is not None and loop.plan_id == plan.id
             if plan.status not in ENDED_PLAN and not current:
                 continue
-            place = _place(plan, loop)
+            place = _place(tx, plan, loop)
             if len(cards[place]) < LISTED:
                 cards[place].append(plan_card(tx, plan, loop, paths))
         questions = tx.find(Question, state=QuestionState.OPEN, order_by=("created_at",), **mine)
@@ -262,10 +263,13 @@ _LIVE: Final = (
 )
 
 
-def _place(plan: Plan, loop: Loop | None) -> Place:
+def _place(tx: Tx, plan: Plan, loop: Loop | None) -> Place:
     if plan.status in ENDED_PLAN:
         current = loop is not None and loop.plan_id == plan.id
-        return Place.NEEDS_YOU if plan.status is PlanState.FAILED and current else Place.FINISHED
+        if plan.status is PlanState.FAILED and current:
+            return Place.NEEDS_YOU
+        ready = plan.status is PlanState.VERIFIED and current and not taken_by(tx, plan.id)
+        return Place.READY if ready else Place.FINISHED
     if plan.status is PlanState.DRAFT:
         return Place.WAITING
     if loop is None or loop.state is LoopState.FAILED:
