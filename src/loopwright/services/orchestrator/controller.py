@@ -134,8 +134,9 @@ class Controller:
             worktree_path=manifest.worktree(round_id),
         )
         desk.tell(f"{round_id} begins")
-        await desk.branches.open(live.branch, live.worktree_path, at=base)
-        await desk.branches.note_begin(round_id, base)
+        # A killed controller may have made the branch when the base was another.
+        began = await desk.branches.open(live.branch, live.worktree_path, at=base)
+        await desk.branches.note_begin(round_id, began)
         changes = [edits.add_round(live)]
         if state.controller_stage is not ControllerStage.DISPATCH:
             changes.insert(0, edits.controller_to(ControllerStage.DISPATCH))

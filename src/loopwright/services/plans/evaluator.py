@@ -27,6 +27,7 @@ from loopwright.services.driving.driver import Drive
 from loopwright.services.homes.context import Place
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.agent_answers import Asked, ask, who
+from loopwright.services.plans.goal_tracks import write_refusal
 from loopwright.services.preflight.checks import check_named
 
 __all__ = ["Judgement", "check_evaluator", "evaluated", "in_words", "judged", "wanted"]
@@ -106,10 +107,23 @@ async def evaluated(
         return known.with_judgement(why, None)
     if not why or known.despite:
         return known.with_judgement(why, None)
-    return known.with_judgement(why, await judged(at, place, base, work, drive, name=name))
+    said = await judged(at, place, base, work, drive, name=name)
+    if said is not None and said.blocking and work.track is not None and work.track.has_loop:
+        write_refusal(place.root / name, work, said)
+    return known.with_judgement(why, said)
 
 
 UNEVALUATED: Final = "it has no evaluation: a track is evaluated before it runs, and no agent is set to do it"
+
+
+def unevaluated_notes(settings: Settings, work: PlannedWork) -> tuple[str, ...]:
+    """Return what to say about a track that runs although nothing evaluated its plan."""
+    track = work.track
+    if track is None or track.has_loop or work.evaluated or is_configured(settings):
+        return ()
+    return (
+        "this track keeps no loop and has no evaluation: evaluator.agent names an agent that evaluates it",
+    )
 
 
 def is_left_unevaluated(settings: Settings, work: PlannedWork) -> bool:

@@ -1,5 +1,6 @@
 """A plan for a goal as a conductor track: read like any track, and written with the evaluation that it has."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -9,7 +10,8 @@ from loopwright.adapters.sources.plan_md.new_track import (
     planned_files,
     track_metadata,
 )
-from loopwright.adapters.sources.plan_md.plan_md import METADATA, PlanMdSource
+from loopwright.adapters.sources.plan_md.plan_md import METADATA, PLAN, SPEC, PlanMdSource
+from loopwright.adapters.sources.plan_md.plan_md_planned import planned, refused
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
 from loopwright.ports import EvaluatedPlan, PlannedWork
 from loopwright.services.homes.caller import write_whole
@@ -22,25 +24,47 @@ def now() -> datetime:
     return datetime.now(UTC)
 
 
-def as_track(planning: Planning, work: PlannedWork) -> PlannedWork:
-    """Return a plan as a run will read it from its track."""
-    files = planned_files(planning, work)
-    content = {name: text.encode() for name, text in files.items()}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unplanned:
+    """A track that has a specification and no plan yet: its PLAN step is due."""
+
+    folder: Path
+    goal: str
+    spec: str
+
+
+def unplanned_track(path: Path) -> Unplanned | None:
+    """Return the track in a folder whose plan is missing or has nothing but headings."""
+    spec, plan = path / SPEC, path / PLAN
+    if not (path / METADATA).is_file() or not spec.is_file():
+        return None
+    if plan.is_file() and any(line.strip() and line[:1] != "#" for line in _lines(plan)):
+        return None
+    lines = [line.strip("# ").strip() for line in _lines(spec)]
+    title = next(filter(None, lines), path.name)
+    return Unplanned(
+        folder=path.resolve(),
+        goal=f"{title} (track {path.resolve().name})",
+        spec=spec.read_text(encoding="utf-8"),
+    )
+
+
+def _lines(path: Path) -> list[str]:
+    return path.read_text(encoding="utf-8", errors="replace").splitlines()
+
+
+def as_track(planning: Planning, work: PlannedWork, known: Path | None = None) -> PlannedWork:
+    """Return a plan as a run will read it from its track; a track that is `known` keeps its specification."""
+    content = {name: text.encode() for name, text in planned_files(planning, work).items()}
+    if known is not None:
+        content[SPEC] = (known / SPEC).read_bytes()
+        content[METADATA] = planned((known / METADATA).read_bytes(), planning, work, None)
     return PlanMdSource().parse(content, planning.track)
 
 
 def write_track(folder: Path, planning: Planning, work: PlannedWork, judgement: Judgement | None) -> None:
     """Write the specification, the plan and the metadata, and list the track among the others."""
-    evaluated = None
-    if judgement is not None:
-        evaluated = EvaluatedPlan(
-            passed=not judgement.blocking,
-            at=now(),
-            found=frozenset({"evaluator"} if judgement.blocking else ()),
-            against=tuple(in_words(one) for one in judgement.blocking),
-            by=judgement.agent,
-            source_sha256=as_track(planning, work).sha256,
-        )
+    evaluated = _evaluated(judgement, as_track(planning, work)) if judgement is not None else None
     files = {**planned_files(planning, work), METADATA: track_metadata(planning, work, evaluated)}
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in files.items():
@@ -48,3 +72,29 @@ def write_track(folder: Path, planning: Planning, work: PlannedWork, judgement: 
     tracks = folder.parent.parent / "tracks.md"
     if tracks.is_file() and folder.name not in (listed := tracks.read_text(encoding="utf-8")):
         write_whole(tracks, listed_track(listed, planning, work), hint=_HINT)
+
+
+def write_plan(folder: Path, planning: Planning, work: PlannedWork, judgement: Judgement | None) -> None:
+    """Write the plan of a track that is there, and its step into the metadata; nothing else of it changes."""
+    evaluated = _evaluated(judgement, as_track(planning, work, folder)) if judgement is not None else None
+    told = planned((folder / METADATA).read_bytes(), planning, work, evaluated)
+    write_whole(folder / PLAN, planned_files(planning, work)[PLAN], hint=_HINT)
+    write_whole(folder / METADATA, told.decode("utf-8"), hint=_HINT)
+
+
+def write_refusal(source: Path, work: PlannedWork, judgement: Judgement) -> None:
+    """Write into a track's metadata that its plan was evaluated and refused, so that it is planned again."""
+    file = (source if source.is_dir() else source.parent) / METADATA
+    told = refused(file.read_bytes(), _evaluated(judgement, work))
+    write_whole(file, told.decode("utf-8"), hint=_HINT)
+
+
+def _evaluated(judgement: Judgement, work: PlannedWork) -> EvaluatedPlan:
+    return EvaluatedPlan(
+        passed=not judgement.blocking,
+        at=now(),
+        found=frozenset({"evaluator"} if judgement.blocking else ()),
+        against=tuple(in_words(one) for one in judgement.blocking),
+        by=judgement.agent,
+        source_sha256=work.sha256,
+    )

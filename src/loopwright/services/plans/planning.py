@@ -50,7 +50,7 @@ from loopwright.services.homes.session import opened
 from loopwright.services.inspection import project_packet
 from loopwright.services.plans.agent_answers import Answered, Asked, ask, who
 from loopwright.services.plans.evaluator import check_evaluator, is_left_unevaluated, judged, wanted
-from loopwright.services.plans.goal_tracks import as_track, now, write_track
+from loopwright.services.plans.goal_tracks import Unplanned, as_track, now, write_plan, write_track
 from loopwright.services.plans.spec_check import GATES
 from loopwright.services.preflight.checks import check_accounts, check_named, check_sandbox, who_works
 from loopwright.services.preflight.run_inputs import check_prompts, project_settings
@@ -154,6 +154,8 @@ class GoalRequest:
     """A packet that there is, to plan from."""
     force: bool = False
     """Plan again, and replace the file that is there."""
+    track: Unplanned | None = None
+    """A track that the plan is for; None to plan for the goal alone."""
     made_for: str = ""
     """The draft that the plan is for: asking again for the same draft continues, and pays nothing twice."""
 
@@ -162,8 +164,8 @@ async def plan_goal(
     request: GoalRequest, *, tell: Callable[[str], None] = unheard, drive: Drive = drive
 ) -> Planned:
     """Have a plan made for a goal; it is put where a person can read and edit it."""
-    flags, own = request.flags, request.own
-    place = needed_place()
+    flags, own, track = request.flags, request.own, request.track
+    place = needed_place(track.folder if track is not None else None)
     with glance_at(place.root) as repository:
         base = await repository.base()
         found = await project_settings(repository, base.sha, place)
@@ -173,7 +175,9 @@ async def plan_goal(
     goal = redacted(packet_facts(place, request.packet, request.goal)[0], secrets)
     tracks = tracks_in(place.root / place.subfolder) if request.out is None else None
     target = request.out or _target(place, tracks, goal)
-    if target.exists() and not request.force:
+    if track is not None:
+        tracks, target = track.folder.parent, track.folder
+    elif target.exists() and not request.force:
         before = None if own else await _planned_before(settings, place, goal)
         if before is not None:
             return Planned(plan_id=before.id, packet_id="", path=target)
@@ -183,6 +187,8 @@ async def plan_goal(
             hint=_for_existing(goal, target, own=own),
         )
     more = _packet_file(place, request.packet).read_text(encoding="utf-8") if request.packet else ""
+    if track is not None:
+        more = f"## Specification of the track\n\n{redacted(track.spec, secrets)}"
     packet = await project_packet(goal, place)
     text = in_markdown(packet)
     files = ProjectStateFiles()
@@ -215,7 +221,11 @@ async def plan_goal(
 
         def read(text: str) -> PlannedWork:
             work = YamlSource().parse({target.name: text.encode()}, target.name)
-            return work if tracks is None else as_track(planning, work)
+            return (
+                work
+                if tracks is None
+                else as_track(planning, work, track.folder if track is not None else None)
+            )
 
         async def plan(asked: Asked) -> Answered:
             return await ask(at, place, base, asked, by, drive)
@@ -235,7 +245,8 @@ async def plan_goal(
             write_whole(target, clean, hint="choose another place with --out")
         else:
             work = YamlSource().parse({target.name: clean.encode()}, target.name)
-            write_track(target, replace(planning, version=made.version), work, made.judgement)
+            write = write_plan if track is not None else write_track
+            write(target, replace(planning, version=made.version), work, made.judgement)
     return Planned(
         plan_id=made.answered.plan_id,
         packet_id=packet.packet_id,

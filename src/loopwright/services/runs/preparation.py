@@ -43,7 +43,12 @@ from loopwright.services.gates.base_gates import Bases, known_on_base
 from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
 from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
-from loopwright.services.plans.evaluator import check_evaluator, evaluated, execution_evaluation
+from loopwright.services.plans.evaluator import (
+    check_evaluator,
+    evaluated,
+    execution_evaluation,
+    unevaluated_notes,
+)
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.preflight.checks import (
     check_accounts,
@@ -324,6 +329,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         *about_documents,
         *grouped(work.notes),
         *(one.text for one in evaluation.findings),
+        *unevaluated_notes(settings, work),
     )
     for note in notes:
         tell(Importance.NOTE, note)

@@ -14,7 +14,7 @@ from tests.once import once
 from tests.waiting import eventually
 
 from loopwright.core.plans.tracks import rule_of
-from loopwright.core.rows.model import Attempt, Plan, Role, Run
+from loopwright.core.rows.model import Attempt, Plan, Role, Run, Task
 from loopwright.testing.scripted import read_journal
 
 TRACK = "conductor/tracks/greeter_20261116"
@@ -178,12 +178,49 @@ def test_a_track_without_an_evaluation_stops_and_asks_for_one(shop: Workshop) ->
     assert (refused.code, refused.document["error"]["code"]) == (2, "plan_objected")
     assert "Nobody says salut." in refused.document["error"]["message"]
     assert not shop.rows(Run, role=Role.IMPLEMENTER)
+    loop = json.loads((track / "metadata.json").read_text())["loop_state"]
+    step = loop["checkpoints"]["EVALUATE_PLAN"]
+    assert (loop["current_step"], loop["step_status"]) == ("EVALUATE_PLAN", "FAILED")
+    assert (step["status"], step["verdict"], step["run_by"]) == ("FAILED", "FAIL", "scripted")
+    assert "Nobody says salut." in step["failure_reasons"][0]
+    before = len(shop.started())
+    assert shop("run", str(track), "--json", timeout=100).code == 2
+    assert len(shop.started()) == before, "the same plan is not evaluated again"
+
+
+@pytest.mark.capability("C020")
+@pytest.mark.capability("C017")
+def test_a_track_without_a_plan_is_planned_from_its_specification_and_keeps_what_is_not_ours(
+    shop: Workshop,
+) -> None:
+    start = {"current_step": "PLAN", "step_status": "NOT_STARTED", "checkpoints": {}, "theirs": 1}
+    track = lay(shop, "# Greeter\n", metadata(loop_state=start, owner="me"))
+    spec = (track / "spec.md").read_bytes()
+    shop.program.env["LOOPWRIGHT_EVALUATOR__AGENT"] = "scripted"
+    told = {"expect_prompt": "Greet in French.", "otherwise": [{"claim": "there is no specification"}]}
+    answer = [told, {"claim": block(GREETING)}]
+    shop.play({**LOOP, "plan": [answer], "evaluate-execution": [[{"qa": []}]]})
+    asked = shop("run", str(track), timeout=100)
+    assert (asked.code, "read by a person before it runs" in asked.err) == (2, True)
+    said = shop("run", str(track), "--yes", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["plan", "evaluate", "1.1", "1.2", "evaluate-execution"], "evaluated once"
+    assert (track / "spec.md").read_bytes() == spec
+    plan = shop.row(Plan, id=shop.row(Task, key="1.1").plan_id)
+    after = state(shop, plan)
+    loop = after["loop_state"]
+    assert (after["owner"], loop["theirs"], loop["current_step"]) == ("me", 1, "COMPLETE")
+    assert (loop["checkpoints"]["PLAN"]["run_by"], loop["checkpoints"]["EVALUATE_PLAN"]["verdict"]) == (
+        "scripted",
+        "PASS",
+    )
 
 
 def test_a_track_that_keeps_no_loop_runs_without_an_evaluation_also_the_second_time(shop: Workshop) -> None:
     track = lay(shop, told=json.dumps({"track_id": "greeter", "type": "feature", "status": "new"}))
     shop.play({"1.1": [makes("bonjour")], "1.2": [makes("salut")], "1.3": [makes("price")]})
-    assert shop("run", str(track), timeout=100).code == 0
+    said = shop("run", str(track), timeout=100)
+    assert (said.code, "has no evaluation" in " ".join(said.out.split())) == (0, True), said.out
     shop.git("merge", "-q", shop.row(Plan).branch)
     assert "loop_state" in json.loads((track / "metadata.json").read_text()), "Loopwright keeps the steps"
 

@@ -54,7 +54,8 @@ class RoundBranches:
 
     async def note_begin(self, round_id: str, sha: str) -> None:
         """Note the commit that a round began with: its role files count for the whole round."""
-        await self._run("update-ref", f"{_BEGUN}/{round_id}", sha)
+        if await self.begin_of(round_id) != sha:
+            await self._run("update-ref", f"{_BEGUN}/{round_id}", sha)
 
     async def begin_of(self, round_id: str) -> str:
         """Return the commit that a round began with; empty if that was not noted."""

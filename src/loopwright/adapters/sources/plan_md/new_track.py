@@ -101,13 +101,7 @@ def track_metadata(planning: Planning, work: PlannedWork, evaluated: EvaluatedPl
         TrackStep.FIX,
         TrackStep.BUSINESS_SYNC,
     )
-    plan = {
-        "status": "PASSED",
-        "completed_at": time_text(planning.at),
-        **by_role(TrackStep.PLAN, planning.planner),
-        "plan_version": planning.version,
-        "tasks_total": len(work.tasks),
-    }
+    plan = plan_step(planning, work)
     steps: dict[str, Any] = {"PLAN": plan, **{step.value: {"status": "NOT_STARTED"} for step in waiting}}
     steps |= planned_step("", evaluated) if evaluated is not None else {}
     passed = evaluated is not None and evaluated.passed
@@ -131,6 +125,17 @@ def track_metadata(planning: Planning, work: PlannedWork, evaluated: EvaluatedPl
         "blockers": [],
     }
     return json.dumps(metadata, indent=2, ensure_ascii=False) + "\n"
+
+
+def plan_step(planning: Planning, work: PlannedWork) -> dict[str, Any]:
+    """Return the checkpoint of the planning."""
+    return {
+        "status": "PASSED",
+        "completed_at": time_text(planning.at),
+        **by_role(TrackStep.PLAN, planning.planner),
+        "plan_version": planning.version,
+        "tasks_total": len(work.tasks),
+    }
 
 
 def listed_track(tracks: str, planning: Planning, work: PlannedWork) -> str:

@@ -227,14 +227,14 @@ def checkpointed(
     execute = wanted["loop_state"]["checkpoints"][_step(plain)]
     if progress.phases and phases:
         execute["phases_completed"] = [one_line(phase) for phase in phases]
-    _merge(edits, edits.document, wanted)
+    merge(edits, edits.document, wanted)
     if progress.phases and not phases:
-        _forget(edits, _step(plain), ("phases_completed",), wanted)
+        forget(edits, _step(plain), ("phases_completed",), wanted)
     for step in (_step(plain), FIX):
-        _forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
+        forget(edits, step, ("completed_at", "last_task", "last_commit"), wanted)
     for step, keys in ((PLANNED, PLANNED_VERDICT), (EVALUATE, VERDICT)):
         if _is_ours(_table(_table(plain, "loop_state"), "checkpoints"), step):
-            _forget(edits, step, keys, wanted)
+            forget(edits, step, keys, wanted)
     if edits.bytes() != content:
         edits.put(edits.document, "updated_at", time_text(progress.at))
     return edits.bytes()
@@ -246,7 +246,7 @@ def _is_ours(checkpoints: Mapping[str, Any], name: str) -> bool:
     return "run_by" in said or said.get("agent") == AGENT
 
 
-def _forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[str, Any]) -> None:
+def forget(edits: JsonEdits, name: str, keys: Iterable[str], wanted: Mapping[str, Any]) -> None:
     """Take out of a checkpoint what it said of its end, if that does not hold any more."""
     step = _table(_table(_table(wanted, "loop_state"), "checkpoints"), name)
     table = _inner(edits.document, "loop_state", "checkpoints", name)
@@ -517,13 +517,13 @@ def _table(value: Any, key: str) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
-def _merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
+def merge(edits: JsonEdits, table: Located, wanted: Mapping[str, Any]) -> None:
     """Give a table these values; inside of tables that are there already only what differs is written."""
     assert isinstance(table.value, dict)
     for key, value in wanted.items():
         held = table.value.get(key)
         if isinstance(value, dict) and held is not None and isinstance(held.value, dict):
-            _merge(edits, held, value)
+            merge(edits, held, value)
         elif isinstance(value, list) and held is not None and isinstance(held.value, list):
             present = held.plain()
             if present == value[: len(present)]:

@@ -25,6 +25,7 @@ from loopwright.core.values.wording import counted, listed, one_line, to_type
 from loopwright.services.doctor.probes import FoundAgent
 from loopwright.services.plans.checking import PlannedTask, PlanReport, RunOnBase, estimated, examine
 from loopwright.services.plans.evaluator import Judgement, in_words
+from loopwright.services.plans.goal_tracks import Unplanned
 from loopwright.services.plans.planning import GoalRequest, Planned, check_goal, is_goal, plan_goal
 from loopwright.services.preflight.run_inputs import meant_path
 
@@ -115,14 +116,21 @@ def make(
 
 
 def made(
-    goal: str, *, agent: str | None, model: str | None, costs: CostFlags, quiet: bool, notes: bool
+    goal: str,
+    *,
+    agent: str | None,
+    model: str | None,
+    costs: CostFlags,
+    quiet: bool,
+    notes: bool,
+    track: Unplanned | None = None,
 ) -> Path:
     """Have a plan written for a goal and show it, or raise why there is none.
 
     `notes` prints the notes about it here; otherwise `run` prints them.
     """
     flags = {"agent": agent, "model": model, **costs.given()}
-    planned = _planned(GoalRequest(goal=goal, flags=flags, own=False), quiet=quiet)
+    planned = _planned(GoalRequest(goal=goal, flags=flags, own=False, track=track), quiet=quiet)
     if planned.path is None:
         if not quiet:
             print_wrong(console(), planned.problems)

@@ -34,6 +34,7 @@ from loopwright.core.values.wording import counted, to_type
 from loopwright.services.driving.detached import hand_over
 from loopwright.services.driving.driver import followed_worker
 from loopwright.services.homes.session import Session
+from loopwright.services.plans.goal_tracks import Unplanned, unplanned_track
 from loopwright.services.plans.planning import is_goal
 from loopwright.services.preflight.run_inputs import runs_in_rounds as found_rounds
 from loopwright.services.projects.found_work import find_work
@@ -132,6 +133,10 @@ def run(
         plan = _confirmed(as_json=json)
     elif is_goal(str(plan)):
         plan = _for_goal(str(plan), agent=agent, model=model, costs=costs, yes=yes, as_json=json)
+    elif (track := unplanned_track(plan)) is not None:
+        plan = _for_goal(
+            track.goal, agent=agent, model=model, costs=costs, yes=yes, as_json=json, track=track
+        )
     flags: dict[str, Any] = {
         "agent": agent,
         "model": model,
@@ -194,19 +199,27 @@ def _confirmed(*, as_json: bool) -> Path:
 
 
 def _for_goal(
-    goal: str, *, agent: str | None, model: str | None, costs: CostFlags, yes: bool, as_json: bool
+    goal: str,
+    *,
+    agent: str | None,
+    model: str | None,
+    costs: CostFlags,
+    yes: bool,
+    as_json: bool,
+    track: Unplanned | None = None,
 ) -> Path:
     """Have a plan made for a goal, and return its path once the user has agreed to it."""
     # Only a goal needs a planner.
     from loopwright.cli.commands.start.plans import made
 
     if not yes and (as_json or not sys.stdin.isatty()):
+        way = f"`{to_type('plan', goal)}` makes it for you to read; " if track is None else ""
         raise Refused(
             "a plan made for a goal is read by a person before it runs",
             code="confirmation_needed",
-            hint=f"`{to_type('plan', goal)}` makes it for you to read; --yes runs it unread",
+            hint=f"{way}--yes runs it unread",
         )
-    path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json, notes=not yes)
+    path = made(goal, agent=agent, model=model, costs=costs, quiet=as_json, notes=not yes, track=track)
     if not yes and input("Run it? [y/N] ").strip().lower() not in ("y", "yes"):
         raise Refused(
             "nothing was run", code="declined", hint=f"edit it, then: {to_type('run', os.path.relpath(path))}"
