@@ -37,6 +37,7 @@ class Skip(SnakeRequest):
     """Why a task is given up."""
 
     reason: str = Field(default="", max_length=2000)
+    chain: bool = Field(default=False, description="Also give up every task that waits for this one.")
 
 
 class ChangeTask(SnakeRequest):

@@ -58,6 +58,8 @@ class Front:
     """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
     manual: tuple[Task, ...] = ()
     """Manual steps whose turn it is, and about which the user was not asked yet."""
+    blocked: tuple[Task, ...] = ()
+    """Tasks that wait only for failed ones and may be tried without them, if nothing else is left that could move."""
     by_hand: tuple[Task, ...] = ()
     """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
@@ -123,6 +125,13 @@ class OpenEnvelope:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bypass:
+    """Try a task without those that it needs and that failed."""
+
+    task_id: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BeginVerify:
     """Run gate:all on the integrated branch."""
 
@@ -179,6 +188,7 @@ Decision = (
     | AskByHand
     | WakeAttempt
     | OpenEnvelope
+    | Bypass
     | BeginVerify
     | NextRound
     | HoldPlan
@@ -450,6 +460,8 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.failed_tasks and plan.policy.on_task_error == "fail":
         return [FailPlan(plan_id=plan.id, reason=_failed_reason(plan))], []
+    if front.blocked:
+        return [Bypass(task_id=task.id) for task in front.blocked], []
     if front.by_hand:
         return [HoldPlan(plan_id=plan.id, reason=_by_hand_reason(front))], []
     if plan.failed_tasks:

@@ -12,7 +12,10 @@ GIVEN_UP: Final = "given_up"
 RETRY: Final = "retry"
 LEAVE: Final = "leave it"
 CANCEL: Final = "cancel"
+CHAIN: Final = "cancel with what waits for it"
 OPTIONS: Final = (RETRY, LEAVE, CANCEL)
+_KNOWN: Final = (*OPTIONS, CHAIN)
+"""The last is offered where other tasks wait for the one that failed."""
 _LONGEST: Final = 500
 _WITH_HINT: Final = re.compile(r"retry(?:\s*[:,]\s*|\s+)(.+)", re.IGNORECASE | re.DOTALL)
 
@@ -30,8 +33,8 @@ def words(key: str, reason: str) -> str:
 def meaning(answer: str) -> tuple[str, str] | None:
     """Return the option that an answer means, and its hint for another attempt; None if it is not an answer."""
     text = answer.strip()
-    if text.isdecimal() and text in map(str, range(1, len(OPTIONS) + 1)):
-        text = OPTIONS[int(text) - 1]
+    if text.isdecimal() and text in map(str, range(1, len(_KNOWN) + 1)):
+        text = _KNOWN[int(text) - 1]
     if hinted := _WITH_HINT.fullmatch(text):
         return RETRY, hinted[1].strip()
-    return (text.lower(), "") if text.lower() in OPTIONS else None
+    return (text.lower(), "") if text.lower() in _KNOWN else None

@@ -7,6 +7,7 @@ from typing import Final
 
 from loopwright.core.policy import fallback
 from loopwright.core.policy.diagnosis import ASKS, Diagnosis
+from loopwright.core.policy.order import is_met
 from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops
 from loopwright.core.replies.investigations import Investigation
@@ -14,6 +15,7 @@ from loopwright.core.replies.qa import TYPE as QA
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.healing import MEANINGS, STEPS, Cause, HealStep
 from loopwright.core.values.policy import GateCommand
+from loopwright.core.values.states import TaskState
 from loopwright.core.values.wording import on_one_line
 
 _LONGEST: Final = 500
@@ -86,6 +88,21 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
             return stronger is not None and stronger != fallback.entry(*fallback.meant(task, plan.policy))
         case _:
             return True
+
+
+def may_bypass(task: Task, needed: Collection[Task], done: Collection[HealStep]) -> bool:
+    """Return whether a task may be tried without those that it needs and that failed: its own checks have to tell."""
+    failed = [one for one in needed if not is_met(one)]
+    stuck = bool(failed) and all(one.status is TaskState.ERROR for one in failed)
+    return stuck and bool(task.acceptance) and HealStep.BYPASS not in done
+
+
+def without(keys: Collection[str]) -> str:
+    """Return what the agent of a task is told that is tried without some it was to build on."""
+    return (
+        f"This task was to come after {', '.join(keys)}, which failed and is not done. "
+        "Do the task without that. If it cannot be done without, change nothing and say why."
+    )
 
 
 def told_by(found: Diagnosis, answer: Investigation) -> Diagnosis:

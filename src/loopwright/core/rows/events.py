@@ -171,6 +171,13 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "task_split": EventType(
             _HIGH, "The task was split: smaller tasks come first, and then it is checked as a whole."
         ),
+        "dependency_bypassed": EventType(
+            _HIGH,
+            "A task is tried without one that it needs and that failed: its own checks tell whether it needs it.",
+        ),
+        "dependency_restored": EventType(
+            _NORMAL, "A task did not pass its checks without one that it needs: it waits for it again."
+        ),
         "healing_ended": EventType(_NORMAL, "A healing step ended: healed, failed, or withdrawn."),
         "task_cancelled": EventType(_NORMAL, "The task was cancelled by a person."),
         "attempt_preparing": EventType(_LOW, "A workspace is being made."),

@@ -55,3 +55,5 @@ class Healing:
     """The first attempt that it gave the task."""
     created_at: datetime
     ended_at: datetime | None = None
+    about: tuple[str, ...] = ()
+    """The tasks that a bypass leaves out."""

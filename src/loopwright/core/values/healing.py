@@ -37,6 +37,8 @@ class HealStep(StrEnum):
     RESTATE = "restate"
     PRUNE = "prune_context"
     FRESH = "fresh_start"
+    BYPASS = "bypass"
+    """Of a task that waits for one that failed: it is tried without it."""
     OTHER_AGENT = "other_agent"
     STRONGER = "stronger_agent"
 
@@ -48,6 +50,7 @@ STEPS: Final[Mapping[HealStep, str]] = MappingProxyType(
         HealStep.RESTATE: "tell the agent what the checks ask for, with the diagnosis",
         HealStep.PRUNE: "tell the agent its task and nothing else",
         HealStep.FRESH: "start from a clean base, without the earlier evidence",
+        HealStep.BYPASS: "try it without the task that failed",
         HealStep.OTHER_AGENT: "let the next agent of `fallback` do it",
         HealStep.STRONGER: "let the agent of `heal.stronger` do it",
     }

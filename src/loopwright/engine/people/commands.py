@@ -268,6 +268,8 @@ def _cancel(tx: Tx, ids: Ids, command: Command) -> str:
         note_completion(tx, task)
         _reopen_held(tx, task.plan_id, command.actor)
         return told
+    if task is not None and command.arguments.get("chain"):
+        return _cancel_chain(tx, command, task)
     if task is not None:
         return _cancel_task(tx, command, task)
     plan, loop = _plan(tx, command)
@@ -305,6 +307,26 @@ def _cancel(tx: Tx, ids: Ids, command: Command) -> str:
         if asked.status not in ENDED_PLAN:
             _cancel(tx, ids, replace(command, target=asked.id))
     return "cancelled; what was landed stays on the plan branch, every attempt's work stays pinned"
+
+
+def _cancel_chain(tx: Tx, command: Command, task: Task) -> str:
+    """Cancel a task and everything that waits for it, directly or not."""
+    known = {one.id: one for one in tx.find(Task, plan_id=task.plan_id)}
+    todo, chain = [task.id], {task.id: task}
+    while todo:
+        waiting = [known[one] for one in known[todo.pop()].dependents if one not in chain]
+        chain |= {one.id: one for one in waiting}
+        todo += [one.id for one in waiting]
+    ended = (TaskState.COMPLETE, TaskState.CANCELLED)
+    keys = [one.key for one in chain.values() if one.status not in ended]
+    for one in chain.values():
+        if one.status not in ended:
+            _cancel_task(tx, command, one)
+    if not keys:
+        return "already cancelled"
+    return (
+        f"cancelled: {', '.join(keys[:10])}{' …' if len(keys) > 10 else ''}{_what_is_left(tx, task.plan_id)}"
+    )
 
 
 def _cancel_task(tx: Tx, command: Command, task: Task) -> str:
@@ -492,11 +514,16 @@ def _decided(tx: Tx, ids: Ids, command: Command, question: Question) -> str:
         hint = f"one of {', '.join(question.options)}; or `retry: …` with a hint for its agent"
         raise Refused(f"{text!r} is not an answer to this question", code="answer_not_offered", hint=hint)
     option, note = found
+    if option == escalations.CHAIN and option not in question.options:
+        hint = f"one of {', '.join(question.options)}"
+        raise Refused("nothing waits for this task", code="answer_not_offered", hint=hint)
     move_question(tx, question, QuestionState.ANSWERED, command.actor, answer=text.strip()[:4000])
     if option == escalations.LEAVE:
         task = need(tx.get(Task, question.task_id), "the task")
         return f"left as it is; `{to_type('retry', task.key)}` tries it again whenever you like"
-    arguments = {"note": note} if note else {}
+    arguments: dict[str, Any] = {"note": note} if note else {}
+    if option == escalations.CHAIN:
+        option, arguments = escalations.CANCEL, {"chain": True}
     return VERBS[option](tx, ids, replace(command, verb=option, target=question.task_id, arguments=arguments))
 
 

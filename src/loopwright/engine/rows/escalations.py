@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from loopwright.core.policy.escalations import GIVEN_UP, KIND, LEAVE, OPTIONS, words
+from loopwright.core.policy.escalations import CHAIN, GIVEN_UP, KIND, LEAVE, OPTIONS, words
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Plan, Task
 from loopwright.core.rows.waiting_rows import Question
@@ -31,7 +31,7 @@ def escalate(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt, actor: 
         kind=KIND,
         key=GIVEN_UP,
         text=words(task.key, task.reason),
-        options=OPTIONS,
+        options=(*OPTIONS, CHAIN) if task.dependents else OPTIONS,
         default=LEAVE,
         asked_by=(attempt.id,),
         created_at=tx.now(),

@@ -12,7 +12,7 @@ from loopwright.core.policy.retry import After, Again, Failed, GiveUp, after_fai
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
 from loopwright.core.values.failures import RULES, Failure, Level
-from loopwright.core.values.healing import CONSULTS
+from loopwright.core.values.healing import CONSULTS, HealStep
 from loopwright.core.values.states import AttemptState, RunState, TaskState
 from loopwright.engine.rows import healing
 from loopwright.engine.rows.attempts import diagnosis_of, note_failure
@@ -71,6 +71,10 @@ def fail_attempt(
     if task.taken_by:
         return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
     after, stopped = _after(tx, plan, task, ended, failed, chance)
+    over = isinstance(after, GiveUp) or RULES[failed.failure].level is not Level.CALL
+    waits = healing.restore(tx, plan, task) if over and ended.healing is HealStep.BYPASS else None
+    if waits is not None:
+        return _wait_again(tx, ids, plan, task, ended, waits)
     facts: dict[str, Any] = {
         "attempts": after.attempts,
         "call_failures": after.call_failures,
@@ -132,6 +136,15 @@ def _after(
         return after, None
     same = rounds.unchanged(tx.find(Attempt, task_id=task.id), ended)
     return rounds.after_red(after, task, failed, plan, same=same, now=tx.now())
+
+
+def _wait_again(tx: Tx, ids: Ids, plan: Plan, task: Task, ended: Attempt, waits: Mapping[str, Any]) -> Task:
+    """Let a task wait for what it needs after all: what it did without that uses up no attempt."""
+    following = new_attempt(tx, ids, plan, task, n=ended.n + 1)
+    about: dict[str, Any] = {"failure": (ended.failure or Failure.GATE).value, "n": following.n}
+    return move_task(
+        tx, task, TaskState.QUEUED, "task_retried", about=about, attempt_id=following.id, **waits
+    )
 
 
 def next_healing(

@@ -7,11 +7,12 @@ from typing import Any
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy import fallback
 from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.healing import Chosen, next_step, restated
+from loopwright.core.policy.healing import Chosen, next_step, restated, without
+from loopwright.core.policy.order import is_met
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
-from loopwright.core.values.healing import HealStep
+from loopwright.core.values.healing import STEPS, Cause, HealStep
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import HEALING, HealingState, TaskState, step
 from loopwright.engine.rows.queue import new_attempt
@@ -77,6 +78,55 @@ def fail_open(tx: Tx, plan: Plan, task: Task) -> None:
     """End the steps that are being tried for a task: it failed for good once more."""
     for one in tx.find(Healing, task_id=task.id, state=HealingState.TRYING):
         end(tx, plan, task, one, HealingState.FAILED)
+
+
+def bypass(tx: Tx, ids: Ids, task: Task) -> None:
+    """Let a task start without those that it needs and that failed, once."""
+    plan = tx.get(Plan, task.plan_id)
+    assert plan is not None, "a task has a plan"
+    needed = tx.find(Task, id=task.depends_on)
+    failed = [one for one in needed if not is_met(one)]
+    keys = [one.key for one in failed]
+    for one in failed:
+        tx.update(Task, one.id, dependents=tuple(each for each in one.dependents if each != task.id))
+    left = tuple(one for one in task.depends_on if one not in {each.id for each in failed})
+    freed = tx.update(Task, task.id, depends_on=left, unmet=0)
+    if task.attempt_id is not None:
+        tx.update(Attempt, task.attempt_id, healing=HealStep.BYPASS, advice=without(keys))
+    row = Healing(
+        id=ids(Kind.HEALING),
+        project_id=plan.project_id,
+        plan_id=plan.id,
+        task_id=task.id,
+        n=len(steps_of(tx, task.id)) + 1,
+        step=HealStep.BYPASS,
+        cause=Cause.DEPENDENCY,
+        signature="",
+        because=f"{', '.join(keys)} failed: {STEPS[HealStep.BYPASS]}",
+        attempt_id=task.attempt_id,
+        created_at=tx.now(),
+        about=tuple(one.id for one in failed),
+    )
+    tx.insert(row)
+    told: dict[str, Any] = {"without": keys, "because": row.because}
+    tx.append(happened("dependency_bypassed", "loopwright", plan=plan, task=freed, **told))
+
+
+def restore(tx: Tx, plan: Plan, task: Task) -> dict[str, Any] | None:
+    """Let a task wait again for what it was tried without; return what changes on it, None where nothing was."""
+    tried = tx.find(Healing, task_id=task.id, step=HealStep.BYPASS, state=HealingState.TRYING)
+    if not tried:
+        return None
+    (row,) = tried
+    end(tx, plan, task, row, HealingState.FAILED)
+    needed = tx.find(Task, id=row.about)
+    for one in needed:
+        tx.update(Task, one.id, dependents=tuple(dict.fromkeys((*one.dependents, task.id))))
+    told: dict[str, Any] = {"waits_for": [one.key for one in needed]}
+    tx.append(happened("dependency_restored", "loopwright", plan=plan, task=task, **told))
+    waits_for = tuple(dict.fromkeys((*task.depends_on, *row.about)))
+    unmet = sum(not is_met(one) for one in tx.find(Task, id=waits_for))
+    return {"depends_on": waits_for, "unmet": unmet}
 
 
 def _who(plan: Plan, task: Task, chosen: Chosen) -> dict[str, Any]:

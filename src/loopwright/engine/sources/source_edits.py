@@ -16,6 +16,7 @@ from typing import Any, Final
 from loopwright.core.plans.evaluating import alone, impossible
 from loopwright.core.plans.item_identity import identify, unused_key
 from loopwright.core.policy import graph
+from loopwright.core.policy.healing import SPLIT_ORIGIN
 from loopwright.core.policy.order import is_met
 from loopwright.core.replies.qa import ORIGIN
 from loopwright.core.rows.events import happened
@@ -406,7 +407,7 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
     tasks = {task.key: task for task in tx.find(Task, plan_id=plan.id)}
     waits = {task.id: list(task.depends_on) for task in tasks.values()}
     # A fix that a person does not want is waited for no more, though the file still names it.
-    fixes = [task for task in tasks.values() if task.origin == ORIGIN]
+    fixes = [task for task in tasks.values() if task.origin in (ORIGIN, SPLIT_ORIGIN)]
     declined = {task.id for task in fixes if task.status is TaskState.CANCELLED}
     for item in work.tasks:
         task = tasks.get(item.key)
@@ -416,7 +417,7 @@ def _rewire(tx: Tx, plan: Plan, work: PlannedWork) -> None:
             and task.status in (TaskState.CREATED, TaskState.QUEUED, TaskState.ERROR)
         ):
             said = [tasks[key].id for key in dict.fromkeys(item.depends_on) if key in tasks]
-            # What a QA review waits for may stand in no file that a person edits.
+            # What a QA review or a split task waits for may stand in no file that a person edits.
             needed = [one.id for one in fixes if one.id in task.depends_on]
             waits[task.id] = [one for one in dict.fromkeys((*said, *needed)) if one not in declined]
     done = {task.id for task in tasks.values() if is_met(task)}

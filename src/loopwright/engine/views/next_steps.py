@@ -229,10 +229,10 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             elif task.status == "CANCELLED":
                 ends = "or end the plan; what landed stays"
                 end = Step(command=command("cancel", plan), why=ends)
-                waiting = [
-                    Step(command=command("cancel", one), why="or cancel it too, then reverify")
-                    for one in names.stuck[:2]
-                ]
+                waiting = []
+                if names.stuck:
+                    why = "or cancel all that waits for it too, then reverify"
+                    waiting = [Step(command=command("cancel", name, chain=True), why=why)]
                 again = [*again[:1], *([without] if names.may_leave_out else waiting), end]
             steps = [*again, *([logs] if seen else [])]
             if seen and seen[-1].tip_sha and seen[-1].n not in known.unchanged:

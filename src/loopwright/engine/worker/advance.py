@@ -8,9 +8,11 @@ from typing import Any, assert_never
 from loopwright.core.policy import decide as policy
 from loopwright.core.policy.budget import WAITS
 from loopwright.core.policy.graph import claims
+from loopwright.core.policy.healing import may_bypass
 from loopwright.core.policy.quotas import Choice
 from loopwright.core.policy.retry import Failed
 from loopwright.core.rows.events import happened
+from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import (
     AGENT_ROLES,
     Attempt,
@@ -27,6 +29,7 @@ from loopwright.core.rows.model import (
 from loopwright.core.rows.turns import Turn
 from loopwright.core.values.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.values.failures import Failure
+from loopwright.core.values.healing import HealStep
 from loopwright.core.values.states import (
     AttemptState,
     EnvelopeState,
@@ -39,7 +42,7 @@ from loopwright.engine.attempt import contradictions, rounds
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import may_move, serves
-from loopwright.engine.rows import pauses, questions
+from loopwright.engine.rows import healing, pauses, questions
 from loopwright.engine.rows.failing import fail_attempt
 from loopwright.engine.rows.legs import DRIVEN
 from loopwright.engine.rows.manual_steps import ask_by_hand
@@ -111,7 +114,7 @@ async def advance(world: World, before_end: BeforeEnd | None = None) -> Advanced
         return legs, _seconds_until(decided.look_again_at, tx.now())
 
     legs, look_again_s = await world.store.transact("advance", commit)
-    again = (policy.Dispatch, policy.NextRound, policy.AskByHand)
+    again = (policy.Dispatch, policy.NextRound, policy.AskByHand, policy.Bypass)
     dispatched = any(isinstance(one, again) for one in seen.decisions)
     return Advanced(legs=tuple(legs), dispatched=dispatched, look_again_s=look_again_s)
 
@@ -204,6 +207,7 @@ def _front(tx: Tx, world: World, loop: Loop, plan: Plan, *, room: int, closed: b
         manual=tuple(one for one in steps if all(getattr(one, key) == _TURN[key] for key in _TURN)),
         by_hand=tuple(one for one in steps if one.status is TaskState.AWAITING_RESPONSE),
         taken=_taken(tx, plan) if plan.open_tasks and not (ready or running) else (),
+        blocked=_blocked(tx, plan) if plan.failed_tasks and not (ready or running) else (),
         unreviewed=unreviewed(tx, plan) if plan.policy.max_unreviewed else 0,
         working=working,
         preparing=sum(one.state is AttemptState.PREPARING and one.task_id not in checked for one in attempts),
@@ -245,6 +249,25 @@ def _taken(tx: Tx, plan: Plan) -> tuple[Task, ...]:
     return tuple(task for task in queued if task.taken_by)
 
 
+def _blocked(tx: Tx, plan: Plan) -> tuple[Task, ...]:
+    """Return what waits only for failed tasks and may be tried without them; asked only when nothing else can move."""
+    if not plan.policy.auto_heal:
+        return ()
+    tasks = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
+    steps = tx.find(Healing, plan_id=plan.id, step=HealStep.BYPASS)
+    return tuple(
+        task
+        for task in tasks.values()
+        if task.status is TaskState.QUEUED
+        and not (task.manual or task.taken_by)
+        and may_bypass(
+            task,
+            [tasks[one] for one in task.depends_on],
+            [one.step for one in steps if one.task_id == task.id],
+        )
+    )
+
+
 def unreviewed(tx: Tx, plan: Plan) -> int:
     """Return how many results of a plan no person has looked at."""
     landed = tx.find(Task, plan_id=plan.id, status=TaskState.COMPLETE, reviewed_by="")
@@ -259,6 +282,8 @@ def _apply(tx: Tx, world: World, decision: policy.Decision) -> Leg | None:
             return _start(tx, need(tx.get(Task, task_id), "the task"), instead)
         case policy.AskByHand(task_id=task_id):
             ask_by_hand(tx, world.ids, need(tx.get(Task, task_id), "the task"))
+        case policy.Bypass(task_id=task_id):
+            healing.bypass(tx, world.ids, need(tx.get(Task, task_id), "the task"))
         case policy.WakeAttempt(attempt_id=attempt_id, instead=instead):
             return _go_on(tx, world, need(tx.get(Attempt, attempt_id), "the attempt"), instead)
         case policy.OpenEnvelope(envelope_id=envelope_id):

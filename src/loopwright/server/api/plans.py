@@ -243,7 +243,13 @@ async def reset(plan_id: str, task: str, home: Home, caller: Writer) -> Result:
 async def skip(plan_id: str, task: str, home: Home, caller: Writer, why: Skip | None = None) -> Result:
     """Give a task up."""
     decided = await plans.decide_task(
-        home.at, caller, plan_id, task, "skip", note=why.reason if why else None
+        home.at,
+        caller,
+        plan_id,
+        task,
+        "skip",
+        note=why.reason if why else None,
+        chain=bool(why and why.chain),
     )
     return result_of(decided)
 

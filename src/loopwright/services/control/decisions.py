@@ -55,9 +55,14 @@ async def stop(at: Session, plan: str | None = None, *, told: Told = UNHEARD) ->
     return await _decide(at, "stop", plan, {}, told=told)
 
 
-async def cancel(at: Session, target: str, *, reason: str = "", told: Told = UNHEARD) -> Decision:
-    """Give a task or a plan up for good; what landed stays."""
-    return await _decide(at, "cancel", target, {"reason": reason} if reason else {}, told=told)
+async def cancel(
+    at: Session, target: str, *, reason: str = "", chain: bool = False, told: Told = UNHEARD
+) -> Decision:
+    """Give a task or a plan up for good; `chain` also gives up what waits for the task. What landed stays."""
+    arguments: dict[str, Any] = {"reason": reason} if reason else {}
+    if chain:
+        arguments["chain"] = True
+    return await _decide(at, "cancel", target, arguments, told=told)
 
 
 async def to_cancel(at: Session, target: str) -> Plan | Task:

@@ -149,12 +149,13 @@ async def decide_task(
     note: str | None = None,
     agent: str | None = None,
     model: str | None = None,
+    chain: bool = False,
 ) -> Decision:
     """Give a task another attempt, let it start over, or give it up."""
     row, project = await at.home.store.read(lambda tx: task_and_project(tx, caller, plan_id, task))
     with acting(at, caller, project):
         if action == "skip":
-            return await decisions.cancel(at, row.id, reason=note or "skipped by a person")
+            return await decisions.cancel(at, row.id, reason=note or "skipped by a person", chain=chain)
         if action == "reset":
             return await decisions.reset(at, row.id)
         return await decisions.retry(at, row.id, note=note, agent=agent, model=model)

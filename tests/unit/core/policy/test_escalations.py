@@ -5,6 +5,7 @@ from tests.wording_plugin import Wording
 
 from loopwright.core.policy.escalations import (
     CANCEL,
+    CHAIN,
     GIVEN_UP,
     KIND,
     LEAVE,
@@ -27,13 +28,15 @@ from loopwright.core.policy.escalations import (
         ("Leave it", LEAVE, ""),
         ("3", CANCEL, ""),
         ("cancel", CANCEL, ""),
+        ("4", CHAIN, ""),
+        ("Cancel with what waits for it", CHAIN, ""),
     ],
 )
 def test_an_option_its_number_or_another_try_with_a_hint(answer: str, option: str, hint: str) -> None:
     assert meaning(answer) == (option, hint)
 
 
-@each_case("answer", ["", "0", "4", "²", "yes", "retrying", "retry:", "cancel: all of it", "01"])
+@each_case("answer", ["", "0", "5", "²", "yes", "retrying", "retry:", "cancel: all of it", "01"])
 def test_anything_else_is_no_answer(answer: str) -> None:
     assert meaning(answer) is None
 

@@ -52,28 +52,32 @@ def stop(plan: str | None = None, /, *, json: bool = False) -> int:
     return decide(lambda at, told: decisions.stop(at, plan, told=told), as_json=json)
 
 
-def cancel(target: str, /, *, yes: bool = False, json: bool = False) -> int:
+def cancel(target: str, /, *, chain: bool = False, yes: bool = False, json: bool = False) -> int:
     """Give up a task or a plan for good; what landed stays, every attempt's work stays pinned.
 
     Parameters
     ----------
     target
         A plan or a task.
+    chain
+        Also give up every task that waits for this one.
     yes
         Do not ask. Without a terminal, and with --json, Loopwright never asks.
     json
         Print the answer as JSON.
     """
     asks = not yes and not json and sys.stdin.isatty() and os.isatty(1)
-    return asyncio.run(_cancel(target, asks=asks, as_json=json))
+    return asyncio.run(_cancel(target, chain=chain, asks=asks, as_json=json))
 
 
-async def _cancel(target: str, *, asks: bool, as_json: bool) -> int:
+async def _cancel(target: str, *, chain: bool, asks: bool, as_json: bool) -> int:
     async with session() as at:
         if asks and not _agreed(await decisions.to_cancel(at, target)):
             console().print("nothing was changed")
             return ExitCode.UNFINISHED
-        return await decided(at, lambda at, told: decisions.cancel(at, target, told=told), as_json=as_json)
+        return await decided(
+            at, lambda at, told: decisions.cancel(at, target, chain=chain, told=told), as_json=as_json
+        )
 
 
 def _agreed(row: Plan | Task) -> bool:
