@@ -34,6 +34,7 @@ REVISIONS: Final = (
     "0011",
     "0012",
     "0013",
+    "0014",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 

@@ -213,6 +213,7 @@ CREATE TABLE healings (
     attempt_id TEXT,
     created_at VARCHAR(27) NOT NULL,
     ended_at VARCHAR(27),
+    about TEXT NOT NULL,
     CONSTRAINT pk_healings PRIMARY KEY (id),
     CONSTRAINT fk_healings_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
     CONSTRAINT fk_healings_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED,

@@ -12,6 +12,7 @@ from tests.wording_plugin import Wording
 from loopwright.core.policy.decide import (
     AskByHand,
     BeginVerify,
+    Bypass,
     Decided,
     Dispatch,
     FailPlan,
@@ -400,3 +401,9 @@ def test_a_manual_step_is_asked_before_anything_starts_and_holds_the_plan_when_n
     )
     [failed] = decided(failing).decisions
     assert isinstance(failed, FailPlan)
+
+
+def test_what_waits_only_for_failed_tasks_is_tried_without_them_before_the_plan_is_held() -> None:
+    blocked = task(unmet=1)
+    scene = replace(front(open_tasks=1, failed_tasks=1), blocked=(blocked,))
+    assert decided(scene).decisions == (Bypass(task_id=blocked.id),)

@@ -11,10 +11,12 @@ from loopwright.core.policy.healing import (
     LADDER,
     SPLIT_ORIGIN,
     after_parts,
+    may_bypass,
     may_heal,
     next_step,
     restated,
     told_by,
+    without,
 )
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.investigations import Investigation
@@ -22,6 +24,7 @@ from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.healing import STEPS, Cause, HealStep
 from loopwright.core.values.policy import Answering, GateCommand, HealPolicy, Policy, RoundsPolicy
+from loopwright.core.values.states import TaskState
 
 GATE = GateCommand(name="tests", command="pytest -q")
 FAILED = Failed(failure=Failure.GATE, detail="a check failed")
@@ -126,3 +129,14 @@ def test_an_investigator_changes_the_cause_and_so_the_ladder() -> None:
         Cause.FLAKY,
         "a check gives inconsistent results (an investigator: it sleeps)",
     )
+
+
+def test_a_task_may_be_tried_once_without_the_failed_ones_that_it_needs_if_its_own_checks_can_tell() -> None:
+    of = plan()
+    failed, done = a_task(of, status=TaskState.ERROR), a_task(of, status=TaskState.COMPLETE)
+    assert may_bypass(a_task(of), [failed, done], ())
+    assert not may_bypass(a_task(of), [done], ())
+    assert not may_bypass(a_task(of), [failed, a_task(of, status=TaskState.CANCELLED)], ())
+    assert not may_bypass(a_task(of, acceptance=()), [failed], ())
+    assert not may_bypass(a_task(of), [failed], [HealStep.BYPASS])
+    assert "come after x, y" in without(("x", "y"))
