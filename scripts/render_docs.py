@@ -49,7 +49,7 @@ _PROMISED = (
         "by_hand",
         "contradictions",
     ),
-    *("discovered", "prompt_loops", "looks"),
+    *("discovered", "prompt_loops", "looks", "healing"),
 )
 TRUST_BEGIN, TRUST_END = "<!-- behaviours: begin -->", "<!-- behaviours: end -->"
 AGENTS_BEGIN, AGENTS_END = "<!-- agents: begin -->", "<!-- agents: end -->"
@@ -65,6 +65,7 @@ ABOUT: Mapping[str, str] = {
     "discovery": "A discovery is work that an agent found outside its task. You decide about it.",
     "envelope": "An envelope is the quota of one account of an agent.",
     "healing": "A healing step is one thing that `auto_heal` tries for a task that failed for good.",
+    "lesson": "A lesson is something that agents are told as long as that measurably helps.",
     "review": "A review is an independent check of one change before it lands.",
     "finish": "A finish moves the work of a plan into your branch or into a pull request.",
     "controller": "The controller drives an [orchestrator folder](sources/orchestrator.md) from round to round.",
@@ -95,6 +96,13 @@ NOTES: Mapping[str, Mapping[tuple[str, str], str]] = {
         ("TRYING", "HEALED"): "the task passed its checks and landed",
         ("TRYING", "FAILED"): "the task failed for good once more",
         ("TRYING", "WITHDRAWN"): "you decided about the task",
+    },
+    "lesson": {
+        ("PROPOSED", "TRIED"): "you approved it",
+        ("PROPOSED", "REMOVED"): "you rejected it",
+        ("TRIED", "KEPT"): "attempts with it passed more often",
+        ("TRIED", "REMOVED"): "attempts with it did not pass more often, or you removed it",
+        ("KEPT", "REMOVED"): "it no longer helps, or you removed it",
     },
     "loop": {
         ("STOPPED", "RUNNING"): "you resume it",

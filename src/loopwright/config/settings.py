@@ -119,6 +119,11 @@ class Values:
         default=False,
         description="Tries more for a task that failed for good, chosen by its likely cause, before it asks you.",
     )
+    auto_refine: bool = setting(
+        SWITCH,
+        default=False,
+        description="Proposes a lesson as soon as two tasks fail in the same way. Agents get it once you approve it.",
+    )
     autonomy: Literal["manual", "supervised", "auto"] = setting(
         choice("manual", "supervised", "auto"),
         "auto",

@@ -23,6 +23,7 @@ from loopwright.server.api import (
     figures,
     health,
     inspection,
+    lessons,
     loops,
     plans,
     projects,
@@ -68,6 +69,7 @@ _PARTS = (
     figures,
     attention,
     discoveries,
+    lessons,
     tokens,
     webhooks,
 )

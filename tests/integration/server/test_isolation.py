@@ -11,12 +11,13 @@ from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.replies.discoveries import Discovery
+from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.rows.model import Role, Run
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.rows.webhook_rows import Webhook
 from loopwright.core.values.access import Scope
 from loopwright.core.values.ids import Kind, make
-from loopwright.core.values.states import RunState
+from loopwright.core.values.states import LessonState, RunState
 from loopwright.server.asgi import describe
 
 DOCUMENT = describe().openapi()
@@ -70,6 +71,14 @@ class Foreign:
             created_by="secret",
             created_at=rows.AT,
         )
+        lesson = Lesson(
+            id=make(Kind.LESSON, uuid4()),
+            project_id=project.id,
+            state=LessonState.PROPOSED,
+            text="secret lesson",
+            proposed_by="secret",
+            created_at=rows.AT,
+        )
         packet = make(Kind.PACKET, uuid4())
         (place / ".loopwright" / "inspection-packets" / f"{packet}.json").write_text(
             f'{{"packet_id": "{packet}"}}'
@@ -77,7 +86,7 @@ class Foreign:
         (place / ".loopwright" / "inspection-packets" / f"{packet}.md").write_text("secret packet")
 
         def insert(tx: Any) -> None:
-            for row in (run, question, found, hook):
+            for row in (run, question, found, hook, lesson):
                 tx.insert(row)
 
         api.write(insert)
@@ -97,6 +106,7 @@ class Foreign:
             "packet_id": packet,
             "token_id": owner,
             "webhook_id": hook.id,
+            "lesson_id": lesson.id,
         }
         self.secrets = {one for name, one in self.ids.items() if name not in ("task", "name")} | {
             "secret",

@@ -13,6 +13,7 @@ from loopwright.core.rows import (
     access_rows,
     alert_rows,
     healing_rows,
+    lesson_rows,
     model,
     monitor_rows,
     source_rows,
@@ -35,6 +36,7 @@ REVISIONS: Final = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -149,6 +151,15 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         ),
         monitor_rows.Watched: Stored(table="watched", owners=("plan_id",)),
         monitor_rows.Trouble: Stored(table="troubles", owners=("project_id", "loop_id", "plan_id")),
+        lesson_rows.Lesson: Stored(
+            table="lessons", owners=("project_id",), indexes=(("project_id", "state"), ("state",))
+        ),
+        lesson_rows.LessonUse: Stored(
+            table="lesson_uses",
+            owners=("project_id", "plan_id"),
+            unique=("lesson_id", "version", "task_id"),
+            indexes=(("lesson_id",), ("attempt_id",)),
+        ),
         access_rows.KeptReply: Stored(table="kept_replies", indexes=(("created_at",),)),
         webhook_rows.Webhook: Stored(table="webhooks"),
         webhook_rows.DeadLetter: Stored(

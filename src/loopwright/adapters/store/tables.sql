@@ -228,6 +228,40 @@ CREATE TABLE kept_replies (
     created_at VARCHAR(27) NOT NULL,
     CONSTRAINT pk_kept_replies PRIMARY KEY (id)
 );
+CREATE TABLE lesson_uses (
+    id TEXT NOT NULL,
+    lesson_id TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    project_id TEXT NOT NULL,
+    plan_id TEXT NOT NULL,
+    task_id TEXT NOT NULL,
+    attempt_id TEXT NOT NULL,
+    given BOOLEAN NOT NULL,
+    passed BOOLEAN,
+    created_at VARCHAR(27) NOT NULL,
+    CONSTRAINT pk_lesson_uses PRIMARY KEY (id),
+    CONSTRAINT fk_lesson_uses_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED,
+    CONSTRAINT fk_lesson_uses_plan_id FOREIGN KEY(plan_id) REFERENCES plans (id) DEFERRABLE INITIALLY DEFERRED
+);
+CREATE TABLE lessons (
+    id TEXT NOT NULL,
+    project_id TEXT NOT NULL,
+    state TEXT NOT NULL,
+    text TEXT NOT NULL,
+    version BIGINT NOT NULL,
+    signature TEXT NOT NULL,
+    files TEXT NOT NULL,
+    task_type TEXT NOT NULL,
+    evidence TEXT NOT NULL,
+    proposed_by TEXT NOT NULL,
+    decided_by TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    created_at VARCHAR(27) NOT NULL,
+    tried_since VARCHAR(27),
+    expires_at VARCHAR(27),
+    CONSTRAINT pk_lessons PRIMARY KEY (id),
+    CONSTRAINT fk_lessons_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
+);
 CREATE TABLE loops (
     id TEXT NOT NULL,
     project_id TEXT NOT NULL,
@@ -568,6 +602,10 @@ CREATE INDEX ix_finishes_plan_id ON finishes (plan_id);
 CREATE INDEX ix_finishes_state ON finishes (state);
 CREATE INDEX ix_healings_plan_id ON healings (plan_id);
 CREATE INDEX ix_kept_replies_created_at ON kept_replies (created_at);
+CREATE INDEX ix_lesson_uses_attempt_id ON lesson_uses (attempt_id);
+CREATE INDEX ix_lesson_uses_lesson_id ON lesson_uses (lesson_id);
+CREATE INDEX ix_lessons_project_id_state ON lessons (project_id, state);
+CREATE INDEX ix_lessons_state ON lessons (state);
 CREATE INDEX ix_loops_state ON loops (state);
 CREATE INDEX ix_plans_created_at_id ON plans (created_at, id);
 CREATE INDEX ix_plans_loop_id ON plans (loop_id);
@@ -594,6 +632,7 @@ CREATE UNIQUE INDEX ix_attempt_failures_attempt_id ON attempt_failures (attempt_
 CREATE UNIQUE INDEX ix_attempts_task_id_n ON attempts (task_id, n);
 CREATE UNIQUE INDEX ix_dead_letters_webhook_id_n ON dead_letters (webhook_id, n);
 CREATE UNIQUE INDEX ix_healings_task_id_n ON healings (task_id, n);
+CREATE UNIQUE INDEX ix_lesson_uses_lesson_id_version_task_id ON lesson_uses (lesson_id, version, task_id);
 CREATE UNIQUE INDEX ix_loops_project_id_source_path ON loops (project_id, source_path);
 CREATE TABLE schema_version (version_num VARCHAR(32) NOT NULL, CONSTRAINT schema_version_pkc PRIMARY KEY (version_num));
 INSERT INTO counters (id, n) VALUES ('events', 0);

@@ -106,6 +106,10 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "rollback": (f"{_DECIDE}.reject:rollback", "Take landed work back out of the plan branch."),
         "reviewed": (f"{_DECIDE}.handover:reviewed", "Confirm that you have looked at landed work."),
         "discovered": (f"{_DECIDE}.discovered:app", "List extra work that agents found, or decide on it."),
+        "lessons": (
+            f"{_DECIDE}.lessons:app",
+            "List what agents are told from earlier work, or decide on it.",
+        ),
         "reverify": (
             f"{_DECIDE}.control:reverify",
             "Run the complete gate of a plan that waits for it, or again.",

@@ -13,6 +13,7 @@ from loopwright.core.policy import earlier_tries
 from loopwright.core.policy.diagnosis import Diagnosis
 from loopwright.core.policy.earlier_tries import Try
 from loopwright.core.policy.healing import facts
+from loopwright.core.policy.lessons import in_words as lessons_in_words
 from loopwright.core.policy.red_first import is_asked, why_skipped
 from loopwright.core.policy.rounds import is_carried_on, loops
 from loopwright.core.replies import doc_sync
@@ -115,6 +116,7 @@ def implementer(
     contradicted: Sequence[str] = (),
     documents: Mapping[str, str] = MappingProxyType({}),
     tries: Sequence[Try] = (),
+    lessons: Sequence[str] = (),
 ) -> str:
     """Return the prompt for one attempt at one task.
 
@@ -140,6 +142,7 @@ def implementer(
             "context": indented(plan.context),
             "section": indented(shortened(visible(task.section.strip()), SECTION_LIMIT)),
             "documents": listed_documents(documents, _about(task)),
+            "lessons": lessons_in_words(lessons),
             "answers": answered(answers),
             "carried_on": bool(attempt.evidence) and carried_on,
             "started_over": bool(attempt.evidence) and not carried_on,

@@ -6,6 +6,7 @@ from loopwright.core.replies.discoveries import Discovery
 from loopwright.core.rows.access_rows import KeptReply, Token
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.healing_rows import AttemptFailure, Healing
+from loopwright.core.rows.lesson_rows import Lesson, LessonUse
 from loopwright.core.rows.model import (
     Attempt,
     Command,
@@ -52,6 +53,8 @@ Row = (
     | Acknowledgement
     | Watched
     | Trouble
+    | Lesson
+    | LessonUse
 )
 ROW_TYPES: Final = get_args(Row)
 """The type of every row: each has its own table, with its fields as columns."""

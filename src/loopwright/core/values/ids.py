@@ -27,6 +27,8 @@ class Kind(StrEnum):
     PACKET = "pkt"
     FAILURE = "fail"
     HEALING = "heal"
+    LESSON = "lesson"
+    LESSON_USE = "use"
     TOKEN = "tok"  # noqa: S105 - a prefix
     WEBHOOK = "hook"
 

@@ -166,6 +166,8 @@ class Policy:
     auto_heal: bool = False
     """Whether more is tried for a task that failed for good (`core.policy.healing`)."""
     heal: HealPolicy = field(default_factory=HealPolicy)
+    auto_refine: bool = False
+    """Whether a lesson is proposed as soon as several tasks fail in the same way."""
     autonomy: str = "auto"
     """What waits for a person: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
     on_task_error: str = "hold"

@@ -111,6 +111,15 @@ class HealingState(StrEnum):
     WITHDRAWN = "WITHDRAWN"
 
 
+class LessonState(StrEnum):
+    """Whether agents are told a lesson."""
+
+    PROPOSED = "PROPOSED"
+    TRIED = "TRIED"
+    KEPT = "KEPT"
+    REMOVED = "REMOVED"
+
+
 class EnvelopeState(StrEnum):
     """Whether runs may draw from an account."""
 
@@ -269,6 +278,16 @@ HEALING: Final[Table[HealingState]] = _table(
     }
 )
 
+LESSON: Final[Table[LessonState]] = _table(
+    {
+        # A person approves it; from then on its own measurement decides, or a person.
+        LessonState.PROPOSED: {LessonState.TRIED, LessonState.REMOVED},
+        LessonState.TRIED: {LessonState.KEPT, LessonState.REMOVED},
+        LessonState.KEPT: {LessonState.REMOVED},
+        LessonState.REMOVED: set(),
+    }
+)
+
 ENVELOPE: Final[Table[EnvelopeState]] = _table(
     {
         EnvelopeState.OPEN: {EnvelopeState.CLOSED},
@@ -300,6 +319,7 @@ MACHINES: Final[Mapping[str, Mapping[StrEnum, frozenset[StrEnum]]]] = MappingPro
         "envelope": ENVELOPE,  # type: ignore[dict-item]
         "review": REVIEW,  # type: ignore[dict-item]
         "healing": HEALING,  # type: ignore[dict-item]
+        "lesson": LESSON,  # type: ignore[dict-item]
         "finish": FINISH,  # type: ignore[dict-item]
         "controller": CONTROLLER,  # type: ignore[dict-item]
         "round": ROUND,  # type: ignore[dict-item]

@@ -23,7 +23,7 @@ from loopwright.core.values.states import ReviewState, RunState
 from loopwright.core.values.templates import Template, own_path, replaced
 from loopwright.engine.attempt.agent_ends import last_answer
 from loopwright.engine.money import quotas, spending
-from loopwright.engine.rows import questions
+from loopwright.engine.rows import lessons, questions
 from loopwright.engine.rows.attempts import diagnosis_of, tries_before
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import need
@@ -71,6 +71,8 @@ class Facts:
     """The attempts before this one that were rejected."""
     answers: tuple[tuple[str, str], ...] = ()
     """What people answered to the attempt's questions."""
+    lessons: tuple[str, ...] = ()
+    """What earlier work in the project taught, as far as it concerns the task."""
     review_fixes: ReviewFixes = field(default_factory=ReviewFixes)
     last_answer: str = ""
     """What the attempt before this one answered, where agents only answer."""
@@ -172,7 +174,13 @@ def _prompt(facts: Facts) -> str:
         contradicted=contradicted,
         documents=facts.documents,
         tries=facts.tries,
+        lessons=facts.lessons,
     )
+
+
+def learns(rows: Rows, run: Run) -> bool:
+    """Return whether a run is told lessons: only one that does a task is."""
+    return run.role is Role.IMPLEMENTER and rows.task.type != qa.TYPE and rows.plan.policy.answer is None
 
 
 def _conversation(facts: Facts) -> str | None:
@@ -241,6 +249,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             tools=tools,
             earlier=tuple(one for one in others if one.started_at),
             tries=() if loops(rows.plan, rows.task) else tries_before(tx, attempt),
+            lessons=lessons.told(tx, rows.plan, rows.task, attempt) if learns(rows, run) else (),
             answers=tuple(
                 (one.text, one.answer) for one in questions.of_attempt(tx, attempt) if one.answer is not None
             ),

@@ -19,7 +19,7 @@ from loopwright.core.values.containment import Containment
 from loopwright.core.values.errors import FenceLost, Refused
 from loopwright.core.values.permissions import Access, access_of, is_kept, mode_in_words
 from loopwright.core.values.states import AttemptState, LoopState, RunState
-from loopwright.engine.attempt.agent_brief import Facts, brief, gather
+from loopwright.engine.attempt.agent_brief import Facts, brief, gather, learns
 from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.money import quotas, spending
 from loopwright.engine.money.quotas import QuotaWatch
@@ -30,7 +30,7 @@ from loopwright.engine.processes.process_environment import attempt_values
 from loopwright.engine.processes.redaction import concealed, concealing, without_secrets
 from loopwright.engine.processes.runs import Ended, Progress, agent_spec, drive_agent
 from loopwright.engine.processes.sandboxing import Walls, contain_agent, sandbox_of, shared_by
-from loopwright.engine.rows import pauses
+from loopwright.engine.rows import lessons, pauses
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_attempt, move_run, need
 from loopwright.engine.rows.world import World
@@ -175,6 +175,8 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
         change_attempt(tx, current.id, fence, account=drawn)
     if current.state is AttemptState.PREPARING:
         move_attempt(tx, current, AttemptState.WORKING, fence=fence)
+    if learns(rows, run):
+        lessons.note_uses(tx, world.ids, plan, rows.task, current)
     permissions = equipped.request.permissions
     return move_run(
         tx,

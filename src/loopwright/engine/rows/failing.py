@@ -14,7 +14,7 @@ from loopwright.core.rows.model import Attempt, Outcome, Plan, Task
 from loopwright.core.values.failures import RULES, Failure, Level
 from loopwright.core.values.healing import CONSULTS, HealStep
 from loopwright.core.values.states import AttemptState, RunState, TaskState
-from loopwright.engine.rows import healing
+from loopwright.engine.rows import healing, lessons
 from loopwright.engine.rows.attempts import diagnosis_of, note_failure
 from loopwright.engine.rows.escalations import escalate
 from loopwright.engine.rows.moves import (
@@ -68,6 +68,8 @@ def fail_attempt(
     withdraw_reviews(tx, ended)
     plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     noted = note_failure(tx, ids, plan, ended)
+    if noted is not None and plan.policy.auto_refine:
+        lessons.propose(tx, ids, plan.project_id, signature=noted.signature)
     if task.taken_by:
         return _back_to_person(tx, ids, plan, task, ended, failed, evidence)
     after, stopped = _after(tx, plan, task, ended, failed, chance)

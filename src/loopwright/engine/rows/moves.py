@@ -46,7 +46,7 @@ from loopwright.core.values.states import (
     TaskState,
     step,
 )
-from loopwright.engine.rows import healing
+from loopwright.engine.rows import healing, lessons
 from loopwright.engine.rows.escalations import open_ones
 from loopwright.engine.rows.order import follow_order
 from loopwright.engine.rows.queue import new_attempt, new_review_run, new_run
@@ -205,8 +205,10 @@ def move_attempt(
     if "touched" in changes:
         task = need(tx.get(Task, moved.task_id), "the task")
         tx.update(Task, task.id, touched=kept((*task.touched, *moved.touched)))
-    event = f"attempt_{target.value.lower()}"
-    tx.append(happened(event, actor, plan=_plan(tx, moved), attempt=moved, n=moved.n, **(about or {})))
+    event, plan = f"attempt_{target.value.lower()}", _plan(tx, moved)
+    tx.append(happened(event, actor, plan=plan, attempt=moved, n=moved.n, **(about or {})))
+    if target not in LIVE_ATTEMPT:
+        lessons.settle(tx, moved)
     return moved
 
 

@@ -71,16 +71,22 @@ async def add_here() -> Project:
         return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)
 
 
-async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
-    """Return the recorded environment of this project; with `record`, record this terminal first."""
-    if record:
-        return (await add_here()).environment
+def known_here() -> Project | None:
+    """Return the project of the current folder; None if the home does not know it."""
     place = needed_place()
     with glancing() as look:
         found = look.store.read_sync(
             lambda tx: tx.find(Project, path=str(place.root), subfolder=place.subfolder, limit=1)
         )
-    return found[0].environment if found else None
+    return found[0] if found else None
+
+
+async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
+    """Return the recorded environment of this project; with `record`, record this terminal first."""
+    if record:
+        return (await add_here()).environment
+    found = known_here()
+    return found.environment if found else None
 
 
 def list_loops(*, everywhere: bool = False) -> tuple[LoopPlans, ...]:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from tests.cases import each_case
@@ -13,6 +14,8 @@ from loopwright.cli.shell.command_table import COMMANDS
 from loopwright.config.settings import settings
 
 PARTS = {
+    "webhooks": ("create", "dead", "remove", "replay"),
+    "lessons": ("add", "approve", "remove", "suggest"),
     "plan": ("check", "coverage"),
     "stats": ("flaky", "quota"),
     "stats quota": ("open", "show"),
@@ -112,6 +115,7 @@ def test_a_switch_has_no_opposite_that_nobody_needs(pages: Pages, command: str) 
         "--no-run",
         "--no-wait",
         "--no-allow-unverified",
+        "--no-auto-heal",
         "--no-check-base",
     }
     assert "default: False" not in told
@@ -133,7 +137,10 @@ def test_the_default_that_a_flag_names_is_the_one_of_its_setting(pages: Pages) -
     assert "--sleep" in told
 
 
-def test_a_page_is_as_wide_as_the_terminal_is_now(pages: Pages, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_as_wide_as_the_terminal_is_now(
+    pages: Pages, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("LOOPWRIGHT_HOME", str(tmp_path))
     monkeypatch.setenv("COLUMNS", "60")
     assert call(["receipt", "replay"]) == 2
     monkeypatch.setenv("COLUMNS", "800")

@@ -1,0 +1,151 @@
+"""`lessons`: what agents of this project are told because earlier work taught it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
+
+from cyclopts import App
+from rich.markup import escape
+
+from loopwright.cli.shell.exits import ExitCode
+from loopwright.cli.shell.output import console, print_json
+from loopwright.core.values.access import OWNER, Caller
+from loopwright.core.values.wording import to_type
+from loopwright.services.homes.context import look_settings
+from loopwright.services.homes.session import Session, opened
+from loopwright.services.projects import projects
+from loopwright.services.remote import lessons as service
+from loopwright.services.remote.lessons import LessonState, LessonView
+
+T = TypeVar("T")
+
+app = App(
+    name="lessons",
+    help="List what agents of this project are told, or approve, add and remove it.",
+    help_format="plaintext",
+)
+
+
+@app.default
+def lessons(*, all: bool = False, json: bool = False) -> int:
+    """List the lessons of this project, with what was measured of each.
+
+    Parameters
+    ----------
+    all
+        Also those that were removed.
+    json
+        Print them as JSON.
+    """
+    here = projects.known_here()
+    found = _with_home(lambda at, who: service.list_lessons(at, who, here.id, everything=all)) if here else ()
+    none = "there are no lessons; `loopwright lessons suggest` drafts some from failures"
+    return _print(found, as_json=json, none=none)
+
+
+@app.command
+def suggest(*, json: bool = False) -> int:
+    """Draft a lesson for each failure that several tasks of this project had in common.
+
+    Parameters
+    ----------
+    json
+        Print them as JSON.
+    """
+    return _print(
+        _with_project(service.propose_lessons),
+        as_json=json,
+        none="no two tasks failed in a way that no lesson is about yet",
+    )
+
+
+@app.command
+def add(text: str, /, *, file: tuple[str, ...] = (), type: str = "", json: bool = False) -> int:
+    """Add your own lesson. It is on trial at once.
+
+    Parameters
+    ----------
+    text
+        What agents should know.
+    file
+        Only for tasks that name or may change such files; repeat it for several patterns.
+    type
+        Only for tasks of this type.
+    json
+        Print it as JSON.
+    """
+    made = _with_project(
+        lambda at, who, here: service.add_lesson(at, who, here, text, files=file, task_type=type)
+    )
+    return _print((made,), as_json=json)
+
+
+@app.command
+def approve(lesson: str, /, *, text: str | None = None, json: bool = False) -> int:
+    """Put a proposed lesson on trial: half of the tasks that it is meant for get it.
+
+    Parameters
+    ----------
+    lesson
+        Which: its id.
+    text
+        Its text from now on.
+    json
+        Print it as JSON.
+    """
+    return _print((_with_home(lambda at, who: service.approve_lesson(at, who, lesson, text)),), as_json=json)
+
+
+@app.command
+def remove(lesson: str, /, *, json: bool = False) -> int:
+    """Tell no agent a lesson any more.
+
+    Parameters
+    ----------
+    lesson
+        Which: its id.
+    json
+        Print it as JSON.
+    """
+    return _print((_with_home(lambda at, who: service.remove_lesson(at, who, lesson)),), as_json=json)
+
+
+def _with_home(work: Callable[[Session, Caller], Awaitable[T]]) -> T:
+    async def call() -> T:
+        async with opened(look_settings()) as at:
+            return await work(at, OWNER)
+
+    return asyncio.run(call())
+
+
+def _with_project(work: Callable[[Session, Caller, str], Awaitable[T]]) -> T:
+    here = projects.known_here() or asyncio.run(projects.add_here())
+    return _with_home(lambda at, who: work(at, who, here.id))
+
+
+def _print(found: tuple[LessonView, ...], *, as_json: bool, none: str = "") -> int:
+    if as_json:
+        print_json({"lessons": found})
+        return ExitCode.VERIFIED
+    out = console()
+    if not found:
+        out.print(escape(none))
+    for one in found:
+        for line in _lines(one):
+            out.print(escape(line), soft_wrap=True)
+    return ExitCode.VERIFIED
+
+
+def _lines(view: LessonView) -> list[str]:
+    lesson, found = view.lesson, view.measured
+    lines = [f"{lesson.id}  {lesson.state.value.lower()}", f"  {lesson.text}"]
+    if lesson.state is LessonState.PROPOSED:
+        lines.append(f"  {to_type('lessons', 'approve', lesson.id)}")
+    elif found.judged:
+        lines.append(
+            f"  passed at once: {found.with_passed} of {found.with_all} with it, "
+            f"{found.without_passed} of {found.without_all} without"
+        )
+    if lesson.state is LessonState.REMOVED:
+        lines.append(f"  {lesson.reason}")
+    return lines

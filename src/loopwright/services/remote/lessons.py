@@ -1,0 +1,152 @@
+"""Lessons for the agents of a project: list, add, draft, approve and remove them."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from loopwright.adapters.machine.host import new_id
+from loopwright.core.policy import lessons as policy
+from loopwright.core.policy.lessons import Measured
+from loopwright.core.rows.lesson_rows import Lesson
+from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.errors import IllegalTransition, NotAllowed, NotFound, Refused, UserError
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import LessonState
+from loopwright.engine.rows import lessons as rows
+from loopwright.ports import Tx
+from loopwright.services.homes.session import Session
+from loopwright.services.remote.seen import seen_project, seen_where
+
+__all__ = ["LessonState", "LessonView"]
+
+_MOST = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LessonView:
+    """A lesson, with what was measured of it."""
+
+    lesson: Lesson
+    measured: Measured
+
+
+async def list_lessons(
+    at: Session, caller: Caller, project_id: str | None = None, *, everything: bool = False
+) -> tuple[LessonView, ...]:
+    """Return the lessons of a project, or of all: the newest first; removed ones only with `everything`."""
+
+    def load(tx: Tx) -> tuple[LessonView, ...]:
+        where: Mapping[str, Any] = seen_where(tx, caller, project_id)
+        shown = [one for one in LessonState if everything or one is not LessonState.REMOVED]
+        found = tx.find(Lesson, state=shown, order_by=("-created_at",), limit=_MOST, **where)
+        return tuple(LessonView(lesson=one, measured=rows.measure(tx, one)) for one in found)
+
+    return await at.home.store.read(load)
+
+
+async def add_lesson(
+    at: Session,
+    caller: Caller,
+    project_id: str,
+    text: str,
+    *,
+    files: Collection[str] = (),
+    task_type: str = "",
+) -> LessonView:
+    """Add your own lesson: it is on trial at once."""
+    _check(caller)
+    said = policy.cleaned(text)
+    if not said:
+        raise UserError("a lesson needs a text", code="lesson_empty", hint="say what agents should know")
+
+    def insert(tx: Tx) -> LessonView:
+        project = seen_project(tx, caller, project_id)
+        lesson = Lesson(
+            id=new_id(Kind.LESSON),
+            project_id=project.id,
+            state=LessonState.PROPOSED,
+            text=said,
+            files=tuple(files),
+            task_type=task_type,
+            proposed_by=caller.actor,
+            created_at=tx.now(),
+        )
+        tx.insert(lesson)
+        rows.tell(tx, lesson, "lesson_proposed", caller.actor)
+        return _view(tx, _approved(tx, lesson, caller))
+
+    return await at.home.store.transact("lesson.add", insert)
+
+
+async def propose_lessons(at: Session, caller: Caller, project_id: str) -> tuple[LessonView, ...]:
+    """Draft a lesson for each failure that several tasks of a project had in common."""
+    _check(caller, Scope.OPERATE)
+
+    def draft(tx: Tx) -> tuple[LessonView, ...]:
+        project = seen_project(tx, caller, project_id)
+        return tuple(_view(tx, one) for one in rows.propose(tx, new_id, project.id))
+
+    return await at.home.store.transact("lesson.propose", draft)
+
+
+async def approve_lesson(at: Session, caller: Caller, lesson_id: str, text: str | None = None) -> LessonView:
+    """Put a proposed lesson on trial, with its own text or with this one."""
+    _check(caller)
+
+    def approve(tx: Tx) -> LessonView:
+        lesson = _seen(tx, caller, lesson_id)
+        if text is not None and (said := policy.cleaned(text)) != lesson.text:
+            lesson = tx.update(Lesson, lesson.id, text=said, version=lesson.version + 1)
+        return _view(tx, _approved(tx, lesson, caller))
+
+    return await at.home.store.transact("lesson.approve", approve)
+
+
+async def remove_lesson(at: Session, caller: Caller, lesson_id: str, reason: str = "") -> LessonView:
+    """Tell no agent a lesson any more; a proposed one is rejected by this."""
+    _check(caller)
+
+    def remove(tx: Tx) -> LessonView:
+        lesson = _seen(tx, caller, lesson_id)
+        return _view(tx, _moved(tx, lesson, LessonState.REMOVED, reason or "you removed it", caller))
+
+    return await at.home.store.transact("lesson.remove", remove)
+
+
+def _approved(tx: Tx, lesson: Lesson, caller: Caller) -> Lesson:
+    now = tx.now()
+    changes = {"tried_since": now, "expires_at": now + rows.LASTS}
+    return _moved(tx, lesson, LessonState.TRIED, "on trial", caller, **changes)
+
+
+def _moved(
+    tx: Tx, lesson: Lesson, target: LessonState, reason: str, caller: Caller, **changes: Any
+) -> Lesson:
+    try:
+        return rows.move(tx, lesson, target, reason, caller.actor, **changes)
+    except IllegalTransition as no:
+        raise Refused(
+            f"the lesson is {lesson.state.value}",
+            code="lesson_state_wrong",
+            hint="`loopwright lessons` shows which ones can be approved or removed",
+        ) from no
+
+
+def _check(caller: Caller, scope: Scope = Scope.ADMIN) -> None:
+    """Refuse what would let an agent write its own instructions."""
+    if not caller.may(scope):
+        raise NotAllowed(
+            f"a token with the scope `{scope.value}` is needed to change what agents are told",
+            code="lessons_need_admin",
+        )
+
+
+def _seen(tx: Tx, caller: Caller, lesson_id: str) -> Lesson:
+    found = tx.get(Lesson, lesson_id)
+    if found is None or not caller.sees(found.project_id):
+        raise NotFound(f"there is no lesson {lesson_id}", code="lesson_not_found")
+    return found
+
+
+def _view(tx: Tx, lesson: Lesson) -> LessonView:
+    return LessonView(lesson=lesson, measured=rows.measure(tx, lesson))
