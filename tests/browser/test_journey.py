@@ -143,6 +143,7 @@ def test_a_page_reconnects_after_the_daemon_restarts_and_misses_nothing(screen: 
     expect(page.locator("#connection")).to_be_hidden(timeout=30_000)
 
 
+@pytest.mark.more
 def test_the_keyboard_is_enough(screen: Screen) -> None:
     screen.sign_in()
     page = screen.page

@@ -129,6 +129,7 @@ def test_a_jump_while_agents_work(shop: Workshop, clock: WallClock, hours: int) 
     assert sorted(shop.started()) == [("one", 1), ("two", 1)]
 
 
+@pytest.mark.more
 @backward_at_least
 @pytest.mark.timeout(300)
 def test_a_jump_while_a_gate_runs(shop: Workshop, clock: WallClock, hours: int) -> None:

@@ -44,6 +44,7 @@ def test_a_test_first_backlog_ends_verified_and_needs_no_run_without_the_work(ca
     assert "note:" not in said.out
 
 
+@pytest.mark.more
 def test_a_test_that_is_red_before_and_after_the_plan_is_one_gap_with_cause_and_remedy(
     calculator: Calculator,
 ) -> None:

@@ -284,7 +284,7 @@ async def test_each_operation_takes_few_processes(world: World, tmp_path: Path) 
         "snapshot": 6,
         "snapshot again": 4,
         "snapshot with commits of the agent": 7,
-        "candidate": 2,  # one merges, one says which files changed: some of them may steer the gate
+        "candidate": 1,
         "checkout": 1,
         "tip": 0,
         "landed": 0,

@@ -2,9 +2,12 @@
 
 import os
 import tempfile
+from asyncio import to_thread
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
+from loopwright.adapters.git.plumbing.loose import Loose, Packed
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
@@ -23,6 +26,7 @@ class History:
     def __init__(self, git: Git, depot: Depot) -> None:
         self._git = git
         self._depot = depot
+        self._loose = Loose(depot)
 
     async def steps(self, tip: str, *, since: str, most: int | None = None) -> tuple[Step, ...]:
         """Return the commits of the first-parent line after `since`, the newest first, at most so many."""
@@ -107,6 +111,8 @@ class History:
 
     async def texts(self, ids: Sequence[str], *, limit: int) -> dict[str, str]:
         """Return the texts of blobs by their ids, the first of them: as many as go into so many bytes."""
+        with suppress(Packed):
+            return await to_thread(self._texts, ids, limit)
         kept = bytearray()
         await self._git.run(
             *("cat-file", "--batch"),
@@ -122,6 +128,18 @@ class History:
                 break
             found[each] = rest[: int(words[2])].decode("utf-8", "replace")
             left = rest[int(words[2]) + 1 :]
+        return found
+
+    def _texts(self, ids: Sequence[str], limit: int) -> dict[str, str]:
+        found, left = {}, limit
+        for each in ids:
+            content = self._loose.blob(each, most=limit)
+            # Each comes with a line about it, as from git.
+            left -= len(f"{each} blob {len(content)}\n") + len(content)
+            if left < 0:
+                break
+            found[each] = content.decode("utf-8", "replace")
+            left -= 1
         return found
 
 

@@ -4,6 +4,7 @@ import hashlib
 import tempfile
 from collections import OrderedDict
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import PurePosixPath
@@ -11,6 +12,7 @@ from typing import Any, Final, TypeVar
 
 from loopwright.adapters.git.branches.history import read_line
 from loopwright.adapters.git.plumbing.commits import message_of, write_commit
+from loopwright.adapters.git.plumbing.loose import Loose, Packed
 from loopwright.adapters.git.plumbing.names import display
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
@@ -169,6 +171,7 @@ class Merging:
     def __init__(self, git: Git, depot: Depot) -> None:
         self._git = git
         self._depot = depot
+        self._loose = Loose(depot)
         # What a commit id names never changes, so results are kept.
         self._trees: OrderedDict[str, str] = OrderedDict()
         self._parents: OrderedDict[str, tuple[str, ...]] = OrderedDict()
@@ -259,6 +262,9 @@ class Merging:
         """Return the tree id of a commit."""
         if sha in self._trees:
             return self._trees[sha]
+        with suppress(Packed):
+            _remember(self._trees, sha, self._loose.tree_of(sha))
+            return self._trees[sha]
         done = await self._git.run(
             "rev-parse", "--verify", "--quiet", f"{sha}^{{tree}}", env=self._depot.env(), ok=(0, 1)
         )
@@ -286,7 +292,11 @@ class Merging:
         parts = PurePosixPath(path).parts
         if not parts or parts[0] == "/" or ".." in parts:
             return None
-        name = f"{sha}:{'/'.join(parts)}".encode("utf-8", "surrogateescape")
+        inside = "/".join(parts)
+        with suppress(Packed):
+            content = self._loose.files(sha, (inside,)).get(inside)
+            return None if content is None else content.decode("utf-8", "replace")
+        name = f"{sha}:{inside}".encode("utf-8", "surrogateescape")
         done = await self._git.run("cat-file", "--batch", "-z", env=self._depot.env(), stdin=name + b"\0")
         header, _, content = done.out.partition(b"\n")
         words = header.split()

@@ -2,13 +2,16 @@
 
 import os
 import re
+from asyncio import to_thread
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 from urllib.parse import quote, unquote
 
 from loopwright.adapters.git.branches.merging import Merging
 from loopwright.adapters.git.plumbing.commits import message_of, write_blob, write_commit
+from loopwright.adapters.git.plumbing.loose import Loose, Packed
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.machine.files import delete
@@ -29,6 +32,7 @@ class Bookkeeping:
     def __init__(self, git: Git, depot: Depot, merging: Merging) -> None:
         self._git = git
         self._depot = depot
+        self._loose = Loose(depot)
         self._merging = merging
         self._judged: dict[str, str] = {}
 
@@ -36,6 +40,8 @@ class Bookkeeping:
         """Return what is at these paths of a commit; what is not a file there is left out."""
         if not paths:
             return {}
+        with suppress(Packed):
+            return await to_thread(self._loose.files, sha, paths)
         asked = b"".join(f"{sha}:".encode() + os.fsencode(path) + b"\0" for path in paths)
         done = await self._git.run("cat-file", "--batch", "-z", env=self._depot.env(), stdin=asked)
         found, left = {}, done.out

@@ -117,6 +117,11 @@ def write_blob(depot: Depot, content: bytes, *, into: Path | None = None) -> str
     return _write_loose(into or depot.objects, depot.source.object_format, b"blob", content)
 
 
+def write_tree(depot: Depot, entries: bytes) -> str:
+    """Write a folder, as git keeps it, into our own git dir."""
+    return _write_loose(depot.objects, depot.source.object_format, b"tree", entries)
+
+
 def _write_loose(objects: Path, object_format: str, kind: bytes, content: bytes) -> str:
     """Put an object where git looks for it, whole or not at all."""
     data = b"%b %d\0%b" % (kind, len(content), content)

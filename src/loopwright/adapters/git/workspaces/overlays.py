@@ -1,11 +1,14 @@
 """Trees that a gate judges and that land nowhere: a candidate with some of its files as they were before."""
 
 import os
+from asyncio import to_thread
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 
 from loopwright.adapters.git.plumbing.commits import write_blob, write_commit
+from loopwright.adapters.git.plumbing.loose import Loose, Packed
 from loopwright.adapters.git.plumbing.private_git import Depot
 from loopwright.adapters.git.plumbing.runner import Git
 from loopwright.adapters.machine.files import delete
@@ -22,9 +25,12 @@ class Overlays:
     def __init__(self, git: Git, depot: Depot) -> None:
         self._git = git
         self._depot = depot
+        self._loose = Loose(depot)
 
     async def changes(self, old: str, new: str) -> tuple[FileChange, ...]:
         """Return every path that differs between two trees; a renamed file is two of them."""
+        with suppress(Packed):
+            return await to_thread(self._loose.changes, old, new)
         done = await self._git.run(
             "diff-tree", "-r", "-z", "--raw", "--no-renames", "--no-abbrev", old, new, env=self._depot.env()
         )
@@ -33,8 +39,9 @@ class Overlays:
 
     async def contents(self, ids: Sequence[str]) -> list[str]:
         """Return the texts of blobs; what is not text comes back as it is when it is written again."""
-        if not ids:
-            return []
+        with suppress(Packed):
+            blobs = await to_thread(lambda: [self._loose.blob(each) for each in ids])
+            return [blob.decode("utf-8", "surrogateescape") for blob in blobs]
         asked = "".join(f"{each}\n" for each in ids).encode("ascii")
         done = await self._git.run("cat-file", "--batch", env=self._depot.env(), stdin=asked)
         texts, left = [], done.out
@@ -53,17 +60,12 @@ class Overlays:
     ) -> Candidate:
         """Return the candidate with some changes taken back and some files replaced."""
         modes = {change.path: change.after or change.before for change in candidate.changes}
-        null = self._depot.null
-        lines = [_line(change.path, change.before, null) for change in restore]
+        entries = {change.path: change.before for change in restore}
         for path, text in texts.items():
             known = modes.get(path)
             blob = write_blob(self._depot, text.encode("utf-8", "surrogateescape"))
-            lines.append(_line(path, Entry(mode=known.mode if known else _FILE, id=blob), null))
-        scratch = self._depot.scratch(self._depot.objects, self._depot.source.objects)
-        try:
-            tree = await self._written(scratch / "index", candidate.tree, b"".join(lines))
-        finally:
-            delete(scratch)
+            entries[path] = Entry(mode=known.mode if known else _FILE, id=blob)
+        tree = await self._replaced(candidate.tree, entries)
         sha = write_commit(
             self._depot,
             tree,
@@ -72,6 +74,16 @@ class Overlays:
             at=datetime.fromtimestamp(0, UTC),
         )
         return Candidate(parent=candidate.parent, sha=sha, tree=tree, empty=False)
+
+    async def _replaced(self, tree: str, entries: Mapping[str, Entry | None]) -> str:
+        with suppress(Packed):
+            return await to_thread(self._loose.replaced, tree, entries)
+        lines = b"".join(_line(path, entry, self._depot.null) for path, entry in entries.items())
+        scratch = self._depot.scratch(self._depot.objects, self._depot.source.objects)
+        try:
+            return await self._written(scratch / "index", tree, lines)
+        finally:
+            delete(scratch)
 
     async def _written(self, index: Path, tree: str, lines: bytes) -> str:
         env = self._depot.env(index=index)
