@@ -10,7 +10,7 @@ from tests.contracts.store import rows
 import loopwright
 from loopwright.core.rows.events import CATALOGUE, Importance, happened
 from loopwright.core.rows.model import Leg, Role, Run
-from loopwright.core.values.states import AttemptState, QuestionState, RunState
+from loopwright.core.values.states import AttemptState, LessonState, QuestionState, RunState
 
 PROJECT = rows.project()
 LOOP = rows.loop(PROJECT)
@@ -87,12 +87,14 @@ def test_every_event_of_the_catalogue_is_written_somewhere() -> None:
     package = Path(loopwright.__file__).parent
     texts = {
         node.value
-        for path in (*(package / "engine").rglob("*.py"), *(package / "core").rglob("receipt_*.py"))
+        for folder in ("engine", "services")
+        for path in (package / folder).rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
     texts |= {f"attempt_{state.value.lower()}" for state in AttemptState}
     texts |= {f"question_{state.value.lower()}" for state in QuestionState}
+    texts |= {f"lesson_{state.value.lower()}" for state in LessonState}
     assert set(CATALOGUE) - texts == set()
 
 
