@@ -21,6 +21,8 @@ from loopwright.core.values.errors import (
     Busy,
     Choice,
     DamagedDatabase,
+    DatabaseGone,
+    DatabaseReplaced,
     Held,
     IllegalTransition,
     LoopwrightError,
@@ -159,6 +161,8 @@ def test_errors_carry_what_a_handler_needs() -> None:
     assert (rewritten.found, rewritten.left) == ("1", "2")
     assert UnjudgedTree("it passes", hint="run it").hint == "run it"
     assert DamagedDatabase("it is damaged", hint="restore it").hint == "restore it"
+    assert "home/loopwright.db" in str(DatabaseGone("home/loopwright.db"))
+    assert "home/loopwright.db" in str(DatabaseReplaced("home/loopwright.db"))
     assert str(MachineTrouble("no file")) == f"{MachineTrouble.what}: no file"
     assert str(MachineTrouble("")) == MachineTrouble.what
 
