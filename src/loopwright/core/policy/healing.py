@@ -1,7 +1,9 @@
 """What a plan with `auto_heal` tries for a task that failed for good: the ladder as data, and the next step on it."""
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Final
 
@@ -12,12 +14,17 @@ from loopwright.core.policy.retry import Failed
 from loopwright.core.policy.rounds import loops
 from loopwright.core.replies.investigations import Investigation
 from loopwright.core.replies.qa import TYPE as QA
+from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.healing import MEANINGS, STEPS, Cause, HealStep
 from loopwright.core.values.policy import GateCommand
-from loopwright.core.values.states import TaskState
-from loopwright.core.values.wording import on_one_line
+from loopwright.core.values.states import HealingState, TaskState
+from loopwright.core.values.wording import listed, on_one_line
 
+MOST_IN_VAIN: Final = 10
+"""How often a step is tried in one project within `REMEMBERED` while it heals nothing."""
+REMEMBERED: Final = timedelta(days=90)
+"""After this a step that healed nothing is tried again: agents and projects change."""
 _LONGEST: Final = 500
 _READ: Final = HealStep.INVESTIGATE
 
@@ -60,17 +67,36 @@ def may_heal(plan: Plan, task: Task, failed: Failed) -> bool:
     return plan.policy.answer is None and not loops(plan, task)
 
 
-def next_step(plan: Plan, task: Task, found: Diagnosis, done: Collection[HealStep]) -> Chosen | None:
+def next_step(
+    plan: Plan,
+    task: Task,
+    found: Diagnosis,
+    done: Collection[HealStep],
+    useless: Collection[HealStep] = (),
+) -> Chosen | None:
     """Return what to try next; None when the ladder of the cause ends, and a person decides.
 
-    `done` has the steps that were tried for the task before: no step is tried twice.
+    `done` has the steps that were tried for the task before: no step is tried twice. `useless` are left out.
     """
     if len(done) >= plan.policy.heal.max_steps:
         return None
+    left_out: list[str] = []
     for step in LADDER[found.cause]:
-        if step not in done and _is_possible(step, plan, task):
-            return Chosen(step=step, because=f"{found.because}: {STEPS[step]}")
+        if step in done or not _is_possible(step, plan, task):
+            continue
+        if step not in useless:
+            without = f" ({listed(left_out)} healed nothing in this project)" if left_out else ""
+            return Chosen(step=step, because=f"{found.because}: {STEPS[step]}{without}")
+        left_out.append(step.value.replace("_", " "))
     return None
+
+
+def useless(ended: Iterable[Healing], now: datetime) -> frozenset[HealStep]:
+    """Return the steps that were tried often enough in a project and healed nothing there."""
+    recent = [one for one in ended if one.ended_at is not None and one.ended_at > now - REMEMBERED]
+    in_vain = Counter(one.step for one in recent if one.state is HealingState.FAILED)
+    healed = {one.step for one in recent if one.state is HealingState.HEALED}
+    return frozenset(step for step, times in in_vain.items() if times >= MOST_IN_VAIN and step not in healed)
 
 
 def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:

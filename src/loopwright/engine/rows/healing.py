@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from loopwright.core.gates.gates import task_commands
 from loopwright.core.policy import fallback
 from loopwright.core.policy.diagnosis import Diagnosis
-from loopwright.core.policy.healing import Chosen, next_step, restated, without
+from loopwright.core.policy.healing import Chosen, next_step, restated, useless, without
 from loopwright.core.policy.order import is_met
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import Healing
@@ -20,6 +20,8 @@ from loopwright.ports import Ids, Tx
 
 _VERIFIED = frozenset({Outcome.VERIFIED, Outcome.VERIFIED_WITH_GAPS, Outcome.NO_CHANGE_PROVEN})
 """Outcomes of a task that its checks passed."""
+_MOST_MEASURED: Final = 500
+"""So many of a project's newest steps tell which ones heal nothing."""
 _ANEW: dict[str, Any] = {"call_failures": 0, "races": 0, "failure_mark": ""}
 
 
@@ -45,7 +47,7 @@ def begin(
 ) -> Begun | None:
     """Begin the next step for a task that failed for good, with attempt `n`; None when a person has to decide."""
     before = steps_of(tx, task.id)
-    chosen = next_step(plan, task, found, {one.step for one in before})
+    chosen = next_step(plan, task, found, {one.step for one in before}, _useless(tx, plan))
     if chosen is None:
         return None
     changes = _ANEW | {"max_attempts": max(task.max_attempts, task.attempts + 1)}
@@ -72,6 +74,13 @@ def begin(
     )
     tx.insert(row)
     return Begun(row=row, attempt=following, task=steered, changes=changes)
+
+
+def _useless(tx: Tx, plan: Plan) -> frozenset[HealStep]:
+    settled = (HealingState.HEALED, HealingState.FAILED)
+    newest = {"order_by": ("-ended_at",), "limit": _MOST_MEASURED}
+    ended = tx.find(Healing, project_id=plan.project_id, state=settled, **newest)  # type: ignore[arg-type]
+    return useless(ended, tx.now())
 
 
 def fail_open(tx: Tx, plan: Plan, task: Task) -> None:

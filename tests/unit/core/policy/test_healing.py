@@ -1,6 +1,7 @@
 """What a plan with `auto_heal` tries for a task that failed for good, chosen by its likely cause."""
 
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 from tests.cases import each_case
@@ -9,6 +10,8 @@ from tests.contracts.store import rows
 from loopwright.core.policy.diagnosis import Diagnosis, Signature
 from loopwright.core.policy.healing import (
     LADDER,
+    MOST_IN_VAIN,
+    REMEMBERED,
     SPLIT_ORIGIN,
     after_parts,
     may_bypass,
@@ -16,15 +19,17 @@ from loopwright.core.policy.healing import (
     next_step,
     restated,
     told_by,
+    useless,
     without,
 )
 from loopwright.core.policy.retry import Failed
 from loopwright.core.replies.investigations import Investigation
+from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.model import Plan, Task
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.healing import STEPS, Cause, HealStep
 from loopwright.core.values.policy import Answering, GateCommand, HealPolicy, Policy, RoundsPolicy
-from loopwright.core.values.states import TaskState
+from loopwright.core.values.states import HealingState, TaskState
 
 GATE = GateCommand(name="tests", command="pytest -q")
 FAILED = Failed(failure=Failure.GATE, detail="a check failed")
@@ -80,6 +85,43 @@ def test_a_step_that_was_tried_for_another_cause_is_not_tried_again_and_the_numb
     assert chosen is not None
     assert (chosen.step, chosen.because) == (HealStep.FRESH, f"why: {STEPS[HealStep.FRESH]}")
     assert next_step(few, rows.task(few), found(Cause.FLAKY), {HealStep.RESTATE, HealStep.PRUNE}) is None
+
+
+def ended(step: HealStep, state: HealingState, n: int, *, days_ago: int = 0) -> list[Healing]:
+    one = Healing(
+        id="heal",
+        project_id="proj",
+        plan_id="plan",
+        task_id="task",
+        n=1,
+        step=step,
+        state=state,
+        cause=Cause.UNCLEAR,
+        signature="",
+        because="",
+        created_at=rows.AT,
+        ended_at=rows.AT - timedelta(days=days_ago),
+    )
+    return [one] * n
+
+
+def test_a_step_that_healed_nothing_in_a_project_is_left_out_after_ten_tries() -> None:
+    in_vain = ended(HealStep.RESTATE, HealingState.FAILED, MOST_IN_VAIN)
+    assert useless(in_vain, rows.AT) == {HealStep.RESTATE}
+    assert useless(in_vain[1:], rows.AT) == frozenset()
+    assert useless([*in_vain, *ended(HealStep.RESTATE, HealingState.HEALED, 1)], rows.AT) == frozenset()
+    assert useless([*in_vain, *ended(HealStep.SPLIT, HealingState.HEALED, 1)], rows.AT) == {HealStep.RESTATE}
+    assert useless(in_vain, rows.AT + REMEMBERED) == frozenset()
+    assert useless([replace(one, ended_at=None) for one in in_vain], rows.AT) == frozenset()
+
+
+def test_a_step_that_healed_nothing_makes_way_for_the_next_one_and_that_is_said() -> None:
+    of = plan(fallback=("codex",))
+    chosen = next_step(of, a_task(of), found(Cause.UNCLEAR), (), {HealStep.RESTATE})
+    assert chosen is not None
+    assert chosen.step is HealStep.OTHER_AGENT
+    assert "restate healed nothing in this project" in chosen.because
+    assert next_step(of, a_task(of), found(Cause.FLAKY), (), {HealStep.FRESH}) is None
 
 
 def test_nothing_is_healed_where_it_is_switched_off_or_a_person_has_to_decide() -> None:

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 from tests.doubles import Home, planned
 
+from loopwright.core.policy.healing import MOST_IN_VAIN
 from loopwright.core.rows.healing_rows import Healing
+from loopwright.core.rows.model import Task
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.healing import Cause, HealStep
@@ -98,3 +100,20 @@ async def test_a_service_that_failed_too_often_gets_a_fresh_start_with_new_calls
     assert steps(home) == [(HealStep.FRESH, HealingState.TRYING)]
     task = home.task("a")
     assert (task.status, task.attempts, task.call_failures) == (TaskState.QUEUED, 0, 0)
+
+
+@pytest.mark.capability("C088")
+async def test_a_step_that_heals_nothing_in_a_project_costs_at_most_ten_attempts_there() -> None:
+    home = await Home().launch()
+    for n in range(MOST_IN_VAIN + 2):
+        home.submit(
+            planned("a"), source_path=f"{n}.yaml", policy=Policy(max_attempts=1, auto_heal=True, parallel=1)
+        )
+        await fails(home, "it changed nothing", Failure.NO_CHANGE)
+        while legs := await home.turn():
+            for leg in legs:
+                home.hand.fail(leg, Failure.NO_CHANGE, "nothing again")
+                await home.ended(leg)
+    tried = [one.state for one in home.all(Healing)]
+    assert tried == [HealingState.FAILED] * MOST_IN_VAIN
+    assert {one.status for one in home.all(Task)} == {TaskState.ERROR}
