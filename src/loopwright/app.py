@@ -40,6 +40,7 @@ from loopwright.core.policy.share import SlotLimits, read_slots
 from loopwright.core.rows.model import Leg, Plan, Project
 from loopwright.core.values.accounts import Accounts
 from loopwright.core.values.errors import StaleVersion
+from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.engine.memory.worker_facts import Room
 from loopwright.engine.plans.state_export import Outbox
 from loopwright.engine.rows.world import HomePaths, MakeView, Me, World
@@ -174,10 +175,7 @@ def forge(settings: Settings, env: Mapping[str, str], address: str) -> Forge:
 
 
 def _forge_of(settings: Settings, env_of: Environments, plan: Plan, address: str) -> Forge:
-    # Its library takes long to load, and only a pull request needs it.
-    from loopwright.adapters.forge.choosing import TOKENS
-
-    return forge(settings, env_of.lent(plan, TOKENS), address)
+    return forge(settings, env_of.lent(plan, FORGE_TOKENS), address)
 
 
 def accounts(settings: Settings, env: Mapping[str, str]) -> Accounts:

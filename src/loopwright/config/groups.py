@@ -157,6 +157,11 @@ class SandboxValues:
         "names an image, else bubblewrap, else none.",
         machine=True,
     )
+    required: bool = setting(
+        SWITCH,
+        default=False,
+        description="Runs agents and commands of a plan only in a sandbox, and gives them no forge token.",
+    )
     program: str = setting(
         text(what="the name or path of a bwrap program"),
         "bwrap",

@@ -414,6 +414,7 @@ class Values:
             review=_same(ReviewPolicy, self.review),
             rounds=_same(RoundsPolicy, self.rounds),
             remote=self.forge.remote,
+            sandbox_required=self.sandbox.required,
             parallel_gates=self.landing.parallel_gates,
             agents={name: dict(options) for name, options in self.agents.items()},
         )

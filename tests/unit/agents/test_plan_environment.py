@@ -55,6 +55,24 @@ def _made(answer: Mapping[str, str] | None, **more: str) -> Environments:
     return Environments(env={**NOW, **more}, host_id="here", asked=answered)
 
 
+def test_a_plan_that_requires_a_sandbox_never_gets_a_forge_token_by_any_name() -> None:
+    policy = Policy(environment=("GITHUB_TOKEN", "RENAMED", "WORD"), sandbox_required=True)
+    agent = Invocation(argv=("agent",), inherit=("GH_TOKEN", "GITLAB_TOKEN", "KEY"))
+    plan = replace(Home().submit(planned("a")), policy=policy, environment=None)
+    tokens = {
+        "GITHUB_TOKEN": "merge-1",
+        "GH_TOKEN": "merge-2",
+        "GITLAB_TOKEN": "merge-3",
+        "RENAMED": "merge-1",
+    }
+    worker = Environments(env={**NOW, **tokens, "WORD": "swordfish"}, host_id="here")
+    given = worker(plan, agent, {})
+    assert given.keys() & tokens.keys() == set()
+    assert (given["KEY"], given["WORD"]) == ("of now", "swordfish")
+    loose = replace(plan, policy=replace(policy, sandbox_required=False))
+    assert tokens.keys() <= worker(loose, agent, {}).keys()
+
+
 def test_what_is_stored_and_what_the_submitter_has_wins_over_the_executing_process() -> None:
     env = _made(THEN)(_plan(), AGENT, {"CI": "true"})
     assert env == {

@@ -16,6 +16,7 @@ from loopwright.adapters.agents.secret_providers import provided
 from loopwright.core.rows.model import Plan
 from loopwright.core.values.environments import PLACES, PlanEnvironment, is_kept
 from loopwright.core.values.errors import BadConfig, NoEnvironment
+from loopwright.core.values.forges import FORGE_TOKENS
 from loopwright.core.values.ids import short_id
 from loopwright.core.values.wording import to_type
 from loopwright.ports import Invocation
@@ -145,7 +146,14 @@ class Environments:
             if then
             else self._with_secrets(self.env, plan.policy.environment)
         )
+        if plan.policy.sandbox_required:
+            host_env = self._without_forge_tokens(host_env)
         return agent_environment(host_env, invocation, names, values)
+
+    def _without_forge_tokens(self, env: Mapping[str, str]) -> Mapping[str, str]:
+        """Return an environment without what merges and comments: that stays with the worker, whatever it is called."""
+        tokens = {one[name] for one in (env, self.env) for name in FORGE_TOKENS if one.get(name)}
+        return {name: value for name, value in env.items() if value not in tokens}
 
     def lent(self, plan: Plan, names: Collection[str]) -> Mapping[str, str]:
         """Return the environment of this process with these variables as the submitting process has them."""

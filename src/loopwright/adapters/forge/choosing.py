@@ -11,8 +11,6 @@ from loopwright.adapters.forge.api import Remote, parse_remote
 from loopwright.core.values.errors import Refused
 from loopwright.ports import Forge
 
-TOKENS: Final = (*github.TOKENS, *gitlab.TOKENS)
-"""Variables that may have a token."""
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _LARGEST: Final = 4096
 

@@ -3,11 +3,12 @@
 from typing import Any, Final
 
 from loopwright.adapters.forge.api import Api, Remote, find_or_create
+from loopwright.core.values.forges import GITHUB_TOKENS
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitHub"
 HOST: Final = "github.com"
-TOKENS: Final = ("GITHUB_TOKEN", "GH_TOKEN")
+TOKENS: Final = GITHUB_TOKENS
 
 
 def api_url(host: str) -> str:

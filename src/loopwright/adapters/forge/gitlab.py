@@ -4,11 +4,12 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from loopwright.adapters.forge.api import Api, Remote, find_or_create
+from loopwright.core.values.forges import GITLAB_TOKENS
 from loopwright.ports import Request, Wanted
 
 NAME: Final = "GitLab"
 HOST: Final = "gitlab.com"
-TOKENS: Final = ("GITLAB_TOKEN",)
+TOKENS: Final = GITLAB_TOKENS
 
 
 def api_url(host: str) -> str:

@@ -50,6 +50,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "receipt_unreadable": "The receipt cannot be read.",
         "receipt_without_verdict": "The receipt has no verdict that could be checked again.",
         "sandbox_network_not_enforced": "The sandbox cannot limit the network as `sandbox.network` asks.",
+        "sandbox_required": "The plan may only run in a sandbox, and there is none here.",
         "sandbox_unavailable": "The sandbox that `sandbox.level` asks for does not work here.",
         "server_not_installed": "The packages for the daemon are not installed.",
         "source_ambiguous": "Several sources, or several formats, fit the path.",

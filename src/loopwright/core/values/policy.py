@@ -211,6 +211,8 @@ class Policy:
     """What its agents answer, where they are there to answer and not to work."""
     evaluation: ExecutionEvaluation | None = None
     """Which agent evaluates the execution of a track; None where only the complete gate does."""
+    sandbox_required: bool = False
+    """No agent and no command of the plan runs without a sandbox, or gets the token of a forge."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     environment_plain: tuple[str, ...] = ()

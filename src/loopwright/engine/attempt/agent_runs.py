@@ -83,7 +83,7 @@ async def start_run(world: World, rows: Rows, run: Run, *, fence: int) -> Starte
 
 
 async def _start(world: World, rows: Rows, run: Run, *, fence: int) -> Started | None:
-    sandbox = sandbox_of(world, run)
+    sandbox = sandbox_of(world, rows.plan, run)
     begun_in = run.sandbox if run.state is not RunState.QUEUED else None
     contained = (begun_in or sandbox.level.value) != Containment.NONE.value
     facts = await gather(world, rows, run, contained=contained)

@@ -18,6 +18,7 @@ from loopwright.engine.memory.interrupts import Interrupted
 from loopwright.engine.processes.dependencies import install_dependencies
 from loopwright.engine.processes.disk import RoomWatch
 from loopwright.engine.processes.runs import drive_command
+from loopwright.engine.processes.sandboxing import needed_sandbox
 from loopwright.engine.rows.legs import Rows
 from loopwright.engine.rows.moves import change_attempt, move_run, need
 from loopwright.engine.rows.world import World
@@ -122,7 +123,7 @@ def _is_open(tx: Tx, rows: Rows, label: str) -> bool:
 async def _run(world: World, rows: Rows, label: str, *, fence: int, again: bool) -> Run:
     """Return the run with this label: the last one, if it is under way or has done it."""
     me, attempt = world.me, rows.attempt
-    sandbox = world.sandbox()
+    sandbox = needed_sandbox(world, rows.plan)
 
     def create(tx: Tx) -> Run:
         change_attempt(tx, attempt.id, fence)

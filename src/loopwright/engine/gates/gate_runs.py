@@ -42,7 +42,7 @@ from loopwright.engine.processes.process_environment import (
     private_cache,
 )
 from loopwright.engine.processes.runs import drive_command
-from loopwright.engine.processes.sandboxing import Walls, contain_gate, sandbox_of, shared_by
+from loopwright.engine.processes.sandboxing import Walls, contain_gate, needed_sandbox, sandbox_of, shared_by
 from loopwright.engine.rows.moves import MACHINE, move_run
 from loopwright.engine.rows.world import World
 from loopwright.ports import Exit, GateRequest, Repository, Tx
@@ -81,7 +81,7 @@ async def gate_run(world: World, ask: Judging, key: str) -> Run:
     # Each task has its own held-out checks, and one tree has to pass all of them.
     about = f"judges {ask.tree} unseen {key[:12]}" if ask.unseen else f"judges {ask.tree}"
     stands_for_the_plan = ask.role in COMPLETE and not ask.unseen
-    sandbox = world.sandbox()
+    sandbox = needed_sandbox(world, ask.plan)
 
     def create(tx: Tx) -> tuple[Run, list[Run]]:
         ask.still_mine(tx)
@@ -461,7 +461,7 @@ async def gate_request(
     subject = attempt.id if attempt is not None and run.role is Role.SETUP else run.id
     env = world.own_sources(world.environment(plan, None, values), Path(project.path), tree)
     env, view = world.home_view(env, None, world.paths.user(subject))
-    sandbox = sandbox_of(world, run, directory)
+    sandbox = sandbox_of(world, plan, run, directory)
     request = GateRequest(
         run_id=run.id,
         directory=directory,

@@ -8,7 +8,7 @@ from typing import Final
 from loopwright.adapters.agents.asking import FILES as NOTED_BY_TOOLS
 from loopwright.core.rows.model import Plan, Project, Run
 from loopwright.core.values.containment import Containment
-from loopwright.core.values.errors import CannotRun
+from loopwright.core.values.errors import CannotRun, Denied
 from loopwright.core.values.failures import Failure
 from loopwright.core.values.permissions import Access
 from loopwright.core.values.states import RunState
@@ -34,14 +34,26 @@ class Walls:
         return self.sandbox.denial(output, self.reach)
 
 
-def sandbox_of(world: World, run: Run, directory: Path | None = None) -> Sandbox:
+def needed_sandbox(world: World, plan: Plan) -> Sandbox:
+    """Return the sandbox in force here; raise if a plan that requires one would have none."""
+    now = world.sandbox()
+    if plan.policy.sandbox_required and now.level is Containment.NONE:
+        raise Denied(
+            "sandbox.required is true, and there is no sandbox here; `loopwright doctor` says what is missing"
+        )
+    return now
+
+
+def sandbox_of(world: World, plan: Plan, run: Run, directory: Path | None = None) -> Sandbox:
     """Return the sandbox that a run has, or is to have: one that has begun keeps its own.
 
     `directory` is where its process is kept, unless that is the run's own.
     """
-    now = world.sandbox()
     begun = run.sandbox if run.state is not RunState.QUEUED else None
-    if begun is None or (begun == now.level.value and run.sandbox_made_with == now.made_with):
+    if begun is None:
+        return needed_sandbox(world, plan)
+    now = world.sandbox()
+    if begun == now.level.value and run.sandbox_made_with == now.made_with:
         return now
     if begun == Containment.NONE.value:
         return NoSandbox()

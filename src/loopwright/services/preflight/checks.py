@@ -420,8 +420,16 @@ def check_gates(settings: Settings, work: PlannedWork) -> None:
 
 
 def check_sandbox(settings: Settings) -> None:
-    """Refuse to start without the sandbox that the settings name, or with a network that they forbid."""
+    """Refuse to start without the sandbox that the settings name or need, or with a network that they forbid."""
     wanted = settings.values.sandbox
+    if wanted.required:
+        chosen = chosen_sandbox(settings, environment(), refuse=True)
+        if chosen.sandbox.level is Containment.NONE:
+            raise UserError(
+                f"sandbox.required is true, but there is no sandbox here: {chosen.proof.why_not}",
+                code="sandbox_required",
+                hint=f"to contain agents: {how_to_contain(chosen)}",
+            )
     if wanted.level in {"bubblewrap", "container"} or wanted.network != "on":
         chosen_sandbox(settings, environment(), refuse=True)
 

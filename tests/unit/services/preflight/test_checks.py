@@ -315,6 +315,12 @@ def test_an_agent_that_nothing_keeps_from_writing_is_not_started_read_only() -> 
     assert check_keeping(claude, _work(None)) == ()
 
 
+def test_a_plan_that_requires_a_sandbox_does_not_start_without_one() -> None:
+    with raises_code("sandbox_required"):
+        check_sandbox(_uncontained("[sandbox]\nrequired = true\n"))
+    check_sandbox(_uncontained(""))
+
+
 def test_everything_allowed_without_a_sandbox_is_said(wording: Wording) -> None:
     (told,) = check_keeping(_uncontained('permission_mode = "sandboxed-all"\n'), _work(None))
     wording(told)
