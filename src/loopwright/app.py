@@ -36,6 +36,7 @@ from loopwright.adapters.store.sql import SqlStore
 from loopwright.config.accounts import accounts as named_accounts
 from loopwright.config.home import user_file
 from loopwright.config.resolve import Settings
+from loopwright.core.policy.monitor import Thresholds
 from loopwright.core.policy.share import SlotLimits, read_slots
 from loopwright.core.rows.model import Leg, Plan, Project
 from loopwright.core.values.accounts import Accounts
@@ -138,6 +139,10 @@ def make_world(
         forge=partial(_forge_of, settings, env_of),
         source=cache(_known_source),
         put_files=put_files,
+        look_s=settings.values.monitor.every,
+        thresholds=Thresholds(
+            stuck=settings.values.monitor.stuck, stuck_in_tool=2 * settings.values.monitor.stuck
+        ),
         room=Room(
             disk=HomeDisk(home.root),
             min_free=settings.values.disk.min_free,

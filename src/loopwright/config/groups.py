@@ -72,6 +72,19 @@ class HealValues:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MonitorValues:
+    """How closely agents are watched."""
+
+    every: float = setting(duration(), 30.0, "How often the monitor looks at the agents.", machine=True)
+    stuck: int = setting(
+        count(2, 10_000),
+        30,
+        "After so many looks without progress an agent counts as stuck; twice as many while a tool of it works.",
+        machine=True,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RoundValues:
     """When a loop over a PROMPT.md continues, and what stops it."""
 

@@ -24,6 +24,7 @@ from loopwright.config.groups import (
     HealValues,
     LandingValues,
     LimitValues,
+    MonitorValues,
     PlannerValues,
     ReviewValues,
     RoundValues,
@@ -358,6 +359,9 @@ class Values:
     heal: HealValues = field(
         default_factory=HealValues, metadata={"description": "What `auto_heal` may try."}
     )
+    monitor: MonitorValues = field(
+        default_factory=MonitorValues, metadata={"description": "How closely agents are watched."}
+    )
     review: ReviewValues = field(
         default_factory=ReviewValues,
         metadata={"description": "Which changes an independent reviewer checks before they land."},
@@ -459,6 +463,7 @@ _Group = (
     | UserFolderValues
     | SandboxValues
     | HealValues
+    | MonitorValues
     | ReviewValues
     | RoundValues
     | PlannerValues
@@ -473,6 +478,7 @@ GROUPS: Final[Mapping[str, type[_Group]]] = {
     "user_folder": UserFolderValues,
     "sandbox": SandboxValues,
     "heal": HealValues,
+    "monitor": MonitorValues,
     "review": ReviewValues,
     "rounds": RoundValues,
     "planner": PlannerValues,

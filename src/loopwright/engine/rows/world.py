@@ -7,6 +7,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopwright.core.policy.monitor import Thresholds
 from loopwright.core.policy.share import SlotLimits
 from loopwright.core.replies.discoveries import Noticed
 from loopwright.core.replies.questions import Asking
@@ -220,6 +221,10 @@ class World:
     """How many agents may run at once, by agent, account and project."""
     served: dict[str, int] = field(default_factory=dict)
     """By plan, the number of the last slot that it got from this worker."""
+    look_s: float = 30.0
+    """How often the monitor looks."""
+    thresholds: Thresholds = field(default_factory=Thresholds)
+    """What the monitor reports."""
     room: Room = field(default_factory=Room)
     """Room on the disk of the home."""
     dependencies: DependencyCache | None = None

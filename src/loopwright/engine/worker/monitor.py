@@ -14,7 +14,7 @@ from typing import Final
 
 from loopwright.core.policy import monitor
 from loopwright.core.policy.graph import kept
-from loopwright.core.policy.monitor import FailedCall, FailedTask, Pace, Thresholds, Working
+from loopwright.core.policy.monitor import FailedCall, FailedTask, Pace, Working
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.healing_rows import AttemptFailure
 from loopwright.core.rows.model import AUTHORS, Attempt, Loop, Plan, Project, Run, Task
@@ -28,8 +28,6 @@ from loopwright.engine.rows.world import World
 from loopwright.engine.views.activity import progress
 from loopwright.ports import Tx
 
-LOOK_S: Final = 30.0
-"""How often the monitor looks."""
 _MOST_FILES: Final = 50_000
 _MADE: Final = frozenset({"__pycache__", "node_modules", "target", "dist", "build"})
 """Folders that tools fill: their files show no progress and belong to no task."""
@@ -60,9 +58,9 @@ class _Known:
 class Monitor:
     """Watches the agents of one worker; as the controller also the plans."""
 
-    def __init__(self, world: World, limits: Thresholds | None = None) -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
-        self._limits = limits or Thresholds()
+        self._limits = world.thresholds
 
     async def look(self, *, controls: bool) -> None:
         """Look once, and record what is wrong now and what no longer is."""

@@ -43,7 +43,7 @@ from loopwright.engine.sources.source_edits import Edits
 from loopwright.engine.sources.source_heartbeats import BEAT, beat
 from loopwright.engine.worker.advance import advance
 from loopwright.engine.worker.leases import Lease
-from loopwright.engine.worker.monitor import LOOK_S, Monitor
+from loopwright.engine.worker.monitor import Monitor
 from loopwright.engine.worker.reconcile import drop_old_quarantine, reconcile, tidy_leftovers
 from loopwright.ports import Ids, StateFiles, Store, Tx
 
@@ -140,7 +140,7 @@ class WorkerLoop:
         self._export_at = 0.0
         self._backup_at = 0.0
         self._monitor = Monitor(self._world)
-        self._monitor_at = world.clock.monotonic() + LOOK_S
+        self._monitor_at = world.clock.monotonic() + world.look_s
         self._monitoring: asyncio.Task[None] | None = None
         self._behind = False
         self._tidying: asyncio.Task[None] | None = None
@@ -382,7 +382,7 @@ class WorkerLoop:
         now, busy = self._clock.monotonic(), self._monitoring is not None and not self._monitoring.done()
         if self._only_end or busy or now < self._monitor_at:
             return
-        self._monitor_at = now + LOOK_S
+        self._monitor_at = now + self._world.look_s
         self._monitoring = asyncio.create_task(self._watched_over(controls=controls))
 
     async def _watched_over(self, *, controls: bool) -> None:

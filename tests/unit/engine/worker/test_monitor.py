@@ -18,7 +18,7 @@ from loopwright.core.values.states import RunState
 from loopwright.engine.processes.runs import Progress
 from loopwright.engine.rows.moves import move_run
 from loopwright.engine.rows.world import HomePaths
-from loopwright.engine.worker.monitor import LOOK_S, Monitor
+from loopwright.engine.worker.monitor import Monitor
 from loopwright.ports import AgentEvent, Sighting, Tx
 
 
@@ -99,8 +99,8 @@ class Floor:
 
     async def minutes(self, count: float, act: Callable[[int], object] = lambda _n: None) -> None:
         """Let time pass; `act` happens before each look."""
-        for n in range(int(count * 60 / LOOK_S)):
-            self.home.clock.advance(LOOK_S)
+        for n in range(int(count * 60 / self.home.world.look_s)):
+            self.home.clock.advance(self.home.world.look_s)
             if self.beating:
                 now = self.home.clock.now()
                 self.keepers.beats = {one.id: now for one in self.home.all(Run)}
