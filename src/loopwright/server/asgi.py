@@ -41,6 +41,7 @@ from loopwright.server.journal import Figures, Journal
 from loopwright.server.mcp import endpoint
 from loopwright.server.pages import demo, files, palette, session
 from loopwright.server.pages import home as pages_home
+from loopwright.server.pages import lessons as pages_lessons
 from loopwright.server.pages import loops as pages_loops
 from loopwright.server.pages import plans as pages_plans
 from loopwright.server.pages import projects as pages_projects
@@ -83,6 +84,7 @@ _PAGES = (
     pages_loops,
     pages_plans,
     pages_runs,
+    pages_lessons,
     pages_system,
 )
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."

@@ -32,6 +32,9 @@ def test_a_failure_of_two_tasks_becomes_a_lesson_that_you_approve_and_agents_are
     assert (lesson["state"], lesson["evidence"]) == ("PROPOSED", [one.id for one in served.rows(Attempt)])
     assert shown(served, "suggest") == [], "it is about that failure already"
     assert f"loopwright lessons approve {lesson['id']}" in served("lessons").out
+    assert served("lessons", "diff", lesson["id"], "--text", "Write right.txt.").out.endswith(
+        "\n+- Write right.txt.\n"
+    )
     assert shown(served, "approve", lesson["id"], "--text", "Write right.txt.")[0]["state"] == "TRIED"
     assert shown(served, "add", "Read the whole task first.")[0]["state"] == "TRIED"
     assert served("lessons", "approve", lesson["id"]).code == 2
@@ -47,6 +50,10 @@ def test_a_failure_of_two_tasks_becomes_a_lesson_that_you_approve_and_agents_are
         attempt = next(one for one in served.rows(Attempt) if one.id == use.attempt_id)
         prompt = (served.home / "runs" / str(attempt.run_id) / "prompt.md").read_text()
         assert ("Read the whole task first." in prompt) is use.given
+
+    missing = served("lessons", "promote", lesson["id"], "nowhere")
+    assert (missing.code, "there is no project nowhere" in missing.err) == (2, True)
+    assert served("lessons", "promote", lesson["id"], str(served.repository)).code == 2, "it is there already"
 
     served.serve()
     listed = served.get("/api/lessons")["lessons"]

@@ -1,5 +1,7 @@
 """Bad input gets a problem document, on every endpoint."""
 
+import posixpath
+
 import pytest
 from tests.integration.server.api import Api
 from tests.integration.server.operations import OPERATIONS, Operation
@@ -7,6 +9,7 @@ from tests.integration.server.operations import OPERATIONS, Operation
 from loopwright.core.values.access import Scope
 
 WITH_NAMES = [one for one in OPERATIONS if one.names]
+ENDPOINTS = {one.path for one in OPERATIONS}
 WITH_BODY = [one for one in OPERATIONS if one.body]
 HOSTILE = [
     "..%2f..%2f..%2fetc%2fpasswd",
@@ -29,6 +32,8 @@ def test_no_name_in_a_path_leads_anywhere_else(shared_api: Api) -> None:
             # Endpoints share their look-ups, so each gets some of them, and every one is tried on many.
             for hostile in HOSTILE[number % 4 :: 4]:
                 path = operation.fill(dict.fromkeys(operation.names, hostile))
+                if posixpath.normpath(path) in ENDPOINTS:
+                    continue  # the client resolves `..` itself: it is a request for that endpoint
                 answer = client.request(operation.method, path, json={})
                 assert answer.status_code in (404, 405, 422), (operation, hostile, answer.text)
                 assert answer.headers["content-type"] == "application/problem+json"
@@ -105,5 +110,6 @@ def _usual_body(operation: Operation) -> dict[str, object]:
         "goal": "More",
         "note": "no",
         "reason": "no",
+        "text": "More",
     }
     return {name: value for name, value in usual.items() if name in operation.names_in_body}

@@ -37,6 +37,7 @@ REVISIONS: Final = (
     "0013",
     "0014",
     "0015",
+    "0016",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -141,7 +142,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
             table="attempt_failures",
             owners=("project_id", "plan_id", "task_id"),
             unique=("attempt_id",),
-            indexes=(("project_id", "signature"), ("task_id",)),
+            indexes=(("project_id", "signature"), ("signature",), ("task_id",)),
         ),
         healing_rows.Healing: Stored(
             table="healings",

@@ -259,6 +259,7 @@ CREATE TABLE lessons (
     created_at VARCHAR(27) NOT NULL,
     tried_since VARCHAR(27),
     expires_at VARCHAR(27),
+    learned_from TEXT NOT NULL,
     CONSTRAINT pk_lessons PRIMARY KEY (id),
     CONSTRAINT fk_lessons_project_id FOREIGN KEY(project_id) REFERENCES projects (id) DEFERRABLE INITIALLY DEFERRED
 );
@@ -586,6 +587,7 @@ CREATE TABLE workers (
     CONSTRAINT pk_workers PRIMARY KEY (id)
 );
 CREATE INDEX ix_attempt_failures_project_id_signature ON attempt_failures (project_id, signature);
+CREATE INDEX ix_attempt_failures_signature ON attempt_failures (signature);
 CREATE INDEX ix_attempt_failures_task_id ON attempt_failures (task_id);
 CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);

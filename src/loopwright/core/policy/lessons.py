@@ -8,9 +8,10 @@ compared between the two halves at fixed moments, so that the chance to keep a u
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import unified_diff
 from enum import StrEnum
 from hashlib import sha256
-from math import log, sqrt
+from math import exp, log, sqrt
 from typing import Final
 
 from loopwright.core.rows.healing_rows import AttemptFailure
@@ -35,6 +36,7 @@ LONGEST: Final = 600
 """Characters of one lesson."""
 BUDGET: Final = 1_500
 """Characters of all lessons in one prompt."""
+_LOOKS: Final = MOST // EVERY
 TASKS: Final = 2
 """How many tasks fail in the same way before a lesson is proposed."""
 _FILES: Final = 5
@@ -75,8 +77,18 @@ class Measured:
         """By how much the lift may be wrong, at the error rate of this module."""
         if not (self.with_all and self.without_all):
             return None
-        looks = MOST // EVERY
-        return sqrt(log(looks / ERROR) / 2 * (1 / self.with_all + 1 / self.without_all))
+        return sqrt(log(_LOOKS / ERROR) / 2 * (1 / self.with_all + 1 / self.without_all))
+
+    @property
+    def confidence(self) -> float:
+        """How sure it is that the lesson helps, from 0 to 1; only judged tasks move it.
+
+        It is above 1 - `ERROR` exactly where the lift is larger than the margin.
+        """
+        if self.lift is None or self.lift <= 0:
+            return 0.0
+        by_chance = _LOOKS * exp(-2 * self.lift**2 / (1 / self.with_all + 1 / self.without_all))
+        return max(0.0, 1 - by_chance)
 
 
 def measured(uses: Iterable[LessonUse]) -> Measured:
@@ -149,6 +161,24 @@ def told(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
 def in_words(texts: Sequence[str]) -> str:
     """Return lessons as a prompt lists them."""
     return "\n".join(f"- {one_line(text, LONGEST)}" for text in texts)
+
+
+def proposal(told_now: Sequence[str], text: str) -> str:
+    """Return as a diff what a lesson would add to the texts that agents are told now."""
+    return as_diff("lessons", _lines(told_now), _lines([*told_now, text]))
+
+
+def _lines(texts: Sequence[str]) -> str:
+    return f"{in_words(texts)}\n" if texts else ""
+
+
+def as_diff(name: str, before: str, after: str) -> str:
+    """Return a unified diff of a text, in the form in which git writes one; empty if nothing differs."""
+    changed = unified_diff(
+        before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm="", n=3
+    )
+    lines = list(changed)
+    return "\n".join([f"diff --git a/{name} b/{name}", *lines]) + "\n" if lines else ""
 
 
 def cleaned(text: str) -> str:

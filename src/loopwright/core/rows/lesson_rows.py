@@ -31,7 +31,9 @@ class Lesson:
     created_at: datetime
     tried_since: datetime | None = None
     expires_at: datetime | None = None
-    """When it is removed unless a person approves it again."""
+    """When it is removed, whatever was measured of it: a project changes, and a person may add it again."""
+    learned_from: str = ""
+    """The lesson of another project that a person brought here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

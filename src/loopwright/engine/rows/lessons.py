@@ -1,5 +1,6 @@
 """Lessons in the rows: told to attempts, measured by what becomes of these, and removed when they do not help."""
 
+from collections.abc import Collection
 from datetime import timedelta
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from loopwright.ports import Ids, Tx
 MACHINE: Final = "loopwright"
 LASTS: Final = timedelta(days=90)
 """How long a lesson is told before a person has to add it again."""
+EXPIRED: Final = f"it ended after {LASTS.days} days; add it again if it is still true"
 _TOLD: Final = (LessonState.TRIED, LessonState.KEPT)
 _MOST: Final = 1_000
 """So many failures of a project are looked at for what they have in common."""
@@ -47,6 +49,7 @@ def told(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> tuple[str, ...]:
 
 def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> None:
     """Record for which lessons an attempt counts, once for each task."""
+    _expire(tx, plan.project_id)
     meant = meant_for(tx, plan, task, attempt)
     given = {
         one.id for one in policy.told([one for one, _ in meant if not policy.goes_without(one, task.id)])
@@ -68,6 +71,27 @@ def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> Non
                     created_at=tx.now(),
                 )
             )
+
+
+def _expire(tx: Tx, project_id: str) -> None:
+    for one in tx.find(Lesson, project_id=project_id, state=_TOLD):
+        if one.expires_at is not None and one.expires_at <= tx.now():
+            move(tx, one, LessonState.REMOVED, EXPIRED)
+
+
+def told_now(tx: Tx, project_id: str) -> tuple[str, ...]:
+    """Return what agents of a project may be told now."""
+    found = tx.find(Lesson, project_id=project_id, state=_TOLD, order_by=("created_at",))
+    return tuple(one.text for one in found if one.expires_at is None or one.expires_at > tx.now())
+
+
+def failed_elsewhere(tx: Tx, found: Collection[Lesson]) -> dict[str, int]:
+    """Return in how many other projects the failure of each lesson happened: only this number leaves a project."""
+    signatures = sorted({one.signature for one in found if one.signature})
+    where: dict[str, set[str]] = {}
+    for one in tx.find(AttemptFailure, signature=signatures) if signatures else ():
+        where.setdefault(one.signature, set()).add(one.project_id)
+    return {one.id: len(where.get(one.signature, set()) - {one.project_id}) for one in found}
 
 
 def settle(tx: Tx, attempt: Attempt) -> None:

@@ -26,6 +26,7 @@ class LessonDocument(BaseModel):
     files: list[str]
     task_type: str
     evidence: list[str]
+    learned_from: str = Field(description="The lesson of another project that it was taken from.")
     reason: str
     proposed_by: str
     decided_by: str
@@ -37,6 +38,11 @@ class LessonDocument(BaseModel):
     without_all: int
     lift: float | None = Field(description="By how much more often attempts pass with it.")
     margin: float | None = Field(description="By how much the lift may be wrong.")
+    confidence: float = Field(description="How sure it is that it helps, from 0 to 1.")
+    other_projects: int = Field(description="How many other projects had the failure that it is about.")
+    diff: str = Field(
+        description="What approving it adds to what agents are told; empty unless it is PROPOSED."
+    )
 
 
 class LessonList(BaseModel):
@@ -57,6 +63,12 @@ class ApproveLesson(SnakeRequest):
     """How to approve it."""
 
     text: str | None = Field(default=None, min_length=1, max_length=2000, description="Its text from now on.")
+
+
+class PromoteLesson(SnakeRequest):
+    """Where to bring it."""
+
+    project_id: str = Field(max_length=100)
 
 
 @router.get("/lessons")
@@ -91,6 +103,12 @@ async def approve_lesson(
     return _document(await lessons.approve_lesson(home.at, caller, lesson_id, how.text if how else None))
 
 
+@router.post("/lessons/{lesson_id}/promote", status_code=HTTPStatus.CREATED)
+async def promote_lesson(lesson_id: str, where: PromoteLesson, home: Home, caller: Admin) -> LessonDocument:
+    """Put a lesson of one project on trial in another one."""
+    return _document(await lessons.promote_lesson(home.at, caller, lesson_id, where.project_id))
+
+
 @router.post("/lessons/{lesson_id}/remove")
 async def remove_lesson(lesson_id: str, home: Home, caller: Admin) -> LessonDocument:
     """Tell no agent a lesson any more; a proposed one is rejected by this."""
@@ -113,6 +131,7 @@ def _document(view: LessonView) -> LessonDocument:
         files=list(one.files),
         task_type=one.task_type,
         evidence=list(one.evidence),
+        learned_from=one.learned_from,
         reason=one.reason,
         proposed_by=one.proposed_by,
         decided_by=one.decided_by,
@@ -124,4 +143,7 @@ def _document(view: LessonView) -> LessonDocument:
         without_all=found.without_all,
         lift=found.lift,
         margin=found.margin,
+        confidence=found.confidence,
+        other_projects=view.elsewhere,
+        diff=view.diff,
     )

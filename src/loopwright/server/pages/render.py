@@ -53,7 +53,14 @@ MENU: Final = (
         ),
     ),
     ("Work", (("/projects", "Projects", "project"), ("/loops", "Loops", "loop"))),
-    ("Watch", (("/costs", "Costs", "cost"), ("/alerts", "Alerts", "alert"))),
+    (
+        "Watch",
+        (
+            ("/costs", "Costs", "cost"),
+            ("/alerts", "Alerts", "alert"),
+            ("/lessons", "Lessons", "lesson"),
+        ),
+    ),
     (
         "System",
         (
@@ -124,6 +131,10 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "warning": Look("Warning", "warn", "asks"),
     "info": Look("Note", "idle", "note"),
     "CLOSED": Look("Closed", "wait", "paused"),
+    "PROPOSED": Look("Proposed", "ask", "asks"),
+    "TRIED": Look("On trial", "run", "checking"),
+    "KEPT": Look("Kept", "good", "done"),
+    "REMOVED": Look("Removed", "idle", "cancelled"),
     "CANCELLED": Look("Cancelled", "idle", "cancelled"),
 }
 

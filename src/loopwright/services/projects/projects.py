@@ -81,6 +81,19 @@ def known_here() -> Project | None:
     return found[0] if found else None
 
 
+def named(which: str) -> Project:
+    """Return the one project of this home with a name, a path or an id."""
+    paths = {which, str(Path(which).resolve())}
+    found = [one.project for one in list_projects()]
+    fitting = [one for one in found if which in (one.id, one.name) or one.path in paths]
+    if len(fitting) == 1:
+        return fitting[0]
+    hint = "name it by its id; `loopwright projects --json` lists them"
+    if fitting:
+        raise Refused(f"several projects are called {which}", code="project_ambiguous", hint=hint)
+    raise NotFound(f"there is no project {which}", code="project_not_found", hint=hint)
+
+
 async def environment_here(*, record: bool = False) -> PlanEnvironment | None:
     """Return the recorded environment of this project; with `record`, record this terminal first."""
     if record:

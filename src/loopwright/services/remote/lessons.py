@@ -1,10 +1,11 @@
-"""Lessons for the agents of a project: list, add, draft, approve and remove them."""
+"""Lessons for the agents of a project: list, add, draft, approve and remove them, and bring them to another project."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from loopwright.adapters.machine.host import new_id
+from loopwright.adapters.processes.redaction import redacted
 from loopwright.core.policy import lessons as policy
 from loopwright.core.policy.lessons import Measured
 from loopwright.core.rows.lesson_rows import Lesson
@@ -28,6 +29,10 @@ class LessonView:
 
     lesson: Lesson
     measured: Measured
+    elsewhere: int
+    """In how many other projects the failure happened that it is about."""
+    diff: str
+    """What it would add to what agents are told; empty for one that is not proposed any more."""
 
 
 async def list_lessons(
@@ -39,7 +44,7 @@ async def list_lessons(
         where: Mapping[str, Any] = seen_where(tx, caller, project_id)
         shown = [one for one in LessonState if everything or one is not LessonState.REMOVED]
         found = tx.find(Lesson, state=shown, order_by=("-created_at",), limit=_MOST, **where)
-        return tuple(LessonView(lesson=one, measured=rows.measure(tx, one)) for one in found)
+        return _views(tx, found)
 
     return await at.home.store.read(load)
 
@@ -55,9 +60,7 @@ async def add_lesson(
 ) -> LessonView:
     """Add your own lesson: it is on trial at once."""
     _check(caller)
-    said = policy.cleaned(text)
-    if not said:
-        raise UserError("a lesson needs a text", code="lesson_empty", hint="say what agents should know")
+    said = _text(text)
 
     def insert(tx: Tx) -> LessonView:
         project = seen_project(tx, caller, project_id)
@@ -84,7 +87,7 @@ async def propose_lessons(at: Session, caller: Caller, project_id: str) -> tuple
 
     def draft(tx: Tx) -> tuple[LessonView, ...]:
         project = seen_project(tx, caller, project_id)
-        return tuple(_view(tx, one) for one in rows.propose(tx, new_id, project.id))
+        return _views(tx, rows.propose(tx, new_id, project.id))
 
     return await at.home.store.transact("lesson.propose", draft)
 
@@ -95,11 +98,61 @@ async def approve_lesson(at: Session, caller: Caller, lesson_id: str, text: str 
 
     def approve(tx: Tx) -> LessonView:
         lesson = _seen(tx, caller, lesson_id)
-        if text is not None and (said := policy.cleaned(text)) != lesson.text:
+        if text is not None and (said := _text(text)) != lesson.text:
             lesson = tx.update(Lesson, lesson.id, text=said, version=lesson.version + 1)
         return _view(tx, _approved(tx, lesson, caller))
 
     return await at.home.store.transact("lesson.approve", approve)
+
+
+async def diff_lesson(at: Session, caller: Caller, lesson_id: str, text: str | None = None) -> str:
+    """Return as a diff what approving a lesson adds to what agents are told, with its own text or with this one."""
+
+    def load(tx: Tx) -> str:
+        lesson = _seen(tx, caller, lesson_id)
+        if lesson.state is not LessonState.PROPOSED:
+            raise _in_another_state(lesson)
+        return policy.proposal(rows.told_now(tx, lesson.project_id), _text(text or lesson.text))
+
+    return await at.home.store.read(load)
+
+
+async def promote_lesson(at: Session, caller: Caller, lesson_id: str, project_id: str) -> LessonView:
+    """Put a lesson of one project on trial in another one, where it is measured from the beginning."""
+    _check(caller)
+
+    def promote(tx: Tx) -> LessonView:
+        known, project = _seen(tx, caller, lesson_id), seen_project(tx, caller, project_id)
+        if known.state not in (LessonState.TRIED, LessonState.KEPT):
+            raise _in_another_state(known)
+        there = tx.find(Lesson, project_id=project.id)
+        if any(_is_same(known, one) for one in there if one.state is not LessonState.REMOVED):
+            raise Refused(
+                f"the project {project.name} has this lesson already",
+                code="lesson_known",
+                hint="`loopwright lessons` lists the lessons of a project",
+            )
+        lesson = Lesson(
+            id=new_id(Kind.LESSON),
+            project_id=project.id,
+            state=LessonState.PROPOSED,
+            text=known.text,
+            signature=known.signature,
+            files=known.files,
+            task_type=known.task_type,
+            learned_from=known.id,
+            proposed_by=caller.actor,
+            created_at=tx.now(),
+        )
+        tx.insert(lesson)
+        rows.tell(tx, lesson, "lesson_proposed", caller.actor)
+        return _view(tx, _approved(tx, lesson, caller))
+
+    return await at.home.store.transact("lesson.promote", promote)
+
+
+def _is_same(known: Lesson, other: Lesson) -> bool:
+    return other.id == known.id or other.learned_from == known.id or other.text == known.text
 
 
 async def remove_lesson(at: Session, caller: Caller, lesson_id: str, reason: str = "") -> LessonView:
@@ -125,11 +178,22 @@ def _moved(
     try:
         return rows.move(tx, lesson, target, reason, caller.actor, **changes)
     except IllegalTransition as no:
-        raise Refused(
-            f"the lesson is {lesson.state.value}",
-            code="lesson_state_wrong",
-            hint="`loopwright lessons` shows which ones can be approved or removed",
-        ) from no
+        raise _in_another_state(lesson) from no
+
+
+def _in_another_state(lesson: Lesson) -> Refused:
+    return Refused(
+        f"the lesson is {lesson.state.value}",
+        code="lesson_state_wrong",
+        hint="`loopwright lessons --all` shows the state of each lesson, and what can be done with it",
+    )
+
+
+def _text(said: str) -> str:
+    """Return a text as agents are told it: bounded, and without secrets."""
+    if clean := policy.cleaned(redacted(said, ())):
+        return clean
+    raise UserError("a lesson needs a text", code="lesson_empty", hint="say what agents should know")
 
 
 def _check(caller: Caller, scope: Scope = Scope.ADMIN) -> None:
@@ -149,4 +213,20 @@ def _seen(tx: Tx, caller: Caller, lesson_id: str) -> Lesson:
 
 
 def _view(tx: Tx, lesson: Lesson) -> LessonView:
-    return LessonView(lesson=lesson, measured=rows.measure(tx, lesson))
+    (view,) = _views(tx, [lesson])
+    return view
+
+
+def _views(tx: Tx, found: Sequence[Lesson]) -> tuple[LessonView, ...]:
+    proposed = {one.project_id for one in found if one.state is LessonState.PROPOSED}
+    told = {project: rows.told_now(tx, project) for project in proposed}
+    elsewhere = rows.failed_elsewhere(tx, found)
+    return tuple(
+        LessonView(
+            lesson=one,
+            measured=rows.measure(tx, one),
+            elsewhere=elsewhere[one.id],
+            diff=policy.proposal(told[one.project_id], one.text) if one.state is LessonState.PROPOSED else "",
+        )
+        for one in found
+    )

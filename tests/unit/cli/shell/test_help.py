@@ -15,7 +15,7 @@ from loopwright.config.settings import settings
 
 PARTS = {
     "webhooks": ("create", "dead", "remove", "replay"),
-    "lessons": ("add", "approve", "remove", "suggest"),
+    "lessons": ("add", "approve", "diff", "promote", "remove", "suggest"),
     "plan": ("check", "coverage"),
     "stats": ("flaky", "quota"),
     "stats quota": ("open", "show"),

@@ -5,6 +5,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
+from tests.cases import each_case
 from tests.contracts.store import rows
 
 from loopwright.core.policy import lessons
@@ -147,6 +148,35 @@ def test_what_does_not_help_is_switched_off_within_the_stated_number_of_tasks(
         assert sum(tasks) / trials <= 120
     else:
         assert kept >= trials * 0.6
+
+
+@each_case(
+    ("found", "confidence"),
+    [
+        (Measured(), 0.0),
+        (Measured(with_passed=5, with_all=10, without_passed=5, without_all=10), 0.0),
+        (Measured(with_passed=2, with_all=2, without_passed=0, without_all=2), 0.0),
+        (Measured(with_passed=90, with_all=90, without_passed=9, without_all=90), 1.0),
+    ],
+    ids=["nothing judged", "no lift", "too few tasks", "many tasks"],
+)
+def test_confidence_moves_only_with_judged_tasks(found: Measured, confidence: float) -> None:
+    assert round(found.confidence, 6) == confidence
+
+
+@pytest.mark.capability("C094")
+def test_a_lesson_is_kept_exactly_when_the_confidence_is_beyond_the_stated_error() -> None:
+    for passed in range(50, 101):
+        found = Measured(with_passed=passed, with_all=100, without_passed=50, without_all=100)
+        assert (judge(LESSON, found) is Judgement.KEEP) is (found.confidence > 1 - lessons.ERROR)
+
+
+def test_a_proposal_is_a_diff_of_what_agents_are_told() -> None:
+    assert lessons.proposal([], "Run make proto.") == (
+        "diff --git a/lessons b/lessons\n--- a/lessons\n+++ b/lessons\n@@ -0,0 +1 @@\n+- Run make proto.\n"
+    )
+    assert lessons.proposal(["Read README."], "Run\nmake.").endswith(" - Read README.\n+- Run make.\n")
+    assert lessons.as_diff("lessons", "same\n", "same\n") == ""
 
 
 def test_a_task_goes_without_a_lesson_or_not_every_time_it_is_asked() -> None:

@@ -99,13 +99,15 @@ async def test_what_was_never_judged_does_not_count_and_the_next_attempt_does() 
     assert (use.passed, use.attempt_id) == (True, home.attempt("t0").id)
 
 
-async def test_an_old_lesson_is_told_no_more() -> None:
+async def test_an_old_lesson_is_told_no_more_and_ends_with_the_reason() -> None:
     home = await Home().launch()
     home.submit(planned("t0"))
-    add(home, expires_at=home.clock.now())
+    lesson = add(home, state=LessonState.KEPT, expires_at=home.clock.now())
     (leg,) = await home.turn()
     assert begin(home, leg) == ()
     assert home.all(LessonUse) == []
+    now = home.get(Lesson, lesson.id)
+    assert (now.state, now.reason, now.decided_by) == (LessonState.REMOVED, lessons.EXPIRED, "loopwright")
 
 
 @pytest.mark.capability("C093")

@@ -10,7 +10,7 @@ from rich.markup import escape
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.cli.shell.output import console, print_json
 from loopwright.core.values.access import OWNER, Caller
-from loopwright.core.values.wording import to_type
+from loopwright.core.values.wording import counted, to_type
 from loopwright.services.homes.context import look_settings
 from loopwright.services.homes.session import Session, opened
 from loopwright.services.projects import projects
@@ -97,6 +97,39 @@ def approve(lesson: str, /, *, text: str | None = None, json: bool = False) -> i
 
 
 @app.command
+def diff(lesson: str, /, *, text: str | None = None) -> int:
+    """Show what approving a lesson would add to what agents are told.
+
+    Parameters
+    ----------
+    lesson
+        Which: its id.
+    text
+        With this text instead of its own.
+    """
+    shown = _with_home(lambda at, who: service.diff_lesson(at, who, lesson, text))
+    console().print(escape(shown), end="", soft_wrap=True)
+    return ExitCode.VERIFIED
+
+
+@app.command
+def promote(lesson: str, project: str, /, *, json: bool = False) -> int:
+    """Put a lesson of this project on trial in another project, where it is measured from the beginning.
+
+    Parameters
+    ----------
+    lesson
+        Which: its id.
+    project
+        The other project: its name, path or id (`loopwright projects`).
+    json
+        Print it as JSON.
+    """
+    there = projects.named(project).id
+    return _print((_with_home(lambda at, who: service.promote_lesson(at, who, lesson, there)),), as_json=json)
+
+
+@app.command
 def remove(lesson: str, /, *, json: bool = False) -> int:
     """Tell no agent a lesson any more.
 
@@ -140,12 +173,15 @@ def _lines(view: LessonView) -> list[str]:
     lesson, found = view.lesson, view.measured
     lines = [f"{lesson.id}  {lesson.state.value.lower()}", f"  {lesson.text}"]
     if lesson.state is LessonState.PROPOSED:
-        lines.append(f"  {to_type('lessons', 'approve', lesson.id)}")
+        lines += [f"  {to_type('lessons', one, lesson.id)}" for one in ("diff", "approve")]
     elif found.judged:
         lines.append(
             f"  passed at once: {found.with_passed} of {found.with_all} with it, "
-            f"{found.without_passed} of {found.without_all} without"
+            f"{found.without_passed} of {found.without_all} without; "
+            f"{found.confidence:.0%} sure that it helps"
         )
+    if view.elsewhere:
+        lines.append(f"  {counted(view.elsewhere, 'other project')} had this failure too")
     if lesson.state is LessonState.REMOVED:
         lines.append(f"  {lesson.reason}")
     return lines
