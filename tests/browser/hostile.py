@@ -11,11 +11,12 @@ from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.rows.events import Event
+from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.rows.model import Plan, Project, Role, Run, Task, Usage
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
 from loopwright.core.values.ids import Kind
-from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
+from loopwright.core.values.states import AttemptState, LessonState, LoopState, PlanState, RunState, TaskState
 from loopwright.keeper import places
 
 SCRIPT: Final = "<script>document.title='pwned'</script><img src=x onerror=\"document.title='pwned'\">"
@@ -49,6 +50,18 @@ def furnish(api: Api, place: Path) -> dict[str, str]:
         for run in (one for one in found if isinstance(one, Run)):
             pages[f"{run.role} {status.value}"] = f"/runs/{run.id}"
             _record(api.home / "runs" / run.id, run)
+
+    made.append(
+        Lesson(
+            id=rows.new_id(Kind.LESSON),
+            project_id=project.id,
+            state=LessonState.PROPOSED,
+            text=HOSTILE + LONG,
+            files=(HOSTILE,),
+            proposed_by=HOSTILE,
+            created_at=NOW,
+        )
+    )
 
     def insert(tx: Any) -> None:
         for row in made:

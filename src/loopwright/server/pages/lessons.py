@@ -67,7 +67,7 @@ async def add_lesson(
     files: Text = "",
     task_type: Text = "",
 ) -> Response:
-    """Add a lesson of your own."""
+    """Add your lesson."""
     patterns = files.replace(",", " ").split()
     try:
         await lessons.add_lesson(home.at, caller, project, text, files=patterns, task_type=task_type.strip())

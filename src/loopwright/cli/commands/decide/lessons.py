@@ -105,7 +105,7 @@ def diff(lesson: str, /, *, text: str | None = None) -> int:
     lesson
         Which: its id.
     text
-        With this text instead of its own.
+        With this text in place of the one proposed.
     """
     shown = _with_home(lambda at, who: service.diff_lesson(at, who, lesson, text))
     console().print(escape(shown), end="", soft_wrap=True)
