@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Page, expect
 from tests.acceptance.control.greeting import PLAN, block
 from tests.acceptance.control.workshop import kill
 from tests.acceptance.sandbox import task
@@ -63,6 +63,14 @@ def test_a_question_is_seen_answered_and_verified_without_a_reload(screen: Scree
     assert screen.complaints == []
 
 
+def _add(page: Page, name: str, title: str) -> None:
+    page.get_by_role("button", name="Add a task").click()
+    expect(page.get_by_label("Name of the new task").last).to_be_focused()
+    page.keyboard.type(name)
+    page.get_by_label("Title of the new task").last.fill(title)
+    page.get_by_label("Description of the new task").last.fill(title)
+
+
 @pytest.mark.capability("C024", "C111", "C112")
 def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     served = screen.served
@@ -93,8 +101,20 @@ def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     title = page.get_by_label("Title of bonjour")
     expect(title).to_have_value("Say bonjour", timeout=90_000)
     title.fill("Say bonjour politely")
+    _add(page, "salut", "Say salut")
+    _add(page, "vain", "Not needed")
+    page.locator("#draft fieldset").last.get_by_role("button", name="Remove").click()
     page.get_by_role("button", name="Save the draft").click()
+    expect(page.get_by_label("Title of salut")).to_have_value("Say salut")
     expect(page.get_by_label("Title of bonjour")).to_have_value("Say bonjour politely")
+    # What is refused stays as it was typed.
+    page.get_by_label("Depends on").last.fill("nothing-known")
+    page.get_by_role("button", name="Save the draft").click()
+    expect(page.get_by_role("alert")).to_contain_text("nothing-known")
+    expect(page.get_by_label("Depends on").last).to_have_value("nothing-known")
+    page.get_by_label("Remove salut").check()
+    page.get_by_role("button", name="Save the draft").click()
+    expect(page.locator("#draft fieldset")).to_have_count(1)
     page.get_by_role("button", name="Dispatch", exact=True).click()
     dialog = page.get_by_role("dialog")
     expect(dialog).to_contain_text("nothing to estimate from")
@@ -122,8 +142,8 @@ def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     page.get_by_role("region", name="Ready to accept").get_by_role("link").click()
     page.get_by_role("button", name="Accept", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Accept the work").click()
-    expect(page.locator(".next")).to_contain_text("The work is in main", timeout=60_000)
-    assert served.git("show", "main:bonjour") == "bonjour"
+    expect(page.locator(".next")).to_contain_text("The work is in trunk", timeout=60_000)
+    assert served.git("show", "trunk:bonjour") == "bonjour"
     assert screen.complaints == []
 
 

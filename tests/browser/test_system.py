@@ -8,6 +8,7 @@ from tests.acceptance.sandbox import task
 from tests.browser.conftest import Screen
 
 from loopwright.core.rows.model import Project
+from loopwright.testing.sample import make_sample_repository
 
 pytestmark = pytest.mark.browser
 
@@ -59,20 +60,26 @@ def test_costs_workers_quota_and_settings_say_what_is_known(screen: Screen) -> N
     assert screen.complaints == []
 
 
-def test_a_token_is_shown_once_and_ends_when_it_is_revoked(screen: Screen) -> None:
+def test_a_token_for_two_projects_is_shown_once_and_ends_when_it_is_revoked(screen: Screen) -> None:
+    other = screen.served.place / "other"
+    other.mkdir()
+    make_sample_repository(other)
+    assert screen.served("projects", "add", cwd=other).code == 0
     screen.sign_in()
     page = screen.open("/tokens")
     page.get_by_label("Name").fill("ci")
     page.get_by_label("Scope").select_option("operate")
+    page.get_by_role("checkbox", name="greeter").check()
+    page.get_by_role("checkbox", name="other").check()
     page.get_by_role("button", name="Create a token").click()
     made = page.locator("#made-token").inner_text()
     with screen.served.client(made) as client:
-        assert client.get("/api/projects").status_code == 200
+        assert len(client.get("/api/projects").json()["projects"]) == 2
         page.get_by_label("Name").fill("ci")
         page.get_by_role("button", name="Create a token").click()
         expect(page.get_by_role("alert")).to_contain_text("there is already a token named 'ci'")
         page = screen.open("/tokens")
-        expect(page.get_by_role("row", name=re.compile("^ci operate"))).to_be_visible()
+        expect(page.get_by_role("row", name=re.compile("^ci operate greeter, other"))).to_be_visible()
         assert made not in page.content()
         page.on("dialog", lambda asked: asked.accept())
         page.get_by_role("row", name=re.compile("^ci")).get_by_role("button", name="Revoke").click()

@@ -147,6 +147,13 @@ class Api:
         assert answer.status_code == 200, answer.text
         return answer.json()
 
+    def page(self, path: str, *, token: str | None = None) -> str:
+        """Return a page as a browser gets it."""
+        with self.client(token) as client:
+            answer = client.get(path, headers={"Accept": "text/html"})
+        assert answer.status_code == 200, answer.text
+        return answer.text
+
     def family(self, **changes: Any) -> tuple[Project, Loop, Plan, Task]:
         """Insert a project with a loop, a plan and a task."""
         project = rows.project(**changes)

@@ -1,5 +1,6 @@
 """Alerts are acknowledged once, stay known until their cause happens again, and name work in quarantine."""
 
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,9 +9,10 @@ from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.rows.alert_rows import Acknowledgement
-from loopwright.core.rows.model import Plan, Task
+from loopwright.core.rows.model import Loop, Plan, Task, Worker
 from loopwright.core.values.access import Scope
-from loopwright.core.values.states import PlanState, TaskState
+from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import LoopState, PlanState, TaskState
 
 
 def _failed(api: Api, **project: Any) -> Task:
@@ -74,6 +76,30 @@ def test_who_sees_no_alert_cannot_acknowledge_it(api: Api) -> None:
         assert client.post("/api/alerts/account:claude/default/acknowledge").status_code == 404
 
 
+def test_a_worker_that_holds_the_home_is_alive_whatever_its_lease_says(api: Api) -> None:
+    _, loop, *_ = api.family()
+    worker = Worker(
+        id=rows.new_id(Kind.WORKER),
+        host_id="h",
+        boot_id="b",
+        pid=os.getpid(),
+        hostname="here",
+        slots=2,
+        version="1",
+        started_at=rows.AT,
+        lease_until=rows.AT,
+    )
+    api.write(lambda tx: (tx.insert(worker), tx.update(Loop, loop.id, state=LoopState.RUNNING)))
+    assert api.get("/api/workers")["workers"] == []
+    assert [one["kind"] for one in api.get("/api/alerts")["alerts"]] == ["no_worker"]
+    api.at.home.membership.acquire({"pid": os.getpid()})
+    try:
+        assert [one["id"] for one in api.get("/api/workers")["workers"]] == [worker.id]
+        assert api.get("/api/alerts")["alerts"] == []
+    finally:
+        api.at.home.membership.release()
+
+
 def test_work_that_could_not_be_saved_is_an_alert_until_its_folder_is_gone(api: Api, tmp_path: Path) -> None:
     *_, task = api.family()
     left = tmp_path / "workspace"
@@ -84,6 +110,7 @@ def test_work_that_could_not_be_saved_is_an_alert_until_its_folder_is_gone(api: 
     assert (alert["kind"], alert["taskId"]) == ("work_quarantined", task.id)
     assert "the disk is full" in alert["message"]
     assert str(left) in alert["hint"]
+    assert "the disk is full" in api.page("/")
     other, *_ = api.family(path="/mine")
     assert api.get("/api/alerts", token=api.make_token("other", projects=(other.id,)))["alerts"] == []
     left.rmdir()

@@ -108,7 +108,7 @@ def _lines(counts: Counts) -> Iterator[str]:
         ("loopwright_attempts_live", "Attempts that have not ended.", counts.live_attempts),
         ("loopwright_agents_running", "Agent processes that run.", counts.running_agents),
         ("loopwright_questions_open", "Questions that wait for an answer.", counts.open_questions),
-        ("loopwright_workers", "Workers with a valid lease.", counts.workers),
+        ("loopwright_workers", "Workers that are alive.", counts.workers),
     ):
         yield from (f"# HELP {name} {text}", f"# TYPE {name} gauge", f"{name} {value}")
     for name, text, total in (

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -67,7 +68,7 @@ def changed_files(text: str, *, cut: bool) -> Changed:
 
 def _files(lines: list[str]) -> Iterator[File]:
     starts = [n for n, line in enumerate(lines) if line.startswith("diff --git ")]
-    for begin, end in zip(starts, [*starts[1:], len(lines)], strict=True):
+    for begin, end in pairwise([*starts, len(lines)]):
         yield _file(lines[begin:end])
 
 

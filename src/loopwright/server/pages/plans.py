@@ -17,11 +17,13 @@ from loopwright.server.pages.render import page, words_of
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import plan as plan_views
 from loopwright.services.dashboard import run as run_views
+from loopwright.services.dashboard.trail import TrailWish
 from loopwright.services.homes.caller import Expected, expect_version
 from loopwright.services.remote import drafting, planning, plans, results
 
 router = APIRouter(prefix="/plans", include_in_schema=False)
 
+_IMPORTANT: Final = "important"
 _DRAFT: Final = "draft"
 """The tab of a draft whose tasks can be changed."""
 TABS: Final = ("graph", "time", "tasks", "changes", "cost", "events", "receipt")
@@ -31,10 +33,19 @@ _TASK_ACTIONS: Final = frozenset(get_args(plans.TaskAction))
 
 @router.get("/{plan_id}")
 async def show_plan(
-    request: Request, plan_id: str, home: Home, caller: Reader, tab: str = "", refused: str = ""
+    request: Request,
+    plan_id: str,
+    home: Home,
+    caller: Reader,
+    tab: str = "",
+    task: str = "",
+    only: str = "",
+    before: Annotated[int | None, Query(ge=1)] = None,
+    refused: str = "",
 ) -> Response:
-    """Show a plan."""
-    shown = await plan_views.plan_page(home.at, caller, plan_id)
+    """Show a plan; `task`, `only` and `before` limit its events."""
+    wish = TrailWish(task=task, important=only == _IMPORTANT, before=before)
+    shown = await plan_views.plan_page(home.at, caller, plan_id, events=wish if tab == "events" else None)
     tabs = (_DRAFT, *TABS) if shown.edits else TABS
     tab = tab if tab in tabs else tabs[0]
     values: dict[str, Any] = {}
@@ -59,6 +70,7 @@ async def show_plan(
         tab=tab,
         tabs=tabs,
         tasks={one.id: one for one in shown.view.tasks},
+        wish=wish,
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,

@@ -12,7 +12,7 @@ from typing import Any, Final
 from urllib.parse import quote, urlencode
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
@@ -146,6 +146,7 @@ def look(state: Any) -> Look:
 
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_CODE: Final = re.compile(r"`([^`\n]+)`")
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
 )
@@ -158,6 +159,11 @@ def plain(text: Any) -> str:
         return whole
     without = _ANSI.sub("", whole).replace("\r\n", "\n").replace("\r", "\n")
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", without)
+
+
+def coded(text: Any) -> Markup:
+    """Return a text in which what stands between backticks is code."""
+    return Markup(_CODE.sub(r"<code>\1</code>", str(escape(plain(text)))))  # noqa: S704 - escaped before
 
 
 def money(micros: int | None, *, estimated: bool = False) -> str:
@@ -185,7 +191,7 @@ def ago(at: datetime, now: datetime) -> str:
     if abs(seconds) < 5:
         return "just now"
     whole = round(abs(seconds))
-    unit = next((unit for unit in (86400, 3600, 60) if whole >= 2 * unit), 1)
+    unit = next((unit for unit in (86400, 3600, 60) if whole >= unit), 1)
     words = duration(whole - whole % unit)
     return f"{words} ago" if seconds > 0 else f"in {words}"
 
@@ -253,6 +259,7 @@ def environment() -> Environment:
     made.filters |= {
         "look": look,
         "plain": plain,
+        "coded": coded,
         "address": address,
         "money": money,
         "exact": exact,

@@ -1,5 +1,6 @@
 """The pages about the whole home: costs, alerts, workers, quota, settings and tokens."""
 
+from collections.abc import Collection
 from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 
@@ -162,16 +163,15 @@ async def create_token(
     projects: Annotated[list[str] | None, Form()] = None,
 ) -> Response:
     """Make a token, and show it this once."""
+    wanted = projects or []
     try:
         made = await tokens.create_token(
-            home.at,
-            name.strip(),
-            scope=scope,
-            projects=list(filter(None, projects or ())),
-            within=caller.projects,
+            home.at, name.strip(), scope=scope, projects=wanted, within=caller.projects
         )
     except LoopwrightError as refused:
-        return await _tokens(request, home, caller, refused=words_of(refused), name=name)
+        return await _tokens(
+            request, home, caller, refused=words_of(refused), name=name, scope=scope, chosen=wanted
+        )
     return await _tokens(request, home, caller, made=made)
 
 
@@ -190,6 +190,8 @@ async def _tokens(
     made: tokens.NewToken | None = None,
     refused: str = "",
     name: str = "",
+    scope: Scope = Scope.READ,
+    chosen: Collection[str] = (),
 ) -> Response:
     return page(
         request,
@@ -201,6 +203,8 @@ async def _tokens(
         made=made,
         refused=refused,
         typed=name,
+        chosen_scope=scope,
+        chosen_projects=chosen,
         shown_at="/tokens",
         **await _common(home, caller),
     )

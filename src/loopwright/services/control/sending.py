@@ -19,7 +19,7 @@ from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import is_served
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.projects import recent_plans
-from loopwright.engine.views.views import live_workers
+from loopwright.engine.views.views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import expected_version
 from loopwright.services.homes.context import actor
@@ -107,7 +107,7 @@ async def has_worker(home: Home) -> bool:
     """Return whether a worker runs in this home."""
     if home.membership.exclusive:
         return home.membership.holder() is not None
-    return bool(await home.store.read(live_workers))
+    return bool(await home.store.read(leased_workers))
 
 
 async def is_worked_on(home: Home, project_id: str) -> bool:

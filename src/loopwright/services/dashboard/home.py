@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any, Final
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task, Worker
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Loop, Plan, Project, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller
 from loopwright.core.values.states import (
@@ -18,6 +18,7 @@ from loopwright.core.values.states import (
     RunState,
     TaskState,
 )
+from loopwright.engine.rows.drafts import is_written
 from loopwright.engine.rows.plan_states_text import driven_by, taken_by, word_of
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.activity import progress
@@ -37,6 +38,7 @@ class Place(StrEnum):
     """Where a plan belongs on the page."""
 
     NEEDS_YOU = "needs you"
+    DRAFT = "ready to dispatch"
     READY = "ready to accept"
     RUNNING = "running"
     WAITING = "waiting"
@@ -119,7 +121,6 @@ class Today:
     """What may be spent today by the tightest budget of a plan that is under way; None: as much as it takes."""
     unknown_costs: int
     agents: int
-    workers: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,8 +188,9 @@ async def board(at: Session, caller: Caller, *, project_id: str | None = None) -
 
     def load(tx: Tx) -> Board:
         mine = seen_where(tx, caller, project_id)
-        plans = {one.id: one for one in tx.find(Plan, status=_OPEN, **mine)}
-        recent = tx.find(Plan, status=list(ENDED_PLAN), order_by=("-updated_at", "-id"), limit=10, **mine)
+        plans = {one.id: one for one in tx.find(Plan, status=_OPEN, made_for=None, **mine)}
+        ended = {"status": list(ENDED_PLAN), "made_for": None, **mine}
+        recent = tx.find(Plan, order_by=("-updated_at", "-id"), limit=10, **ended)
         plans.update({one.id: one for one in recent})
         names = {one.id: one.name for one in tx.find(Project)}
         tasks = tx.find(Task, plan_id=list(plans), order_by=("-updated_at",)) if plans else []
@@ -271,7 +273,7 @@ def _place(tx: Tx, plan: Plan, loop: Loop | None) -> Place:
         ready = plan.status is PlanState.VERIFIED and current and not taken_by(tx, plan.id)
         return Place.READY if ready else Place.FINISHED
     if plan.status is PlanState.DRAFT:
-        return Place.WAITING
+        return Place.DRAFT if is_written(plan) else Place.RUNNING
     if loop is None or loop.state is LoopState.FAILED:
         return Place.NEEDS_YOU
     return Place.WAITING if loop.state in (LoopState.PAUSED, LoopState.STOPPED) else Place.RUNNING
@@ -298,8 +300,7 @@ def _doing(run: Run | None, paths: HomePaths) -> str:
 
 
 def _today(tx: Tx, mine: Mapping[str, Any], limit: int | None) -> Today:
-    now = tx.now()
-    day = now.date().isoformat()
+    day = tx.now().date().isoformat()
     projects = tx.find(Project, **({"id": mine["project_id"]} if mine else {}))
     spent = [one for one in projects if one.spent_on == day]
     open_plans = [one for one in PlanState if one not in ENDED_PLAN]
@@ -309,7 +310,6 @@ def _today(tx: Tx, mine: Mapping[str, Any], limit: int | None) -> Today:
         limit_micros=limit,
         unknown_costs=sum(one.unknown_costs for one in spent),
         agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES, **plans),
-        workers=sum(one.lease_until > now for one in tx.find(Worker)),
     )
 
 

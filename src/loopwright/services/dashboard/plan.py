@@ -22,7 +22,7 @@ from loopwright.engine.views.views import PlanView, plan_view
 from loopwright.ports import Tx
 from loopwright.services.dashboard.estimate import Estimate, estimate
 from loopwright.services.dashboard.gate import GateProgress, gate_progress
-from loopwright.services.dashboard.trail import TrailEvent, trail
+from loopwright.services.dashboard.trail import Trail, TrailWish, plan_trail
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_plan
 
@@ -94,7 +94,8 @@ class PlanPage:
     spans: tuple[TaskSpans, ...]
     now: datetime
     roles: tuple[RoleCost, ...]
-    trail: tuple[TrailEvent, ...]
+    trail: Trail | None
+    """Its events, where they are asked for."""
     verdict: Verdict | None
     verify_run_id: str | None
     actions: Actions
@@ -123,7 +124,9 @@ def ranks(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
     return found
 
 
-async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
+async def plan_page(
+    at: Session, caller: Caller, plan_id: str, *, events: TrailWish | None = None
+) -> PlanPage:
     """Return the page of a plan."""
     paths = HomePaths(root=at.home.root)
 
@@ -139,7 +142,7 @@ async def plan_page(at: Session, caller: Caller, plan_id: str) -> PlanPage:
             spans=_spans(tasks, attempts, runs),
             now=tx.now(),
             roles=_roles(runs),
-            trail=trail(tx, {one.id: one.key for one in tasks}, plan=plan.id),
+            trail=plan_trail(tx, plan.id, {one.id: one.key for one in tasks}, events) if events else None,
             verdict=plan.verdict,
             verify_run_id=plan.verify_run_id,
             actions=_actions(plan, tx.get(Loop, plan.loop_id), view, caller),

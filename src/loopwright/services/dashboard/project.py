@@ -23,6 +23,25 @@ LISTED: Final = 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlanStep:
+    """How far a plan is."""
+
+    status: PlanState
+    tasks: Sequence[TaskState]
+
+    @property
+    def is_draft(self) -> bool:
+        """Whether it can be dispatched."""
+        return self.status is PlanState.DRAFT
+
+    @property
+    def is_done(self) -> bool:
+        """Whether it can be verified."""
+        is_complete = bool(self.tasks) and all(one is TaskState.COMPLETE for one in self.tasks)
+        return self.status is PlanState.RUNNING and is_complete
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Buttons:
     """Which of the four steps can be taken now, and on what."""
 
@@ -30,7 +49,9 @@ class Buttons:
     """For the newest run; a goal can always be inspected."""
     plan: bool
     dispatch: bool
+    """Some plan is a draft."""
     verify: bool
+    """Some plan runs, and all its tasks are done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,8 +62,12 @@ class ProjectPage:
     buttons: Buttons
     current: PlanCard | None
     """The newest plan that has not ended."""
+    draft: PlanCard | None
+    """The newest draft."""
     estimate: Estimate | None
-    """What the current plan will probably take, while it is a draft."""
+    """What the draft will probably take, once it has tasks."""
+    done: PlanCard | None
+    """The newest plan whose tasks are all done and that was not verified."""
     gate: GateProgress | None
     """The complete gate of the current plan, while it runs."""
     newest_run: str | None
@@ -71,7 +96,12 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
             Plan, project_id=project.id, made_for=None, order_by=("-created_at", "-id"), limit=LISTED
         )
         current = next((one for one in plans if one.status not in ENDED_PLAN), None)
-        tasks = tx.find(Task, plan_id=current.id) if current else []
+        tasks: dict[str, list[TaskState]] = {one.id: [] for one in plans if one.status not in ENDED_PLAN}
+        for task in tx.find(Task, plan_id=list(tasks)) if tasks else ():
+            tasks[task.plan_id].append(task.status)
+        steps = [PlanStep(status=one.status, tasks=tasks.get(one.id, ())) for one in plans]
+        draft = next((one for one, now in zip(plans, steps, strict=True) if now.is_draft), None)
+        done = next((one for one, now in zip(plans, steps, strict=True) if now.is_done), None)
         newest = (
             tx.find(Run, plan_id=[one.id for one in plans], order_by=("-created_at",), limit=1)
             if plans
@@ -81,16 +111,11 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
         cards = {one.id: plan_card(tx, one, tx.get(Loop, one.loop_id), paths) for one in plans}
         return ProjectPage(
             project=project,
-            buttons=visible(
-                has_run=bool(newest),
-                has_packet=bool(packets),
-                status=current.status if current else None,
-                tasks=[one.status for one in tasks],
-            ),
+            buttons=visible(has_run=bool(newest), has_packet=bool(packets), plans=steps),
             current=cards[current.id] if current else None,
-            estimate=estimate(tx, current)
-            if current and current.status is PlanState.DRAFT and tasks
-            else None,
+            draft=cards[draft.id] if draft else None,
+            estimate=estimate(tx, draft) if draft and tasks[draft.id] else None,
+            done=cards[done.id] if done else None,
             gate=gate_progress(tx, current, paths) if current else None,
             newest_run=newest[0].id if newest else None,
             packets=packets,
@@ -101,15 +126,11 @@ async def project_page(at: Session, caller: Caller, project_id: str) -> ProjectP
     return await at.home.store.read(load)
 
 
-def visible(
-    *, has_run: bool, has_packet: bool, status: PlanState | None, tasks: Sequence[TaskState]
-) -> Buttons:
+def visible(*, has_run: bool, has_packet: bool, plans: Sequence[PlanStep]) -> Buttons:
     """Return which of the four steps are shown: each follows from what the step before left."""
     return Buttons(
         inspect=has_run,
         plan=has_packet,
-        dispatch=status is PlanState.DRAFT,
-        verify=status is PlanState.RUNNING
-        and bool(tasks)
-        and all(one is TaskState.COMPLETE for one in tasks),
+        dispatch=any(one.is_draft for one in plans),
+        verify=any(one.is_done for one in plans),
     )

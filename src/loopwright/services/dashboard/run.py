@@ -11,7 +11,7 @@ from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import RunView, run_view
 from loopwright.engine.views.views import TaskDetail, task_detail
 from loopwright.ports import Tx
-from loopwright.services.dashboard.trail import TrailEvent, trail
+from loopwright.services.dashboard.trail import TrailEvent, task_trail
 from loopwright.services.dashboard.transcript import Piece, read_piece
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_plan, seen_run, seen_task
@@ -73,7 +73,7 @@ async def task_page(at: Session, caller: Caller, plan_id: str, task: str) -> Tas
             project_id=plan.project_id,
             plan_status=plan.status,
             runs=tuple(run_view(tx, one, paths) for one in runs),
-            trail=trail(tx, {}, plan=plan.id, task=row.id),
+            trail=task_trail(tx, plan.id, row.id),
             actions=_actions(row, caller, plan.status),
         )
 

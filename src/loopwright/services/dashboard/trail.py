@@ -1,6 +1,6 @@
 """Events in words, for the pages of plans and tasks."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -10,6 +10,19 @@ from loopwright.ports import Tx
 
 MOST: Final = 60
 """How many events a page shows."""
+IMPORTANT: Final = tuple(name for name, kind in CATALOGUE.items() if kind.importance is Importance.HIGH)
+"""The types of events that you should know of."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrailWish:
+    """Which events of a plan to show."""
+
+    task: str = ""
+    """The key of a task; empty for all."""
+    important: bool = False
+    before: int | None = None
+    """Only events with a smaller number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,11 +38,48 @@ class TrailEvent:
     importance: Importance
 
 
-def trail(
-    tx: Tx, keys: Mapping[str, str], *, plan: str | None = None, task: str | None = None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trail:
+    """Events, the newest first."""
+
+    events: tuple[TrailEvent, ...]
+    before: int | None = None
+    """What to ask for to see older ones; None if there are none."""
+
+
+def plan_trail(tx: Tx, plan_id: str, keys: Mapping[str, str], wish: TrailWish) -> Trail:
+    """Return events of a plan; `keys` are the tasks' names by their ids."""
+    ids = [one for one, key in keys.items() if key == wish.task]
+    if wish.task and not ids:
+        return Trail(events=())
+    found = _newest(
+        tx,
+        plan_id,
+        keys,
+        task=ids[0] if ids else None,
+        types=IMPORTANT if wish.important else (),
+        upto=None if wish.before is None else wish.before - 1,
+        limit=MOST + 1,
+    )
+    return Trail(events=found[:MOST], before=found[MOST - 1].n if len(found) > MOST else None)
+
+
+def task_trail(tx: Tx, plan_id: str, task_id: str) -> tuple[TrailEvent, ...]:
+    """Return the newest events of a task, the newest first."""
+    return _newest(tx, plan_id, {}, task=task_id, limit=MOST)
+
+
+def _newest(
+    tx: Tx,
+    plan_id: str,
+    keys: Mapping[str, str],
+    *,
+    task: str | None,
+    limit: int,
+    types: Sequence[str] = (),
+    upto: int | None = None,
 ) -> tuple[TrailEvent, ...]:
-    """Return the newest events of a plan or a task, the newest first; `keys` are the tasks' names by their ids."""
-    found = tx.events(plan=plan, task=task, limit=MOST, newest=True)
+    found = tx.events(plan=plan_id, task=task, types=types, upto=upto, limit=limit, newest=True)
     return tuple(_event(one, keys) for one in reversed(found))
 
 

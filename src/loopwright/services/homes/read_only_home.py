@@ -19,7 +19,7 @@ from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import PlanSummary
 from loopwright.engine.views.targets import obvious_target, resolve_target
-from loopwright.engine.views.views import PlanView, live_workers
+from loopwright.engine.views.views import PlanView, leased_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.repository import checkouts, repository_around
@@ -77,7 +77,7 @@ class Look(Generic[S]):
         if self.shared:
             return tuple(
                 WorkerSeen(pid=one.pid, hostname=one.hostname, command=f"{one.slots} slots")
-                for one in live_workers(tx)
+                for one in leased_workers(tx)
                 if project_id is None or one.project_id in (None, project_id)
             )
         membership = LockedMembership(self.root)

@@ -62,14 +62,14 @@ class Alert:
 
 async def alerts(at: Session, caller: Caller, project_id: str | None = None) -> tuple[Alert, ...]:
     """Return what needs a person: the open ones first, by urgency."""
-    return await at.home.store.read(lambda tx: tuple(_alerts(tx, caller, project_id)[:_MOST]))
+    return await at.home.store.read(lambda tx: tuple(_alerts(tx, at, caller, project_id)[:_MOST]))
 
 
 async def acknowledge(at: Session, caller: Caller, alert_id: str) -> Alert:
     """Note that the caller knows of an alert; doing it twice is the same as once."""
 
     def note(tx: Tx) -> Alert:
-        alert = next((one for one in _alerts(tx, caller, None) if one.id == alert_id), None)
+        alert = next((one for one in _alerts(tx, at, caller, None) if one.id == alert_id), None)
         if alert is None:
             raise NotFound(f"there is no alert {alert_id}", code="alert_not_found")
         if alert.acknowledged_at is not None:
@@ -91,7 +91,7 @@ async def acknowledge(at: Session, caller: Caller, alert_id: str) -> Alert:
     return await at.home.store.transact("alert.acknowledge", note)
 
 
-def _alerts(tx: Tx, caller: Caller, project_id: str | None) -> list[Alert]:
+def _alerts(tx: Tx, at: Session, caller: Caller, project_id: str | None) -> list[Alert]:
     where = seen_where(tx, caller, project_id)
     found = [
         *_of_loops(tx, where),
@@ -102,7 +102,7 @@ def _alerts(tx: Tx, caller: Caller, project_id: str | None) -> list[Alert]:
         *_of_the_monitor(tx, where),
     ]
     if project_id is None and caller.sees(None):
-        found += [*_of_accounts(tx), *_of_workers(tx), *_of_webhooks(tx)]
+        found += [*_of_accounts(tx), *_of_workers(tx, at), *_of_webhooks(tx)]
     known = {one.id: one for one in tx.find(Acknowledgement)}
     ranks = list(Severity)
     return sorted(
@@ -285,15 +285,15 @@ def _of_accounts(tx: Tx) -> Iterator[Alert]:
         )
 
 
-def _of_workers(tx: Tx) -> Iterator[Alert]:
+def _of_workers(tx: Tx, at: Session) -> Iterator[Alert]:
     waits = tx.count(Loop, state=LoopState.RUNNING)
     known = tx.find(Worker)
-    if waits and known and not live_workers(tx):
+    if waits and known and not live_workers(tx, at.home.membership):
         yield Alert(
             id="workers:none",
             severity=Severity.CRITICAL,
             kind="no_worker",
-            message=f"{waits} loops should run, and no worker does",
+            message=f"{waits} {'loop' if waits == 1 else 'loops'} should run, and no worker does",
             hint="`loopwright up` starts one",
             since=max(one.lease_until for one in known),
         )

@@ -124,4 +124,4 @@ async def workers(at: Session, caller: Caller) -> tuple[Worker, ...]:
     """Return the workers of the home; they do not exist for a caller that sees some projects only."""
     if not caller.sees(None):
         raise NotFound("this token sees no workers", code="worker_unknown_here")
-    return tuple(await at.home.store.read(live_workers))
+    return tuple(await at.home.store.read(lambda tx: live_workers(tx, at.home.membership)))

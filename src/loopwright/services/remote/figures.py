@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from loopwright.core.rows.model import AGENT_ROLES, Attempt, Command, Loop, Plan, Project, Run, Worker
+from loopwright.core.rows.model import AGENT_ROLES, Attempt, Command, Loop, Plan, Project, Run
 from loopwright.core.rows.waiting_rows import Envelope, Question
 from loopwright.core.values.access import Caller
 from loopwright.core.values.documents import document
@@ -21,6 +21,7 @@ from loopwright.core.values.states import (
     QuestionState,
     RunState,
 )
+from loopwright.engine.views.views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.homes.caller import called_from
@@ -134,7 +135,7 @@ async def counts(at: Session, caller: Caller) -> Counts:
             live_attempts=tx.count(Attempt, state=LIVE_ATTEMPT, **plans),
             running_agents=tx.count(Run, state=RunState.RUNNING, role=AGENT_ROLES, **plans),
             open_questions=tx.count(Question, state=QuestionState.OPEN, **mine),
-            workers=sum(one.lease_until > tx.now() for one in tx.find(Worker)),
+            workers=len(live_workers(tx, at.home.membership)),
             spent_micros=sum(one.spent_micros for one in tx.find(Project) if caller.sees(one.id)),
             last_event=tx.last_event() if caller.sees(None) else None,
         )

@@ -15,7 +15,7 @@ from loopwright.core.values.states import LoopState
 from loopwright.engine.intake import loops
 from loopwright.engine.rows.versions import loop_version
 from loopwright.engine.views.loop_views import LoopProgress, LoopView, plans_of, view_of
-from loopwright.engine.views.views import live_workers
+from loopwright.engine.views.views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision
@@ -218,7 +218,7 @@ def _driver(tx: Tx, at: Session, loop: Loop) -> int | None:
     if isinstance(membership, LockedMembership):
         holder = (membership.holder() or {}) if membership.serves(loop.project_id) else {}
         return pid if isinstance(pid := holder.get("pid"), int) else None
-    workers = [one for one in live_workers(tx) if one.project_id in (None, loop.project_id)]
+    workers = [one for one in leased_workers(tx) if one.project_id in (None, loop.project_id)]
     return workers[0].pid if workers else None
 
 

@@ -28,7 +28,7 @@ from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import SourceNews
-from loopwright.engine.views.views import live_workers
+from loopwright.engine.views.views import leased_workers
 from loopwright.ports import Mark
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.control.sending import is_worked_on, send
@@ -440,5 +440,5 @@ async def _holders(prepared: Prepared) -> str:
     home = prepared.at.home
     if holder := home.membership.holder():
         return f"process {holder.get('pid')}"
-    workers = [] if home.membership.exclusive else await home.store.read(live_workers)
+    workers = [] if home.membership.exclusive else await home.store.read(leased_workers)
     return ", ".join(f"{one.hostname} ({one.pid})" for one in workers) or "another process"

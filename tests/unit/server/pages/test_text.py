@@ -7,7 +7,7 @@ from tests.cases import each_case
 from loopwright.core.rows.model import Outcome
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
 from loopwright.server.pages.diffs import changed_files
-from loopwright.server.pages.render import ago, environment, look, money, plain
+from loopwright.server.pages.render import ago, coded, environment, look, money, plain
 
 NOW = datetime(2026, 1, 2, tzinfo=UTC)
 
@@ -56,7 +56,14 @@ def test_amounts(micros: int | None, shown: str) -> None:
 
 @each_case(
     "seconds, shown",
-    [(2, "just now"), (65, "1 m 5 s ago"), (2250, "37 m ago"), (9000, "2 h ago"), (-65, "in 1 m 5 s")],
+    [
+        (2, "just now"),
+        (59, "59 s ago"),
+        (65, "1 m ago"),
+        (2250, "37 m ago"),
+        (9000, "2 h ago"),
+        (-65, "in 1 m"),
+    ],
 )
 def test_relative_times(seconds: int, shown: str) -> None:
     assert ago(NOW - timedelta(seconds=seconds), NOW) == shown
@@ -96,6 +103,14 @@ def test_a_diff_becomes_files_with_numbered_and_coloured_lines() -> None:
     assert '<span class="t-k">def</span>' in lines[1].html
     assert "&lt;b&gt;" in lines[2].html
     assert "<b>" not in lines[2].html
+
+
+def test_an_attempt_that_changed_nothing_has_no_files() -> None:
+    assert changed_files("", cut=False).files == ()
+
+
+def test_what_stands_between_backticks_is_code_and_nothing_else_is() -> None:
+    assert coded("run `a & b` or <b>`") == "run <code>a &amp; b</code> or &lt;b&gt;`"
 
 
 def test_a_long_diff_is_cut() -> None:

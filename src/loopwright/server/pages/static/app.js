@@ -86,6 +86,24 @@ document.addEventListener("change", (event) => {
   if (event.target.matches("[data-autosubmit]") && event.target.form.reportValidity()) event.target.form.requestSubmit();
 });
 
+// A draft gets another task, or loses one that was not saved yet.
+document.addEventListener("click", (event) => {
+  event.target.closest("[data-remove-task]")?.closest("fieldset").remove();
+  const add = event.target.closest("#add-task");
+  if (!add) return;
+  const made = document.getElementById("new-task").content.cloneNode(true);
+  const used = [...add.form.elements].map((one) => Number.parseInt(one.name, 10)).filter((one) => one >= 0);
+  const at = String(Math.max(-1, ...used) + 1);
+  for (const one of made.querySelectorAll("[name], [id], [for]")) {
+    for (const name of ["name", "id", "for"]) {
+      if (one.hasAttribute(name)) one.setAttribute(name, one.getAttribute(name).replace("@", at));
+    }
+  }
+  const first = made.querySelector("input");
+  add.parentElement.before(made);
+  first.focus();
+});
+
 // Rows that hold what was typed.
 function filterRows(field) {
   const wanted = field.value.trim().toLowerCase();

@@ -1,0 +1,42 @@
+"""What pages show follows from their addresses."""
+
+import re
+
+from tests.contracts.store import rows
+from tests.integration.server.api import Api
+
+from loopwright.core.rows.events import Importance
+from loopwright.services.dashboard.trail import IMPORTANT, MOST
+
+
+def _events(api: Api, path: str) -> list[int]:
+    return [int(one) for one in re.findall(r'id="event-([0-9]+)"', api.page(path))]
+
+
+def test_the_events_of_a_plan_are_limited_by_task_and_importance_and_read_page_by_page(api: Api) -> None:
+    _, _, plan, task = api.family()
+    other = rows.task(plan, key="other")
+    api.write(lambda tx: tx.insert(other))
+    api.append(MOST, plan=plan.id, task=task.id)
+    api.append(3, plan=plan.id, task=other.id)
+    api.append(2, plan=plan.id, type=IMPORTANT[0], importance=Importance.HIGH)
+    path = f"/plans/{plan.id}?tab=events"
+    newest = _events(api, path)
+    assert len(newest) == MOST
+    assert newest == sorted(newest, reverse=True)
+    older = _events(api, f"{path}&before={newest[-1]}")
+    assert len(older) == 5
+    assert max(older) == newest[-1] - 1
+    assert len(_events(api, f"{path}&task=other")) == 3
+    assert len(_events(api, f"{path}&task={task.key}")) == MOST
+    assert _events(api, f"{path}&only=important") == newest[:2]
+    assert _events(api, f"{path}&only=important&task=other") == []
+    assert _events(api, f"{path}&task=nothing") == []
+
+
+def test_the_board_leaves_out_plans_that_only_ask_an_agent(api: Api) -> None:
+    _, loop, _, task = api.family()
+    asked = rows.plan(loop, made_for="")
+    inner = rows.task(asked, key="plan")
+    api.write(lambda tx: [tx.insert(one) for one in (asked, inner)])
+    assert re.findall(r'id="task-([^"]+)"', api.page("/board")) == [task.id]
