@@ -143,7 +143,7 @@ def test_the_whole_journey_from_a_goal_to_its_receipt(screen: Screen) -> None:
     page.get_by_role("button", name="Accept", exact=True).click()
     page.get_by_role("dialog").get_by_role("button", name="Accept the work").click()
     expect(page.locator(".next")).to_contain_text("The work is in trunk", timeout=60_000)
-    assert served.git("show", "trunk:bonjour") == "bonjour"
+    assert served.git("show", "trunk:bonjour") == "bonjour\n"
     assert screen.complaints == []
 
 
