@@ -26,7 +26,6 @@ from loopwright.core.rows.model import (
     Run,
     Task,
     VerdictRecord,
-    Worker,
 )
 from loopwright.core.rows.waiting_rows import Question
 from loopwright.core.values.accounts import called
@@ -70,7 +69,7 @@ from loopwright.engine.views.review_views import (
     reviews_of,
 )
 from loopwright.engine.views.round_views import how_it_stopped, sleeps_until, which_round
-from loopwright.ports import NOT_NULL, Membership, Tx
+from loopwright.ports import NOT_NULL, Tx
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -576,21 +575,6 @@ def _not_allowed(attempt: Attempt) -> tuple[str, ...]:
     """Return the checks that an attempt contradicts without permission, a file once for many of its tests."""
     facts = attempt.gate_files
     return collapsed(facts.contradicted) if facts is not None and not any(facts.allowed_by) else ()
-
-
-def live_workers(tx: Tx, membership: Membership) -> list[Worker]:
-    """Return the workers that are alive: the one that holds the home's lock, or those whose lease is running."""
-    if not membership.exclusive:
-        return leased_workers(tx)
-    # It renews no lease: the lock says that it lives. The row of a killed one stays until the next one joins.
-    holder = membership.holder() or {}
-    return [one for one in tx.find(Worker) if one.pid == holder.get("pid") and one.slots]
-
-
-def leased_workers(tx: Tx) -> list[Worker]:
-    """Return the workers whose lease is running, by the database's clock."""
-    now = tx.now()
-    return [one for one in tx.find(Worker, order_by=("started_at",)) if one.lease_until > now and one.slots]
 
 
 # How much other work a plan's agents found: apart from its decisions, since every look at a plan asks it.

@@ -19,7 +19,7 @@ from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import is_served
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.projects import recent_plans
-from loopwright.engine.views.views import leased_workers
+from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import expected_version
 from loopwright.services.homes.context import actor

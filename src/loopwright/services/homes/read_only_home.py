@@ -19,7 +19,8 @@ from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.overview import PlanSummary
 from loopwright.engine.views.targets import obvious_target, resolve_target
-from loopwright.engine.views.views import PlanView, leased_workers
+from loopwright.engine.views.views import PlanView
+from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.homes.caller import current_folder, environment
 from loopwright.services.homes.repository import checkouts, repository_around

@@ -28,7 +28,7 @@ from loopwright.core.values.states import (
     TaskState,
 )
 from loopwright.engine.views.limit_views import cap_views
-from loopwright.engine.views.views import live_workers
+from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import NOT_NULL, Tx
 from loopwright.services.homes.session import Session
 from loopwright.services.remote.seen import seen_where

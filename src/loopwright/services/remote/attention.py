@@ -14,7 +14,8 @@ from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.views.limit_views import CapView, cap_views
 from loopwright.engine.views.loop_views import plan_of, stage_plans
 from loopwright.engine.views.metrics import Figures, loop_figures, plan_figures
-from loopwright.engine.views.views import PlanView, live_workers, plan_view
+from loopwright.engine.views.views import PlanView, plan_view
+from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision

@@ -21,7 +21,7 @@ from loopwright.core.values.states import (
     QuestionState,
     RunState,
 )
-from loopwright.engine.views.views import live_workers
+from loopwright.engine.views.worker_views import live_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.homes.caller import called_from

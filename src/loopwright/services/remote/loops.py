@@ -15,7 +15,7 @@ from loopwright.core.values.states import LoopState
 from loopwright.engine.intake import loops
 from loopwright.engine.rows.versions import loop_version
 from loopwright.engine.views.loop_views import LoopProgress, LoopView, plans_of, view_of
-from loopwright.engine.views.views import leased_workers
+from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.control.decisions import Decision

@@ -28,7 +28,7 @@ from loopwright.engine.processes.held_files import keep
 from loopwright.engine.rows.finishes import is_open
 from loopwright.engine.rows.world import HomePaths
 from loopwright.engine.rows.writeback_debts import SourceNews
-from loopwright.engine.views.views import leased_workers
+from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Mark
 from loopwright.services.control.finishing import check_finish
 from loopwright.services.control.sending import is_worked_on, send
