@@ -116,8 +116,10 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
             return True
 
 
-def may_bypass(task: Task, needed: Collection[Task], done: Collection[HealStep]) -> bool:
+def may_bypass(plan: Plan, task: Task, needed: Collection[Task], done: Collection[HealStep]) -> bool:
     """Return whether a task may be tried without those that it needs and that failed: its own checks have to tell."""
+    if not plan.policy.auto_heal or len(done) >= plan.policy.heal.max_steps:
+        return False
     failed = [one for one in needed if not is_met(one)]
     stuck = bool(failed) and all(one.status is TaskState.ERROR for one in failed)
     return stuck and bool(task.acceptance) and HealStep.BYPASS not in done

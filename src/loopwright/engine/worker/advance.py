@@ -29,7 +29,6 @@ from loopwright.core.rows.model import (
 from loopwright.core.rows.turns import Turn
 from loopwright.core.values.errors import GitFailed, StaleVersion, UserError
 from loopwright.core.values.failures import Failure
-from loopwright.core.values.healing import HealStep
 from loopwright.core.values.states import (
     AttemptState,
     EnvelopeState,
@@ -254,13 +253,14 @@ def _blocked(tx: Tx, plan: Plan) -> tuple[Task, ...]:
     if not plan.policy.auto_heal:
         return ()
     tasks = {task.id: task for task in tx.find(Task, plan_id=plan.id)}
-    steps = tx.find(Healing, plan_id=plan.id, step=HealStep.BYPASS)
+    steps = tx.find(Healing, plan_id=plan.id)
     return tuple(
         task
         for task in tasks.values()
         if task.status is TaskState.QUEUED
         and not (task.manual or task.taken_by)
         and may_bypass(
+            plan,
             task,
             [tasks[one] for one in task.depends_on],
             [one.step for one in steps if one.task_id == task.id],

@@ -176,9 +176,11 @@ def test_an_investigator_changes_the_cause_and_so_the_ladder() -> None:
 def test_a_task_may_be_tried_once_without_the_failed_ones_that_it_needs_if_its_own_checks_can_tell() -> None:
     of = plan()
     failed, done = a_task(of, status=TaskState.ERROR), a_task(of, status=TaskState.COMPLETE)
-    assert may_bypass(a_task(of), [failed, done], ())
-    assert not may_bypass(a_task(of), [done], ())
-    assert not may_bypass(a_task(of), [failed, a_task(of, status=TaskState.CANCELLED)], ())
-    assert not may_bypass(a_task(of, acceptance=()), [failed], ())
-    assert not may_bypass(a_task(of), [failed], [HealStep.BYPASS])
+    assert may_bypass(of, a_task(of), [failed, done], ())
+    assert not may_bypass(of, a_task(of), [done], ())
+    assert not may_bypass(of, a_task(of), [failed, a_task(of, status=TaskState.CANCELLED)], ())
+    assert not may_bypass(of, a_task(of, acceptance=()), [failed], ())
+    assert not may_bypass(of, a_task(of), [failed], [HealStep.BYPASS])
+    for no in (plan(heal=HealPolicy(max_steps=0)), replace(of, policy=Policy())):
+        assert not may_bypass(no, a_task(no), [a_task(no, status=TaskState.ERROR)], ())
     assert "come after x, y" in without(("x", "y"))
