@@ -13,7 +13,7 @@ ENDPOINTS = {one.path for one in OPERATIONS}
 WITH_BODY = [one for one in OPERATIONS if one.body]
 HOSTILE = [
     "..%2f..%2f..%2fetc%2fpasswd",
-    "..",
+    "..%2f..",
     "%2e%2e",
     "%00",
     "plan_00000000-0000-0000-0000-000000000000%00",

@@ -88,7 +88,7 @@ async def test_what_waits_for_a_cancelled_task_is_named_with_the_way_on() -> Non
     assert _plan_commands(home) == ["loopwright retry b", *ways]
     text, commands = _task_commands(home, Names(handle="b", stuck=("c", "d")))
     assert "c and 1 more wait for it and cannot start: retry it; or cancel them too, then reverify" in text
-    assert commands[:4] == ["loopwright retry b --note '…'", *ways]
+    assert commands[:3] == ["loopwright retry b --note '…'", "loopwright cancel b --chain", ways[-1]]
     assert (
         "c waits for it and cannot start: retry it; or cancel c too, then reverify"
         in _task_commands(home, Names(handle="b", stuck=("c",)))[0]
