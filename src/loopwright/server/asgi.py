@@ -132,7 +132,7 @@ def make_app(at: Session, *, hosts: Collection[str], limits: Limits | None = Non
     app.add_middleware(Repeats, at=at)
     app.add_middleware(
         Guard,
-        find_caller=lambda token: caller_of(at, token),
+        find_caller=lambda token, origin: caller_of(at, token, origin),
         hosts=hosts,
         failed=FailedLogins(),
         body_s=limits.body_s,

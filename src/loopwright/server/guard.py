@@ -14,6 +14,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import LoopwrightError
 from loopwright.server.problems import HttpProblem, of_defect, of_error, of_http
+from loopwright.services.access.tokens import Origin
 
 LARGEST_BODY: Final = 1 << 20
 LARGEST_HEAD: Final = 16 << 10
@@ -22,13 +23,15 @@ OPEN_PATHS: Final = frozenset({"/healthz", "/readyz", "/login"})
 """Paths that need no token: they say nothing about projects."""
 OPEN_FOLDER: Final = "/static/"
 """The files of the pages need no token either."""
+RUN_HEADER: Final = "loopwright-run"
+"""The header with the run that a request was sent from."""
 COOKIE: Final = "loopwright_token"
 """The cookie that a browser signs in with."""
 _FAILURES: Final = 10
 _WINDOW_S: Final = 60.0
 _SAFE: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
-FindCaller = Callable[[str], Awaitable[Caller | None]]
+FindCaller = Callable[[str, Origin], Awaitable[Caller | None]]
 
 
 class FailedLogins:
@@ -143,7 +146,10 @@ class Guard:
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind.lower() != "bearer":
             token = _cookie(headers) if _is_from_here(headers, scope["method"]) else ""
-        caller = await self._find_caller(token.strip()) if token.strip() else None
+        origin = Origin(
+            run_id=headers.get(RUN_HEADER) or None, client=scope.get("client"), server=scope.get("server")
+        )
+        caller = await self._find_caller(token.strip(), origin) if token.strip() else None
         if caller is not None:
             return caller
         client = (scope.get("client") or ("unknown", 0))[0]

@@ -38,6 +38,7 @@ REVISIONS: Final = (
     "0014",
     "0015",
     "0016",
+    "0017",
 )
 """Every schema that was ever released, oldest first. The last one is what this program reads and writes."""
 
@@ -138,6 +139,7 @@ STORED: Final[Mapping[type[Any], Stored]] = MappingProxyType(
         source_rows.SourceDebt: Stored(table="source_debts"),
         model.Cursor: Stored(table="cursors"),
         access_rows.Token: Stored(table="tokens", indexes=(("sha256",),)),
+        access_rows.Charge: Stored(table="charges", indexes=(("subject_id",), ("token_id",))),
         healing_rows.AttemptFailure: Stored(
             table="attempt_failures",
             owners=("project_id", "plan_id", "task_id"),

@@ -80,6 +80,13 @@ CREATE TABLE chains (
     hash TEXT NOT NULL,
     CONSTRAINT pk_chains PRIMARY KEY (id)
 );
+CREATE TABLE charges (
+    id TEXT NOT NULL,
+    token_id TEXT NOT NULL,
+    subject_id TEXT NOT NULL,
+    depth BIGINT,
+    CONSTRAINT pk_charges PRIMARY KEY (id)
+);
 CREATE TABLE commands (
     id TEXT NOT NULL,
     actor TEXT NOT NULL,
@@ -513,6 +520,9 @@ CREATE TABLE tokens (
     projects TEXT NOT NULL,
     created_at VARCHAR(27) NOT NULL,
     revoked_at VARCHAR(27),
+    limit_micros BIGINT,
+    nesting BIGINT,
+    maker_id TEXT,
     CONSTRAINT pk_tokens PRIMARY KEY (id)
 );
 CREATE TABLE troubles (
@@ -593,6 +603,8 @@ CREATE INDEX ix_attempts_cleaned_at_state ON attempts (cleaned_at, state);
 CREATE INDEX ix_attempts_plan_id_state ON attempts (plan_id, state);
 CREATE INDEX ix_attempts_quarantined ON attempts (quarantined);
 CREATE INDEX ix_attempts_state ON attempts (state);
+CREATE INDEX ix_charges_subject_id ON charges (subject_id);
+CREATE INDEX ix_charges_token_id ON charges (token_id);
 CREATE INDEX ix_commands_state ON commands (state);
 CREATE INDEX ix_dead_letters_webhook_id_replay_at ON dead_letters (webhook_id, replay_at);
 CREATE INDEX ix_discoveries_plan_id ON discoveries (plan_id);

@@ -41,6 +41,7 @@ _LIMITED = {
     "max_cost_per_loop": "for the loop",
     "max_cost_per_project": "for the project",
     "max_cost_per_day": "for today (UTC)",
+    "token_spending_limit": "for the token",
 }
 _STANDINGS = {
     "VERIFIED": "green",

@@ -13,12 +13,16 @@ from loopwright.core.values.ids import short_id
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.wording import dollars, to_type
 
+GRANT: Final = "token_spending_limit"
+"""The name of the cap that the token of a plan sets. It belongs to the token, so no plan can raise it."""
+
 ASKED: Final = "budget"
 """The kind of the question that is asked then. Its key is the setting of the cap."""
 
 STOP: Final = "stop"
 _ANOTHER_RUN: Final = "continue with another run"
 _ALL_THE_SAME: Final = "continue all the same"
+_AGAIN: Final = "continue with the limit raised"
 _RAISE: Final = re.compile(r"raise it to \$?(\d{1,9}(?:\.\d{1,6})?)")
 
 
@@ -36,6 +40,8 @@ class Over:
     @property
     def options(self) -> tuple[str, ...]:
         """Return what a person can choose from."""
+        if self.setting == GRANT:
+            return (_AGAIN, STOP)
         if self.raise_to is None:
             return (_ALL_THE_SAME, STOP)
         raised = f"raise it to {dollars(self.raise_to)}"
@@ -44,6 +50,9 @@ class Over:
     def reason(self, plan_id: str) -> str:
         """Say why, and what to type to continue."""
         plan = short_id(plan_id)
+        if self.setting == GRANT:
+            raised = to_type("tokens", "limit", "TOKEN", "AMOUNT")
+            return f"{self.why}; `{raised}` sets another limit, then `{to_type('resume', plan)}` continues"
         ways = [self.why]
         if self.until is not None:
             ways.append(f"it continues by itself at {self.until:%Y-%m-%d %H:%M} UTC")
@@ -81,11 +90,11 @@ def meaning(
         text = options[int(text) - 1]
     if text == STOP:
         return "stop", ()
-    if text in options and text == _ANOTHER_RUN:
+    if text in options and text in (_ANOTHER_RUN, _AGAIN):
         return "resume", ()
     if text in options and text == _ALL_THE_SAME:
         return "resume", (limit,)
-    found = _RAISE.fullmatch(text)
+    found = _RAISE.fullmatch(text) if _AGAIN not in options else None
     micros = int(Decimal(found[1]) * 1_000_000) if found else 0
     return ("resume", (micros,)) if micros else None
 
@@ -113,6 +122,7 @@ _WORDS: Final[Mapping[str, str]] = MappingProxyType(
         "max_cost_per_loop": "the budget of the loop is used up",
         "max_cost_per_project": "the budget of the project is used up",
         "max_cost_per_day": "the budget of the day is used up",
+        GRANT: "the spending limit of the token is used up",
         "review.max_share": "the reviews of the task have cost as much as they may",
     }
 )
@@ -124,6 +134,7 @@ _NAMES: Final[Mapping[str, str]] = MappingProxyType(
         "max_cost_per_loop": "the budget of the loop",
         "max_cost_per_project": "the budget of the project",
         "max_cost_per_day": "the budget of the day",
+        GRANT: "the spending limit of the token",
     }
 )
 _CENT: Final = 10_000
@@ -205,9 +216,11 @@ def caps(
     expected: Mapping[str, int] = MappingProxyType({}),
     *,
     estimated: bool = False,
+    token_limit: int | None = None,
     now: datetime | None = None,
 ) -> Caps:
     """Return the caps that are set, with what was spent, reserved and expected under each setting's name."""
+    limits = {**{name: getattr(policy, name) for name in CAPS}, GRANT: token_limit}
     return tuple(
         Cap(
             setting=name,
@@ -218,8 +231,8 @@ def caps(
             estimated=estimated,
             ends_at=next_day(now) if now and name == "max_cost_per_day" else None,
         )
-        for name in CAPS
-        if (limit := getattr(policy, name)) is not None
+        for name, limit in limits.items()
+        if limit is not None
     )
 
 

@@ -1,4 +1,4 @@
-"""Rows of the control plane: tokens, and the replies that repeated requests get again."""
+"""Rows of the control plane: tokens, what is charged to them, and the replies that repeated requests get again."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -18,6 +18,25 @@ class Token:
     """The projects that it may see; empty for all of them."""
     created_at: datetime
     revoked_at: datetime | None = None
+    limit_micros: int | None = None
+    """What everything that is created with it may cost together, in millionths of a dollar."""
+    nesting: int | None = None
+    """How many levels of loops may be created with it from inside each other."""
+    maker_id: str | None = None
+    """The limited token that made it: what it spends counts for that one too."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Charge:
+    """A loop or a plan that was created with a limited token: what it costs counts for the token."""
+
+    id: str
+    """The token and the subject."""
+    token_id: str
+    subject_id: str
+    """The loop or the plan."""
+    depth: int | None = None
+    """How many levels of loops its agents may create."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,7 +3,7 @@
 from typing import Final, get_args
 
 from loopwright.core.replies.discoveries import Discovery
-from loopwright.core.rows.access_rows import KeptReply, Token
+from loopwright.core.rows.access_rows import Charge, KeptReply, Token
 from loopwright.core.rows.alert_rows import Acknowledgement
 from loopwright.core.rows.healing_rows import AttemptFailure, Healing
 from loopwright.core.rows.lesson_rows import Lesson, LessonUse
@@ -45,6 +45,7 @@ Row = (
     | SourceDebt
     | Cursor
     | Token
+    | Charge
     | KeptReply
     | AttemptFailure
     | Healing

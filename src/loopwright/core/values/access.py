@@ -20,6 +20,23 @@ _RANKS: Final = {scope: rank for rank, scope in enumerate(Scope)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """What limits the work that a token creates, besides its scope: what it costs, and how deep it nests."""
+
+    token_id: str
+    """The token that the work is charged to."""
+    depth: int | None = None
+    """How many levels of loops may still be created; None for any number."""
+    run_id: str | None = None
+    """The run that the token is used in, if it is one."""
+
+    @property
+    def inner_depth(self) -> int | None:
+        """Return the depth that agents have in what is created now."""
+        return None if self.depth is None else max(0, self.depth - 1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
     """The holder of a token."""
 
@@ -28,6 +45,8 @@ class Caller:
     scope: Scope
     projects: frozenset[str] | None = None
     """The projects that it may see; None for all of them."""
+    bounds: Bounds | None = None
+    """None if nothing limits what it creates."""
 
     @property
     def actor(self) -> str:

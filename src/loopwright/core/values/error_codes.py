@@ -147,10 +147,13 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "budget_needs_admin": "To raise a cost limit needs a token with the scope `admin`.",
         "commands_need_admin": "A task with commands needs a token with the scope `admin`.",
         "lessons_need_admin": "The token may not change what agents are told.",
+        "nesting_too_deep": "The token, or the run that it is used in, may not create more levels of loops.",
         "scope_missing": "The token does not include the scope that the endpoint needs.",
         "spec_needs_admin": "A spec defines commands, which needs a token with the scope `admin`.",
+        "token_limit_reached": "The spending limit of the token is used up.",
         "token_reaches_too_far": "A token for some projects cannot make one for all of them.",
         "webhook_reaches_too_far": "A token for some projects cannot make a webhook for all of them.",
+        "work_of_another_token": "A limited token can only continue work that was created with it.",
     },
     Refused: {
         "account_ambiguous": "The agent has several closed accounts; name one.",

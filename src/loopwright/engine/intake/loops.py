@@ -1,14 +1,17 @@
 """Loops without a terminal: register one for a source, ask for its start, and delete it."""
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Project
+from loopwright.core.values.access import Bounds
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import LoopState
+from loopwright.engine.rows.charges import charge
 from loopwright.engine.rows.moves import move_loop
 from loopwright.ports import NOT_NULL, Ids, Tx
 
@@ -25,6 +28,7 @@ def register_loop(
     priority: int,
     settings: Mapping[str, Any] | None = None,
     template: str | None = None,
+    bounds: Bounds | None = None,
 ) -> Loop:
     """Register a loop over a source; a source has one loop, and a deleted one comes back."""
     known = next(iter(tx.find(Loop, project_id=project.id, source_path=source, limit=1)), None)
@@ -51,6 +55,7 @@ def register_loop(
         )
         tx.insert(loop)
     made: dict[str, Any] = {"template": template} if template else {}
+    charge(tx, bounds, loop.id)
     tx.append(happened("loop_created", actor, loop=loop, source=source, **made))
     return loop
 
@@ -74,11 +79,16 @@ def stop_unstarted(tx: Tx, loop: Loop, actor: str) -> Loop:
     return loop
 
 
-def ask_to_start(tx: Tx, loop: Loop, actor: str, flags: Mapping[str, Any]) -> Loop:
+def ask_to_start(
+    tx: Tx, loop: Loop, actor: str, flags: Mapping[str, Any], bounds: Bounds | None = None
+) -> Loop:
     """Note that a start was asked for; one that runs, or is being started, stays as it is."""
     if loop.state is LoopState.RUNNING or loop.start is not None:
         return loop
-    asked = tx.update(Loop, loop.id, start={"actor": actor, "flags": dict(flags)}, reason="")
+    start: dict[str, Any] = {"actor": actor, "flags": dict(flags)}
+    if bounds is not None:
+        start["bounds"] = asdict(bounds)
+    asked = tx.update(Loop, loop.id, start=start, reason="")
     tx.append(happened("loop_starting", actor, loop=asked))
     return asked
 

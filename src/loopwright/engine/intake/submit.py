@@ -9,6 +9,7 @@ from loopwright.core.policy import graph
 from loopwright.core.policy.red_first import RED_ON_BASE
 from loopwright.core.rows.events import happened
 from loopwright.core.rows.model import Loop, Plan, Project, Task
+from loopwright.core.values.access import Bounds
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import Refused
 from loopwright.core.values.ids import Kind, short_id
@@ -20,6 +21,7 @@ from loopwright.engine.gates.evaluated_base import KnownBase, take_over
 from loopwright.engine.intake.evaluation import UNEVALUATED, Evaluation, edges_of, evaluate, order_of, to_do
 from loopwright.engine.rows import drafts
 from loopwright.engine.rows.added_tasks import FIRST, task_row
+from loopwright.engine.rows.charges import charge, inherit_charges
 from loopwright.engine.rows.moves import move_loop, withdraw_escalations
 from loopwright.engine.rows.order import count_order
 from loopwright.engine.rows.ref_names import plan_branch
@@ -65,6 +67,8 @@ class Submission:
     """The draft that gets this content; None for a new plan."""
     made_for: str | None = None
     """See `Plan.made_for`."""
+    bounds: Bounds | None = None
+    """Of the token that it is submitted with."""
     state_folder: StateFolder | None = None
     """Where the project's state files are written from now on; None to leave them where they are."""
 
@@ -229,6 +233,8 @@ def _plan(tx: Tx, ids: Ids, project: Project, loop: Loop, asked: Submission) -> 
         **content,
     )
     tx.insert(plan)
+    charge(tx, asked.bounds, plan.id)
+    inherit_charges(tx, plan)
     _fill_in(tx, ids, plan, asked, {})
     tx.append(happened("plan_created", asked.actor, plan=plan, title=plan.title, **plan.evaluation))
     if plan.evaluation["despite"]:

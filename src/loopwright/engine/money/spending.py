@@ -12,6 +12,7 @@ from loopwright.core.policy.prices import estimate
 from loopwright.core.rows.events import RecordedEvent, happened
 from loopwright.core.rows.model import AGENT_ROLES, Attempt, Plan, Project, Role, Run, Task, Usage
 from loopwright.core.values.states import AttemptState, RunState, TaskState
+from loopwright.engine.rows.charges import TokenSpending, spending_of_plan
 from loopwright.engine.rows.moves import MACHINE, need
 from loopwright.engine.rows.reservations import Reservations
 from loopwright.engine.rows.world import World
@@ -36,20 +37,24 @@ def caps(
     What other agents have cost so far counts. With `reserve`, what each of them may cost at most is kept free for it;
     where that is not limited, what it will probably cost.
     """
-    policy = plan.policy
-    if not budget.has_caps(policy):
+    token = spending_of_plan(tx, plan)
+    if not _has_caps(plan, token):
         return ()
-    spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run) + Counter(dict.fromkeys(budget.CAPS, own))
+    spent = spent_before(tx, plan, token) + _spent_on_task(tx, plan, run)
+    spent += Counter(dict.fromkeys((*budget.CAPS, budget.GRANT), own))
     reserved: Counter[str] = Counter()
     expected: Counter[str] = Counter()
     reservations = Reservations(tx)
     for other in tx.find(Run, state=RunState.RUNNING, role=AGENT_ROLES):
         theirs = need(tx.get(Plan, other.plan_id), "the plan")
-        if other.id == run.id or theirs.project_id != plan.project_id:
+        is_here = theirs.project_id == plan.project_id
+        is_charged = token is not None and theirs.id in token.plans
+        if other.id == run.id or not (is_here or is_charged):
             continue
         same = {
-            "max_cost_per_day": True,
-            "max_cost_per_project": True,
+            "max_cost_per_day": is_here,
+            "max_cost_per_project": is_here,
+            budget.GRANT: is_charged,
             "max_cost_per_loop": theirs.loop_id == plan.loop_id,
             "max_cost": theirs.id == plan.id,
         }
@@ -62,7 +67,28 @@ def caps(
         counted = reserved if reserve else spent
         counted.update({setting: held for setting, counts in same.items() if counts})
     estimated = estimated or tx.count(Run, plan_id=plan.id, cost_estimated=True) > 0
-    return budget.caps(policy, spent, reserved, expected, estimated=estimated, now=tx.now())
+    return budget.caps(
+        plan.policy,
+        spent,
+        reserved,
+        expected,
+        estimated=estimated,
+        token_limit=token.limit if token else None,
+        now=tx.now(),
+    )
+
+
+def ended_caps(tx: Tx, plan: Plan, task: Counter[str] | None = None) -> budget.Caps:
+    """Return the caps of a plan with what runs that have ended count for each; `task` is what a task has cost."""
+    token = spending_of_plan(tx, plan)
+    if not _has_caps(plan, token):
+        return ()
+    spent = spent_before(tx, plan, token) + (task or Counter())
+    return budget.caps(plan.policy, spent, token_limit=token.limit if token else None, now=tx.now())
+
+
+def _has_caps(plan: Plan, token: TokenSpending | None) -> bool:
+    return token is not None or budget.has_caps(plan.policy)
 
 
 def allowance(tx: Tx, world: World, run: Run) -> int | None:
@@ -110,13 +136,15 @@ def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
     return left is not None and left <= 0
 
 
-def spent_before(tx: Tx, plan: Plan) -> Counter[str]:
+def spent_before(tx: Tx, plan: Plan, token: TokenSpending | None) -> Counter[str]:
     """Return what runs that have ended count for each cap that is not of a single run or task."""
     project = need(tx.get(Project, plan.project_id), "the project")
     today, _ = budget.spent_today(project, tx.now())
     spent = Counter({"max_cost": plan.spent_micros, "max_cost_per_day": today})
     for setting, plans in _together(tx, plan).items():
         spent[setting] = sum(one.spent_micros for one in plans)
+    if token is not None:
+        spent[budget.GRANT] = token.spent
     return spent
 
 
@@ -146,15 +174,20 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
         project = need(tx.get(Project, plan.project_id), "the project")
         if budget.spent_today(project, tx.now())[1]:
             return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
-    return budget.used_up(caps(tx, world, plan, run, reserve=True))
+    return _unknown_of_token(tx, plan) or budget.used_up(caps(tx, world, plan, run, reserve=True))
+
+
+def _unknown_of_token(tx: Tx, plan: Plan) -> Over | None:
+    token = spending_of_plan(tx, plan)
+    return nobody_knows(budget.GRANT) if token is not None and token.unknown else None
 
 
 def still_over(tx: Tx, plan: Plan) -> Over | None:
     """Return which cap would pause a plan again as soon as it continues; None when it could continue."""
-    if not budget.has_caps(plan.policy) or not _has_agents_to_start(tx, plan):
+    if not _has_agents_to_start(tx, plan):
         return None
-    spent = spent_before(tx, plan) + _dearest_task(tx, plan)
-    return budget.over_budget(plan) or budget.used_up(budget.caps(plan.policy, spent, now=tx.now()))
+    these = ended_caps(tx, plan, _dearest_task(tx, plan))
+    return budget.over_budget(plan) or _unknown_of_token(tx, plan) or budget.used_up(these)
 
 
 def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:
@@ -177,9 +210,7 @@ def _dearest_task(tx: Tx, plan: Plan) -> Counter[str]:
 def warn_when_charged(tx: Tx, run: Run) -> None:
     """Warn of caps that are nearly used up once a run has ended: many agents tell their cost only then."""
     plan = need(tx.get(Plan, run.plan_id), "the plan")
-    if budget.has_caps(plan.policy):
-        spent = spent_before(tx, plan) + _spent_on_task(tx, plan, run)
-        warn(tx, plan, run, budget.caps(plan.policy, spent))
+    warn(tx, plan, run, ended_caps(tx, plan, _spent_on_task(tx, plan, run)))
 
 
 class SpendingWatch:

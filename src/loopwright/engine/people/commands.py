@@ -116,13 +116,13 @@ def pending(tx: Tx) -> list[Command]:
 def being_decided(tx: Tx) -> set[str]:
     """Return the plans about which a person's decision is on its way: nothing new starts in them in the meantime."""
     waiting = tx.find(Command, verb=tuple(BY_GIT), state=CommandState.PENDING)
-    return {plan.id for one in waiting if (plan := _plan_of(tx, one.target)) is not None}
+    return {plan.id for one in waiting if (plan := plan_about(tx, one.target)) is not None}
 
 
 def _answer(tx: Tx, command: Command, state: CommandState, stored: str, event: str, **told: Any) -> Command:
     expect = {"state": CommandState.PENDING}
     done = tx.update(Command, command.id, expect=expect, state=state, result=stored, applied_at=tx.now())
-    plan = _plan_of(tx, command.target)
+    plan = plan_about(tx, command.target)
     if state is CommandState.REFUSED and plan is not None and plan.status in ENDED_PLAN:
         # It changed nothing: the record of a plan that has ended stays the one that its receipt has.
         plan = None
@@ -130,7 +130,8 @@ def _answer(tx: Tx, command: Command, state: CommandState, stored: str, event: s
     return done
 
 
-def _plan_of(tx: Tx, target: str) -> Plan | None:
+def plan_about(tx: Tx, target: str) -> Plan | None:
+    """Return the plan that a command is about; None if its target is a loop or an account."""
     asked = tx.get(Question, target) or tx.get(Discovery, target)
     if asked is not None:
         return tx.get(Plan, asked.plan_id)

@@ -70,7 +70,7 @@ def _ask(tx: Tx, ids: Ids, plan: Plan, over: Over, run: Run | None) -> None:
 def meant(tx: Tx, question: Question, answer: str, actor: str) -> tuple[str, Mapping[str, Any]]:
     """Take a person's answer about a budget; return the command that it means, with its arguments."""
     plan = need(tx.get(Plan, question.plan_id), "the plan")
-    found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key))
+    found = budget.meaning(answer, question.options, limit=getattr(plan.policy, question.key, None))
     if found is None:
         hint = f"one of {', '.join(question.options)}; the amount may be another"
         raise Refused(f"{answer!r} is not an answer to this question", code="answer_not_offered", hint=hint)

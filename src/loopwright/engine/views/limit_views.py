@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
 
-from loopwright.core.policy import budget
 from loopwright.core.policy.quotas import concerns
 from loopwright.core.rows.model import AGENT_ROLES, Plan, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
@@ -115,9 +114,7 @@ class CapView:
 
 def cap_views(tx: Tx, plan: Plan) -> tuple[CapView, ...]:
     """Return the limits of a plan."""
-    if not budget.has_caps(plan.policy):
-        return ()
-    found = budget.caps(plan.policy, spending.spent_before(tx, plan))
+    found = spending.ended_caps(tx, plan)
     warnings = {} if plan.status in ENDED_PLAN else in_force(tx, plan, found)
     return tuple(
         CapView(

@@ -6,7 +6,6 @@ from http import HTTPStatus
 from fastapi import APIRouter, Request, Response
 from pydantic import BaseModel, Field
 
-from loopwright.core.rows.access_rows import Token
 from loopwright.core.values.access import Scope
 from loopwright.core.values.errors import Refused
 from loopwright.server.context import Admin, Home, Paging, Reader
@@ -24,6 +23,13 @@ class TokenDocument(BaseModel):
     name: str
     scope: Scope
     projects: list[str] = Field(description="The projects that it may see; empty for all of them.")
+    spending_limit: int | None = Field(
+        default=None, description="Millionths of a dollar for everything that is created with it."
+    )
+    spent: int | None = Field(default=None, description="Millionths of a dollar; null without a limit.")
+    nesting: int | None = Field(
+        default=None, description="How many levels of loops may be created with it from inside each other."
+    )
     created_at: datetime
     revoked_at: datetime | None = None
 
@@ -34,6 +40,15 @@ class NewToken(SnakeRequest):
     name: str = Field(min_length=1, max_length=64)
     scope: Scope = Scope.READ
     projects: list[str] = Field(default_factory=list, max_length=1000)
+    spending_limit: int | None = Field(
+        default=None, gt=0, le=10**15, description="Millionths of a dollar for everything created with it."
+    )
+    nesting: int | None = Field(
+        default=None,
+        ge=0,
+        le=100,
+        description="How many levels of loops may be created from inside each other.",
+    )
 
 
 class MadeToken(TokenDocument):
@@ -53,7 +68,7 @@ class TokenPage(BaseModel):
 async def list_tokens(home: Home, caller: Admin, page: Paging) -> TokenPage:
     """List the tokens, the newest first; revoked ones too."""
     known = await tokens.list_tokens(home.at, within=caller.projects)
-    found = cut(known, page, lambda one: (one.created_at.isoformat(), one.id))
+    found = cut(known, page, lambda one: (one.row.created_at.isoformat(), one.row.id))
     return TokenPage(tokens=list(map(_document, found.items)), next=found.next)
 
 
@@ -62,9 +77,15 @@ async def create_token(wanted: NewToken, response: Response, home: Home, caller:
     """Make a token."""
     response.headers["Cache-Control"] = "no-store"
     made = await tokens.create_token(
-        home.at, wanted.name, scope=wanted.scope, projects=wanted.projects, within=caller.projects
+        home.at,
+        wanted.name,
+        scope=wanted.scope,
+        projects=wanted.projects,
+        limit=wanted.spending_limit,
+        nesting=wanted.nesting,
+        maker=caller,
     )
-    return MadeToken(**_document(made.row).model_dump(), token=made.text)
+    return MadeToken(**_document(made.view).model_dump(), token=made.text)
 
 
 @router.delete("/{token_id}")
@@ -93,12 +114,16 @@ async def create_login_link(request: Request, response: Response, home: Home, ca
     return LoginLink(code=home.links.make(token))
 
 
-def _document(token: Token) -> TokenDocument:
+def _document(view: tokens.TokenView) -> TokenDocument:
+    token = view.row
     return TokenDocument(
         id=token.id,
         name=token.name,
         scope=token.scope,
         projects=list(token.projects),
+        spending_limit=token.limit_micros,
+        spent=view.spent_micros,
+        nesting=token.nesting,
         created_at=token.created_at,
         revoked_at=token.revoked_at,
     )

@@ -9,6 +9,7 @@ import httpx
 from mcp.server.mcpserver.exceptions import ToolError
 
 from loopwright.core.values.errors import UserError
+from loopwright.server.guard import RUN_HEADER
 
 _PATIENCE_S: Final = 30.0
 
@@ -19,6 +20,8 @@ class Connection:
 
     url: str
     token: str
+    run_id: str | None = None
+    """The run that this is sent from, if it is one."""
     transport: httpx.AsyncBaseTransport | None = None
     """How to reach it, where that is not the network."""
 
@@ -44,6 +47,8 @@ class Daemon:
         try:
             to = self._find()
             owner = {"Authorization": f"Bearer {to.token}"}
+            if to.run_id is not None:
+                owner[RUN_HEADER] = to.run_id
             async with httpx.AsyncClient(
                 base_url=to.url, headers=owner, timeout=_PATIENCE_S, transport=to.transport
             ) as client:

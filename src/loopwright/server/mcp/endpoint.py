@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 
 PATH: Final = "/mcp"
-_token: ContextVar[str] = ContextVar("token of the request")
+_request: ContextVar[Scope] = ContextVar("the request")
 
 
 class Endpoint:
@@ -53,7 +53,7 @@ class Endpoint:
         await self._settled.wait()
         if self._manager is None:
             raise not_installed()
-        _token.set(Headers(scope=scope).get("authorization", "").partition(" ")[2].strip())
+        _request.set(scope)
         await self._manager.handle_request(scope, receive, send)
 
     def _make(self) -> "StreamableHTTPSessionManager":
@@ -66,10 +66,16 @@ class Endpoint:
         # The same.
         from loopwright.server.mcp.tools import make_server
 
-        transport = httpx.ASGITransport(app=self._app)
-
         def find() -> Connection:
-            return Connection(url=self._url, token=_token.get(), transport=transport)
+            scope = _request.get()
+            headers = Headers(scope=scope)
+            bounds = scope["state"]["caller"].bounds
+            return Connection(
+                url=self._url,
+                token=headers.get("authorization", "").partition(" ")[2].strip(),
+                run_id=bounds.run_id if bounds is not None else None,
+                transport=httpx.ASGITransport(app=self._app),
+            )
 
         server = make_server(Daemon(find), can_change=True)
         # The guard checks hosts and origins.

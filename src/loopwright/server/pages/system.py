@@ -161,16 +161,31 @@ async def create_token(
     name: Text,
     scope: Annotated[Scope, Form()] = Scope.READ,
     projects: Annotated[list[str] | None, Form()] = None,
+    limit: Annotated[str, Form(max_length=20)] = "",
+    nesting: Annotated[str, Form(pattern="^[0-9]{0,2}$")] = "",
 ) -> Response:
     """Make a token, and show it this once."""
     wanted = projects or []
     try:
         made = await tokens.create_token(
-            home.at, name.strip(), scope=scope, projects=wanted, within=caller.projects
+            home.at,
+            name.strip(),
+            scope=scope,
+            projects=wanted,
+            limit=tokens.read_limit(limit.strip() or "off"),
+            nesting=int(nesting) if nesting else None,
+            maker=caller,
         )
     except LoopwrightError as refused:
         return await _tokens(
-            request, home, caller, refused=words_of(refused), name=name, scope=scope, chosen=wanted
+            request,
+            home,
+            caller,
+            refused=words_of(refused),
+            name=name,
+            scope=scope,
+            chosen=wanted,
+            limits=(limit, nesting),
         )
     return await _tokens(request, home, caller, made=made)
 
@@ -192,6 +207,7 @@ async def _tokens(
     name: str = "",
     scope: Scope = Scope.READ,
     chosen: Collection[str] = (),
+    limits: tuple[str, str] = ("", ""),
 ) -> Response:
     return page(
         request,
@@ -205,6 +221,8 @@ async def _tokens(
         typed=name,
         chosen_scope=scope,
         chosen_projects=chosen,
+        typed_limit=limits[0],
+        typed_nesting=limits[1],
         shown_at="/tokens",
         **await _common(home, caller),
     )

@@ -1,5 +1,6 @@
 """Make, list and revoke tokens, and find the caller of one."""
 
+import asyncio
 import hmac
 import os
 import secrets
@@ -10,23 +11,35 @@ from pathlib import Path
 from typing import Final
 
 from loopwright.adapters.machine.host import new_id
+from loopwright.config.kinds import DOLLARS, WrongValue
 from loopwright.core.rows.access_rows import Token
-from loopwright.core.rows.model import Project
-from loopwright.core.values.access import Caller, Scope
+from loopwright.core.rows.events import happened
+from loopwright.core.rows.model import Plan, Project, Run
+from loopwright.core.values.access import OWNER, Bounds, Caller, Scope
 from loopwright.core.values.errors import NotAllowed, NotFound, Refused, UserError
 from loopwright.core.values.ids import Kind
+from loopwright.core.values.states import ENDED_PLAN
+from loopwright.core.values.wording import dollars
+from loopwright.engine.rows.charges import chain_of, depth_in, plans_of_token, spending_of_token
+from loopwright.engine.rows.reservations import freed
 from loopwright.ports import Tx
+from loopwright.services.access.nesting import Address, run_of_client
+from loopwright.services.homes.context import actor
 from loopwright.services.homes.session import Session
 
 __all__ = [
     "FILE",
     "NewToken",
+    "Origin",
     "Token",
+    "TokenView",
     "caller_of",
     "create_token",
     "first_token",
     "list_tokens",
+    "read_limit",
     "revoke_token",
+    "set_limit",
 ]
 
 PREFIX: Final = "lw_"
@@ -42,7 +55,7 @@ _LONGEST_NAME: Final = 64
 class NewToken:
     """A token that was just made."""
 
-    row: Token
+    view: "TokenView"
     text: str
     """The token itself. It is shown once and stored nowhere."""
 
@@ -53,9 +66,17 @@ async def create_token(
     *,
     scope: Scope = Scope.READ,
     projects: Collection[str] = (),
-    within: frozenset[str] | None = None,
+    limit: int | None = None,
+    nesting: int | None = None,
+    maker: Caller = OWNER,
 ) -> NewToken:
-    """Make a token for some projects, or for all of them; it reaches no further than `within`, its maker's projects."""
+    """Make a token for some projects, or for all of them; it reaches no further than its maker's token.
+
+    `limit` is what everything that is created with it may cost, in millionths of a dollar, and `nesting` how many
+    levels of loops may be created with it from inside each other.
+    """
+    within = maker.projects
+    nesting = _nesting_within(maker.bounds, nesting)
     if not name.strip() or len(name) > _LONGEST_NAME or not name.isprintable():
         raise UserError(
             f"{name!r} cannot be the name of a token",
@@ -70,7 +91,7 @@ async def create_token(
         )
     text = PREFIX + secrets.token_urlsafe(32)
 
-    def insert(tx: Tx) -> Token:
+    def insert(tx: Tx) -> TokenView:
         if tx.find(Token, name=name, revoked_at=None, limit=1):
             raise Refused(
                 f"there is already a token named {name!r}",
@@ -87,41 +108,148 @@ async def create_token(
             scope=scope,
             projects=tuple(sorted(projects)),
             created_at=tx.now(),
+            limit_micros=limit,
+            nesting=nesting,
+            maker_id=maker.bounds.token_id if maker.bounds is not None else None,
         )
         tx.insert(token)
-        return token
+        return token_view(tx, token)
 
-    return NewToken(row=await at.home.store.transact("token.create", insert), text=text)
+    return NewToken(view=await at.home.store.transact("token.create", insert), text=text)
 
 
-async def list_tokens(at: Session, *, within: frozenset[str] | None = None) -> tuple[Token, ...]:
+def read_limit(text: str) -> int | None:
+    """Read a spending limit in dollars; None for `off`."""
+    try:
+        limit: int | None = DOLLARS.read(text)
+    except WrongValue as wrong:
+        raise UserError(
+            f"a spending limit is wrong: {wrong}", code="flag_value_wrong", hint="name dollars, such as 5"
+        ) from wrong
+    return limit
+
+
+def _nesting_within(bounds: Bounds | None, wanted: int | None) -> int | None:
+    """Return the nesting depth of a token that is made under these bounds: at least one less than theirs."""
+    if bounds is None or bounds.depth is None:
+        return wanted
+    most = bounds.depth - 1
+    if most < 0 or (wanted is not None and wanted > most):
+        raise NotAllowed(
+            f"your token has the nesting depth {bounds.depth} here, so a token that it makes has {most} at most"
+            if most >= 0
+            else "your token has the nesting depth 0 here, so it makes no tokens",
+            code="nesting_too_deep",
+        )
+    return most if wanted is None else wanted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenView:
+    """A token, and what it has spent."""
+
+    row: Token
+    spent_micros: int | None
+    """By everything that was created with it; None without a limit."""
+
+
+async def list_tokens(at: Session, *, within: frozenset[str] | None = None) -> tuple[TokenView, ...]:
     """Return all tokens that reach no further than `within`, the newest first; revoked ones too."""
-    found = await at.home.store.read(lambda tx: tx.find(Token, order_by=("-created_at",)))
-    return tuple(one for one in found if _is_within(one, within))
+
+    def load(tx: Tx) -> tuple[TokenView, ...]:
+        found = tx.find(Token, order_by=("-created_at",))
+        return tuple(token_view(tx, one) for one in found if _is_within(one, within))
+
+    return await at.home.store.read(load)
 
 
-async def revoke_token(at: Session, token_id: str, *, within: frozenset[str] | None = None) -> Token:
+def token_view(tx: Tx, token: Token) -> TokenView:
+    """Return a token with what it has spent."""
+    spending = spending_of_token(tx, token)
+    return TokenView(row=token, spent_micros=spending.spent if spending is not None else None)
+
+
+async def set_limit(at: Session, token_id: str, limit: int | None) -> TokenView:
+    """Change what everything that is created with a token may cost; None removes the limit.
+
+    Like every new limit it accepts what was spent so far, known or not.
+    """
+
+    def change(tx: Tx) -> TokenView:
+        token = tx.get(Token, token_id)
+        if token is None:
+            raise NotFound(f"there is no token {token_id}", code="token_not_found")
+        said = f"{token.name}: {'none' if limit is None else dollars(limit)}"
+        token = tx.update(Token, token.id, limit_micros=limit)
+        charged = plans_of_token(tx, token.id)
+        for plan in charged:
+            if plan.unknown_costs:
+                tx.update(Plan, plan.id, unknown_costs=0)
+            if plan.status not in ENDED_PLAN:
+                tx.append(happened("limits_set", actor(), plan=plan, changes=[f"token {said}"]))
+        for project in {plan.project_id for plan in charged}:
+            freed(tx, project)
+        return token_view(tx, token)
+
+    return await at.home.store.transact("token.limit", change)
+
+
+async def revoke_token(at: Session, token_id: str, *, within: frozenset[str] | None = None) -> TokenView:
     """Revoke a token; revoking it twice is the same as once."""
 
-    def revoke(tx: Tx) -> Token:
+    def revoke(tx: Tx) -> TokenView:
         token = tx.get(Token, token_id)
         if token is None or not _is_within(token, within):
             raise NotFound(f"there is no token {token_id}", code="token_not_found")
-        return token if token.revoked_at else tx.update(Token, token.id, revoked_at=tx.now())
+        if token.revoked_at is None:
+            token = tx.update(Token, token.id, revoked_at=tx.now())
+        return token_view(tx, token)
 
     return await at.home.store.transact("token.revoke", revoke)
 
 
-async def caller_of(at: Session, text: str) -> Caller | None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where a request comes from."""
+
+    run_id: str | None = None
+    """The run that it says it was sent from."""
+    client: Address | None = None
+    server: Address | None = None
+
+
+async def caller_of(at: Session, text: str, origin: Origin | None = None) -> Caller | None:
     """Return the caller with this token; None if it is unknown or revoked."""
+    origin = origin or Origin()
     wanted = _hash(text)
     found = await at.home.store.read(lambda tx: tx.find(Token, sha256=wanted, revoked_at=None, limit=1))
     # The look-up is by hash; the comparison takes the same time wherever two hashes differ.
     token = next((one for one in found if hmac.compare_digest(one.sha256, wanted)), None)
     if token is None:
         return None
-    projects = frozenset(token.projects) or None
-    return Caller(token_id=token.id, name=token.name, scope=token.scope, projects=projects)
+    chain = await at.home.store.read(lambda tx: chain_of(tx, token.id))
+    depth = min((one.nesting for one in chain if one.nesting is not None), default=None)
+    run_id = origin.run_id
+    if run_id is None and depth is not None and origin.client is not None and origin.server is not None:
+        # A program that says nothing may be inside a run all the same.
+        run_id = await asyncio.to_thread(run_of_client, origin.client, origin.server)
+    if run_id is not None:
+        depth = await at.home.store.read(lambda tx: _depth_inside(tx, run_id, depth))
+    is_limited = depth is not None or any(one.limit_micros is not None for one in chain)
+    return Caller(
+        token_id=token.id,
+        name=token.name,
+        scope=token.scope,
+        projects=frozenset(token.projects) or None,
+        bounds=Bounds(token_id=token.id, depth=depth, run_id=run_id) if is_limited else None,
+    )
+
+
+def _depth_inside(tx: Tx, run_id: str, depth: int | None) -> int:
+    """Return how many levels of loops may be created from inside a run; none unless a token says so."""
+    run = tx.get(Run, run_id)
+    own = depth_in(tx, run.plan_id) if run is not None else None
+    return min((one for one in (depth, own) if one is not None), default=0)
 
 
 async def first_token(at: Session) -> Path:

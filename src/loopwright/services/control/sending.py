@@ -17,11 +17,12 @@ from loopwright.core.values.errors import Held, NotFound
 from loopwright.core.values.wording import to_type
 from loopwright.engine.people import commands
 from loopwright.engine.people.served_projects import is_served
+from loopwright.engine.rows.charges import check_spending
 from loopwright.engine.rows.moves import need
 from loopwright.engine.rows.projects import recent_plans
 from loopwright.engine.views.worker_views import leased_workers
 from loopwright.ports import Tx
-from loopwright.services.homes.caller import expected_version
+from loopwright.services.homes.caller import caller_bounds, expected_version
 from loopwright.services.homes.context import actor
 from loopwright.services.homes.read_only_home import find_here, nothing_named, project_here
 from loopwright.services.homes.session import Session
@@ -79,6 +80,21 @@ def plan_of(tx: Tx, row: Plan | Task) -> Plan:
 
 
 _PATIENCE_S: Final = 60.0
+_FREE: Final = frozenset(
+    {
+        "accept",
+        "cancel",
+        "dismiss_discovered",
+        "fail",
+        "pause",
+        "reviewed",
+        "rollback",
+        "set_priority",
+        "stop",
+        "take_over",
+    }
+)
+"""Commands after which no agent works that did not before: a limited token may give them about any work it sees."""
 
 
 async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]) -> Command:
@@ -86,10 +102,14 @@ async def send(at: Session, verb: str, target: str, arguments: Mapping[str, Any]
     if expected := expected_version():
         seen = {commands.IF_VERSION: expected.version, commands.VERSION_OF: expected.loop_id or target}
         arguments = {**arguments, **seen}
-    command = await at.home.store.transact(
-        "command.request",
-        lambda tx: commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments),
-    )
+
+    def ask(tx: Tx) -> Command:
+        if verb not in _FREE:
+            plan = commands.plan_about(tx, target)
+            check_spending(tx, caller_bounds(), [target] if plan is None else [plan.id])
+        return commands.request(tx, new_id, actor=actor(), verb=verb, target=target, arguments=arguments)
+
+    command = await at.home.store.transact("command.request", ask)
     try:
         # A command that runs a gate takes as long as the gate.
         async with asyncio.timeout(None if verb in commands.BY_GIT else _PATIENCE_S):

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from loopwright.core.values.access import Bounds
 from loopwright.core.values.environments import PlanEnvironment
 from loopwright.core.values.errors import UserError
 
@@ -33,6 +34,7 @@ class _Caller:
     env: Mapping[str, str]
     name: str | None = None
     recorded: PlanEnvironment | None = None
+    bounds: Bounds | None = None
 
 
 def unheard(_: object) -> None:
@@ -88,6 +90,12 @@ def recorded_environment() -> PlanEnvironment | None:
     return None if caller is None else caller.recorded
 
 
+def caller_bounds() -> Bounds | None:
+    """Return what limits the work that the caller creates; None where a terminal is."""
+    caller = _CALLER.get()
+    return None if caller is None else caller.bounds
+
+
 @contextmanager
 def called_from(
     folder: Path,
@@ -95,9 +103,10 @@ def called_from(
     *,
     name: str | None = None,
     recorded: PlanEnvironment | None = None,
+    bounds: Bounds | None = None,
 ) -> Iterator[None]:
     """Let everything that is called inside work with this folder and these variables, for the caller of this name."""
-    before = _CALLER.set(_Caller(folder=folder, env=env, name=name, recorded=recorded))
+    before = _CALLER.set(_Caller(folder=folder, env=env, name=name, recorded=recorded, bounds=bounds))
     try:
         yield
     finally:

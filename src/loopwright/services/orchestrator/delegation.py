@@ -23,6 +23,7 @@ from loopwright.ports import Base, PlannedTask, PlannedWork
 from loopwright.prompts import packaged
 from loopwright.services.driving.driver import Drive
 from loopwright.services.driving.recorded_environments import submitting, with_environment
+from loopwright.services.homes.caller import caller_bounds
 from loopwright.services.homes.context import Place, actor
 from loopwright.services.homes.session import Session
 from loopwright.services.orchestrator.control_plane import ControlError, ControlPlane
@@ -126,6 +127,7 @@ async def begin(desk: Desk, asked: Assignment, held: ExitStack) -> Begun:
         policy=_policy(desk, asked),
         gates=asked.gates,
         actor=actor(),
+        bounds=caller_bounds(),
     )
     made = await submitted_for(desk.at, with_environment(desk.at.home, submission, submitter), again=False)
     return Begun(assignment=asked, tip=tip, submitted=made, submitter=submitter)

@@ -19,6 +19,7 @@ from loopwright.ports import Base, PlannedTask, PlannedWork, Tx
 from loopwright.services.control.sending import send
 from loopwright.services.driving.driver import Drive, Rested
 from loopwright.services.driving.recorded_environments import submit_again, submitting, with_environment
+from loopwright.services.homes.caller import caller_bounds
 from loopwright.services.homes.context import Place, actor
 from loopwright.services.homes.session import Session
 from loopwright.services.preflight.checks import check_costs
@@ -105,6 +106,7 @@ async def ask(at: Session, place: Place, base: Base, asked: Asked, by: Who, driv
         policy=_policy(at.settings.policy(), asked, by),
         gates=(),
         actor=actor(),
+        bounds=caller_bounds(),
         new=asked.new,
         made_for=asked.made_for,
     )

@@ -70,7 +70,7 @@ def _make(folder: Path) -> None:
 
 
 async def _register(at: Session, caller: Caller, shop: Path) -> Project:
-    with called_from(shop, at.env, name=caller.actor):
+    with called_from(shop, at.env, name=caller.actor, bounds=caller.bounds):
         place = await asyncio.to_thread(needed_folder)
         settings = await asyncio.to_thread(look_settings)
         return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)

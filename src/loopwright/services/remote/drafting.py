@@ -13,11 +13,12 @@ from loopwright.adapters.sources.spec.edited_plan import edited
 from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.plans.planning import FOLDER, name_of
 from loopwright.core.rows.model import Loop, Plan, Project, Task
-from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.access import Bounds, Caller, Scope
 from loopwright.core.values.errors import NotAllowed, Refused, StoreUnavailable
 from loopwright.core.values.states import ENDED_PLAN, LoopState, PlanState
 from loopwright.engine.intake.submit import Submission, draft
 from loopwright.engine.rows import drafts
+from loopwright.engine.rows.charges import bounds_of_plan, check_creation, check_spending
 from loopwright.ports import PlannedWork, Tx
 from loopwright.services.driving.driver import Rested
 from loopwright.services.driving.recorded_environments import needed_environment
@@ -60,7 +61,12 @@ async def ask_for_plan(
 
     If the agent writes no tasks that can be used, the draft becomes FAILED and says why.
     """
-    project = await at.home.store.read(lambda tx: seen_project(tx, caller, project_id))
+
+    def may_create(tx: Tx) -> Project:
+        check_creation(tx, caller.bounds)
+        return seen_project(tx, caller, project_id)
+
+    project = await at.home.store.read(may_create)
     needed_environment(project)
     if wish.packet_id is not None:
         await packet_file(at, caller, wish.packet_id, project_id)
@@ -83,6 +89,7 @@ async def ask_for_plan(
         gates=settings.gates,
         actor=caller.actor,
         rests=True,
+        bounds=caller.bounds,
         state_folder=settings.values.state_folder,
     )
     note = {"actor": caller.actor, "goal": goal, "model": wish.model, "autonomy": wish.autonomy}
@@ -145,12 +152,16 @@ def planner(at: Session) -> Requested[Plan]:
 
 async def write_draft(at: Session, plan: Plan) -> None:
     """Have an agent write the tasks of a draft; asking again continues where it was."""
-    project = await at.home.store.read(lambda tx: tx.get(Project, plan.project_id))
+
+    def load(tx: Tx) -> tuple[Project | None, Bounds | None]:
+        return tx.get(Project, plan.project_id), bounds_of_plan(tx, plan)
+
+    project, bounds = await at.home.store.read(load)
     wish = plan.wish
     if project is None or wish is None:
         return
     path = Path(project.path) / str(wish["file"])
-    with acting_as(at, str(wish["actor"]), project):
+    with acting_as(at, str(wish["actor"]), project, bounds):
         planned = await plan_goal(
             GoalRequest(
                 goal=str(wish["goal"]),
@@ -235,6 +246,7 @@ def _editable(tx: Tx, caller: Caller, plan_id: str, edit: DraftEdit) -> tuple[Pl
     plan, project = plan_and_project(tx, caller, plan_id)
     loop = tx.get(Loop, plan.loop_id)
     check_seen(tx, plan.id)
+    check_spending(tx, caller.bounds, [plan.id])
     if loop is None or plan.status is not PlanState.DRAFT or loop.state is LoopState.RUNNING:
         raise Refused(
             f"the plan is {plan.status.value}: only a draft can be changed", code="plan_not_a_draft"

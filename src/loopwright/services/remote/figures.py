@@ -68,7 +68,7 @@ async def open_account(at: Session, caller: Caller, name: str) -> Command:
     """Let the tasks continue that wait for an account: AGENT, AGENT/ACCOUNT or AGENT:MODEL."""
     if not caller.sees(None):
         raise NotFound("this token sees no accounts", code="account_unknown_here")
-    with called_from(at.home.root, at.env, name=caller.actor):
+    with called_from(at.home.root, at.env, name=caller.actor, bounds=caller.bounds):
         return await decisions.open_account(at, name)
 
 

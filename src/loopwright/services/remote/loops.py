@@ -138,7 +138,7 @@ async def steer_loop(
     loop, project, plan = await at.home.store.read(load)
     if is_in_rounds(loop, project):
         with acting(at, caller, project):
-            await steer_rounds(at, loop, action, caller.actor, now=now)
+            await steer_rounds(at, loop, action, caller, now=now)
     elif plan is not None:
         with acting(at, caller, project):
             await _decide(at, action, plan, now=now)

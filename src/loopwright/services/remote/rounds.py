@@ -7,10 +7,12 @@ from typing import Literal
 
 from loopwright.adapters.machine.host import new_id
 from loopwright.core.rows.model import Loop, Plan, Project
+from loopwright.core.values.access import Caller
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.round_states import FOLDER_KIND
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
+from loopwright.engine.rows.charges import check_start
 from loopwright.engine.rows.moves import need
 from loopwright.engine.views.loop_views import stage_plans
 from loopwright.ports import Tx
@@ -102,15 +104,20 @@ async def _followed(at: Session, plan: Plan, _submitter: str) -> Rested:
 
 
 async def steer_rounds(
-    at: Session, loop: Loop, action: Literal["stop", "pause", "resume"], actor: str, *, now: bool
+    at: Session, loop: Loop, action: Literal["stop", "pause", "resume"], caller: Caller, *, now: bool
 ) -> None:
     """Pause, stop or resume a loop in rounds; the stages that are open rest with it."""
     store = at.home.store
     if action == "resume":
-        await store.transact("loop.start", lambda tx: loops.ask_to_start(tx, _now(tx, loop), actor, {}))
+
+        def ask(tx: Tx) -> None:
+            check_start(tx, caller.bounds, _now(tx, loop))
+            loops.ask_to_start(tx, _now(tx, loop), caller.actor, {}, caller.bounds)
+
+        await store.transact("loop.start", ask)
         return
     target = LoopState.STOPPED if action == "stop" else LoopState.PAUSED
-    await store.transact("loop.rest", lambda tx: loops.rest_rounds(tx, _now(tx, loop), target, actor))
+    await store.transact("loop.rest", lambda tx: loops.rest_rounds(tx, _now(tx, loop), target, caller.actor))
     await _rest_stages(at, loop, action, now=now)
 
 

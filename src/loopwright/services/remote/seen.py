@@ -7,7 +7,7 @@ from typing import Any
 
 from loopwright.core.rows.model import Loop, Plan, Project, Run, Task
 from loopwright.core.rows.waiting_rows import Question
-from loopwright.core.values.access import Caller
+from loopwright.core.values.access import Bounds, Caller
 from loopwright.core.values.errors import NotFound, Refused
 from loopwright.core.values.ids import Kind, is_id
 from loopwright.engine.rows.versions import check_version
@@ -107,12 +107,12 @@ def current_plan(tx: Tx, loop: Loop) -> Plan:
 @contextmanager
 def acting(at: Session, caller: Caller, project: Project) -> Iterator[None]:
     """Let services act in a project's folder, for this caller, with the project's recorded environment."""
-    with acting_as(at, caller.actor, project):
+    with acting_as(at, caller.actor, project, caller.bounds):
         yield
 
 
 @contextmanager
-def acting_as(at: Session, actor: str, project: Project) -> Iterator[None]:
+def acting_as(at: Session, actor: str, project: Project, bounds: Bounds | None) -> Iterator[None]:
     """Let services act in a project's folder, for an actor that was allowed to before."""
     values = dict(project.environment.values) if project.environment else {}
     # The home is the daemon's own; nothing else of its environment reaches the project.
@@ -120,5 +120,5 @@ def acting_as(at: Session, actor: str, project: Project) -> Iterator[None]:
     if at.settings.values.database:
         env["LOOPWRIGHT_DATABASE"] = at.settings.values.database
     where = Path(project.path) / project.subfolder
-    with called_from(where, env, name=actor, recorded=project.environment):
+    with called_from(where, env, name=actor, recorded=project.environment, bounds=bounds):
         yield

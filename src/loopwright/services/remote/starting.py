@@ -12,7 +12,7 @@ from loopwright.adapters.home.statefiles import ProjectStateFiles
 from loopwright.adapters.machine.host import new_id
 from loopwright.core.plans.planning import name_of
 from loopwright.core.rows.model import Loop, Plan, Project
-from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.access import Bounds, Caller, Scope
 from loopwright.core.values.errors import (
     BadPlan,
     LoopwrightError,
@@ -23,6 +23,7 @@ from loopwright.core.values.errors import (
 )
 from loopwright.core.values.states import ENDED_PLAN, LoopState
 from loopwright.engine.intake import loops
+from loopwright.engine.rows.charges import bounds_of_loop, check_creation, check_start
 from loopwright.ports import Tx
 from loopwright.services.control import decisions
 from loopwright.services.driving.recorded_environments import needed_environment
@@ -61,7 +62,12 @@ class NewLoop:
 
 async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
     """Register a loop over a source that can be read; a source has one loop."""
-    project = await at.home.store.read(lambda tx: seen_project(tx, caller, wanted.project_id))
+
+    def may_create(tx: Tx) -> Project:
+        check_creation(tx, caller.bounds)
+        return seen_project(tx, caller, wanted.project_id)
+
+    project = await at.home.store.read(may_create)
     with acting(at, caller, project):
         _check_settings(caller, wanted)
         path, is_made = await asyncio.to_thread(_source, at, caller, project, wanted)
@@ -88,6 +94,7 @@ async def create_loop(at: Session, caller: Caller, wanted: NewLoop) -> LoopView:
             priority=wanted.priority if wanted.priority is not None else work.priority,
             settings=settings,
             template=wanted.template,
+            bounds=caller.bounds,
         )
 
     loop = await at.home.store.transact("loop.create", insert)
@@ -139,7 +146,8 @@ async def ask_to_start(
         loop = seen_loop(tx, caller, loop_id)
         check_seen(tx, loop.id)
         needed_environment(seen_project(tx, caller, loop.project_id))
-        loops.ask_to_start(tx, loop, caller.actor, flags or {})
+        check_start(tx, caller.bounds, loop)
+        loops.ask_to_start(tx, loop, caller.actor, flags or {}, caller.bounds)
 
     await at.home.store.transact("loop.start", ask)
     return await get_loop(at, caller, loop_id)
@@ -157,28 +165,33 @@ def _note_not_started(tx: Tx, loop: Loop, why: LoopwrightError) -> None:
 
 async def _begin(at: Session, loop: Loop) -> None:
     """Start a loop, or be the controller of one over a folder with roles."""
-    project = await at.home.store.read(lambda tx: tx.get(Project, loop.project_id))
+
+    def load(tx: Tx) -> tuple[Project | None, Bounds | None]:
+        return tx.get(Project, loop.project_id), bounds_of_loop(tx, loop)
+
+    project, bounds = await at.home.store.read(load)
     if project is None or not is_in_rounds(loop, project):
         await start(at, loop)
         return
     needed_environment(project)
-    with acting_as(at, loops.starter_of(loop), project):
+    with acting_as(at, loops.starter_of(loop), project, bounds):
         await drive_rounds(at, loop, _request(loop, project))
 
 
 async def start(at: Session, loop: Loop) -> None:
     """Continue the unfinished plan of a loop, or make a plan of what is open in its source."""
 
-    def load(tx: Tx) -> tuple[Loop | None, Project | None, Plan | None]:
+    def load(tx: Tx) -> tuple[Loop | None, Project | None, Plan | None, Bounds | None]:
         row = tx.get(Loop, loop.id)
         plan = tx.get(Plan, row.plan_id) if row is not None and row.plan_id else None
-        return row, tx.get(Project, loop.project_id), plan
+        bounds = bounds_of_loop(tx, row) if row is not None else None
+        return row, tx.get(Project, loop.project_id), plan, bounds
 
-    row, project, plan = await at.home.store.read(load)
+    row, project, plan, bounds = await at.home.store.read(load)
     if row is None or project is None or row.start is None:
         return
     needed_environment(project)
-    with acting_as(at, loops.starter_of(row), project):
+    with acting_as(at, loops.starter_of(row), project, bounds):
         if row.state is LoopState.RUNNING:
             pass  # the daemon was killed between the submission and this note
         elif plan is not None and plan.status not in ENDED_PLAN:

@@ -40,6 +40,7 @@ from loopwright.services.driving.recorded_environments import (
     with_environment,
 )
 from loopwright.services.gates.base_gates import Bases, known_on_base
+from loopwright.services.homes.caller import caller_bounds
 from loopwright.services.homes.context import Place, actor, glance_at, needed_place, settings_for
 from loopwright.services.homes.loop_sources import known_path, table_of, unused_loops
 from loopwright.services.homes.session import Session, opened
@@ -343,6 +344,7 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         policy=replace(settings.policy(), evaluation=execution_evaluation(settings, work)),
         gates=settings.gates,
         actor=actor(),
+        bounds=caller_bounds(),
         books=books,
         follows=source.has_status or work.rounds,
         new=request.new,

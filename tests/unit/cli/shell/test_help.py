@@ -24,7 +24,7 @@ PARTS = {
     "projects": ("add", "env", "import"),
     "service": ("install",),
     "scaffold": ("orchestrator",),
-    "tokens": ("create", "revoke"),
+    "tokens": ("create", "limit", "revoke"),
     "config": ("show", "check", "schema"),
 }
 EVERY = [*COMMANDS, *(f"{name} {part}" for name, parts in PARTS.items() for part in parts)]

@@ -56,6 +56,7 @@ def test_only_caps_that_are_set_are_caps() -> None:
     assert caps(Policy(), {"max_cost": 5}) == ()
     assert has_caps(Policy(max_cost_per_day=1))
     assert [cap.limit for cap in caps(ALL, {})] == [10, 20, 30, 33, 36, 40]
+    assert [cap.limit for cap in caps(Policy(max_cost=30), {}, token_limit=50)] == [30, 50]
 
 
 @each_case(

@@ -2,7 +2,11 @@
 
 from tests.cases import each_case
 
-from loopwright.core.values.access import Caller, Scope
+from loopwright.core.values.access import Bounds, Caller, Scope
+
+
+def test_what_is_created_is_one_level_deeper() -> None:
+    assert [Bounds(token_id="t", depth=depth).inner_depth for depth in (None, 0, 1, 3)] == [None, 0, 0, 2]
 
 
 def caller(scope: Scope = Scope.READ, projects: frozenset[str] | None = None) -> Caller:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from loopwright.cli.shell.exits import ExitCode
 from loopwright.server.mcp import not_installed
-from loopwright.services.access.nesting import is_inside_run
+from loopwright.services.access.nesting import own_run
 from loopwright.services.daemon.links import daemon_address
 from loopwright.services.homes.context import settings_for
 
@@ -12,7 +12,8 @@ from loopwright.services.homes.context import settings_for
 def mcp(*, url: str | None = None, token_file: Path | None = None) -> int:
     """Let another agent drive loops with MCP tools, over standard input and output.
 
-    The daemon must run: start it with `loopwright up`. Inside a run of Loopwright the tools can only look.
+    The daemon must run: start it with `loopwright up`. Inside a run of Loopwright the tools can only look, unless you
+    give the agent a token with a nesting depth.
 
     Parameters
     ----------
@@ -31,9 +32,13 @@ def mcp(*, url: str | None = None, token_file: Path | None = None) -> int:
         raise not_installed() from missing
     home = settings_for().home
 
+    run_id = own_run()
+
     def find() -> Connection:
         found, token = daemon_address(home, url=url, token_file=token_file)
-        return Connection(url=found, token=token)
+        return Connection(url=found, token=token, run_id=run_id)
 
-    make_server(Daemon(find), can_change=not is_inside_run()).run("stdio")
+    # The daemon decides what the token may do inside a run.
+    can_change = run_id is None or token_file is not None
+    make_server(Daemon(find), can_change=can_change).run("stdio")
     return ExitCode.VERIFIED
