@@ -1,4 +1,4 @@
-"""Which rows of `capabilities.toml` and `traps.toml` are proven by which tests: `make capabilities` prints it.
+"""Which rows of `capabilities.toml`, `traps.toml` and `clauses.toml` tests prove: `make capabilities` prints it.
 
 A test says so itself, with `@pytest.mark.capability("C025")` or `@pytest.mark.trap("quoted success")`; a row that does
 not exist fails the collection.
@@ -16,9 +16,14 @@ import pytest
 FILES = {
     "capability": Path(__file__).with_name("capabilities.toml"),
     "trap": Path(__file__).with_name("traps.toml"),
+    "clause": Path(__file__).with_name("clauses.toml"),
 }
 """The rows that each mark may name."""
-TITLES = {"capability": "capabilities are proven by tests", "trap": "traps are watched by tests"}
+TITLES = {
+    "capability": "capabilities are proven by tests",
+    "trap": "traps are watched by tests",
+    "clause": "clauses of contracts are proven by tests",
+}
 
 
 @cache

@@ -12,6 +12,8 @@ from tests.capabilities_plugin import load_rows, marked_in
 from tests.cases import each_case
 from tests.order_plugin import pytest_collection_modifyitems
 
+from loopwright.core.orchestrator.self_check import CLAUSES
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -20,6 +22,10 @@ TRAPS = {name: sentence for group in load_rows("trap").values() for name, senten
 
 ROWS = "db1a1d2159e4bd8681d94bc0b30dbe19d4dc81f20332901bda07bd91c1160127"
 """The digest of the rows of the mission's checklist, with their ids."""
+
+
+CLAUSE_ROWS = "e6c852a0ccc70b5f1529487f23a73e25e4f3b593afcc2e0f41623b3dcf5fe1ec"
+"""The digest of the clauses, with their ids."""
 
 
 def run_pytest(folder: Path, source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -65,13 +71,29 @@ def test_it_runs(n):
     assert f"0 of {len(TRAPS)} traps are watched by tests" in done.stdout
 
 
-def test_every_trap_is_watched_by_a_test() -> None:
-    marked: set[str] = set()
+def _marked(mark: str) -> set[str]:
+    found: set[str] = set()
     for path in (ROOT / "tests").rglob("test_*.py"):
-        if "mark.trap" in (text := path.read_text(encoding="utf-8")):
-            marked.update(row for _, row in marked_in(text, "trap"))
-    assert sorted(TRAPS.keys() - marked) == [], "no test would fail if these happened here"
+        if f"mark.{mark}" in (text := path.read_text(encoding="utf-8")):
+            found.update(row for _, row in marked_in(text, mark))
+    return found
+
+
+def test_every_trap_is_watched_by_a_test() -> None:
+    assert sorted(TRAPS.keys() - _marked("trap")) == [], "no test would fail if these happened here"
     assert all(sentence and not sentence.endswith(".") for sentence in TRAPS.values())
+
+
+def test_every_clause_of_the_contracts_that_agents_check_themselves_has_a_test() -> None:
+    rows = {name: sentence for group in load_rows("clause").values() for name, sentence in group.items()}
+    assert list(rows) == [f"X{n:02}" for n in range(1, len(rows) + 1)]
+    assert sorted(rows.keys() - _marked("clause")) == [], "no test would fail if these did not hold"
+    text = "\n".join(f"{name} {sentence}" for name, sentence in rows.items())
+    assert hashlib.sha256(text.encode()).hexdigest() == CLAUSE_ROWS, "a reworded clause could claim less"
+
+
+def test_the_clauses_before_the_end_are_those_that_the_controller_checks() -> None:
+    assert list(load_rows("clause")["Controller: before it ends"].values()) == list(CLAUSES)
 
 
 def test_only_tests_with_a_name_of_a_row_count_as_marked() -> None:

@@ -59,6 +59,7 @@ from loopwright.core.values.policy import (
 )
 from loopwright.core.values.state_folders import DEFAULT_FOLDER, STATE_FOLDERS
 
+MOST_FIX_CYCLES: Final = 20
 _OPTION_NAME: Final = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 
@@ -108,7 +109,7 @@ class Values:
         "How often failures of a service or a machine are retried; they do not use up attempts.",
     )
     fix_cycles: int = setting(
-        count(0, 20),
+        count(0, MOST_FIX_CYCLES),
         3,
         "How often findings of the complete gate or of a QA review become tasks that fix them.",
     )

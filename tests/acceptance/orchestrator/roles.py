@@ -1,7 +1,8 @@
 """What scripted roles write into an orchestrator folder: copied into the sample repository as `tools/roles.py`.
 
 `python3 tools/roles.py STAGE` does the work of a stage's role in the current folder. `tools/scenario.json` says in
-which round something else happens first: `reject`, `fan_out`, `request`, `semantic`, `reject_update`.
+which round something else happens first: `reject`, `fan_out`, `request`, `semantic`, `reject_update`,
+`never_update`.
 """
 
 import json
@@ -146,6 +147,7 @@ def other(stage: str) -> None:
         source = max(FOLDER.glob("rounds/round-*")).name
         text = (FOLDER / "roadmap-updates" / f"{source}-roadmap-update.md").read_text()
         bad = source in SCENARIO.get("reject_update", []) and "second try" not in text
+        bad = bad or source in SCENARIO.get("never_update", [])
         said = "REJECTED: say why in the rationale" if bad else "APPROVED"
         path = FOLDER / "roadmap-updates" / f"{source}-roadmap-update-review.md"
         path.write_text(
@@ -160,8 +162,11 @@ def update() -> None:
     folder = FOLDER / "roadmap-updates"
     folder.mkdir(exist_ok=True)
     again = (folder / f"{source}-roadmap-update-review.md").exists()
+    last = folder / f"{source}-roadmap-update.md"
+    more = " and more" * (last.read_text().count(" and more") // 4 + 1) if again and last.exists() else ""
+    more = more if source in SCENARIO.get("never_update", []) else ""
     text = "".join(
-        f"### {one}\n- {'second try' if again else 'first try'}\n\n"
+        f"### {one}\n- {'second try' if again else 'first try'}{more}\n\n"
         for one in ("Source Round", "Roadmap Change", "Rationale", "State Activation")
     )
     (folder / f"{source}-roadmap-update.md").write_text(text)

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from tests.once import once
 
 from loopwright.adapters.sources.schemas import source_schemas
 from loopwright.cli.shell.exits import ExitCode
+from loopwright.core.orchestrator.history import EVENTS
 from loopwright.core.rows.model import Plan
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -104,6 +106,7 @@ def test_a_closeout_changes_status_pointers_and_history_and_nothing_else(correct
     assert closeout["base_revision"] == corrected.git("rev-parse", "trunk~2").strip()
 
 
+@pytest.mark.clause("X27")
 @pytest.mark.capability("C063")
 def test_every_role_gets_the_contract_and_its_own_prompt(corrected: Workshop) -> None:
     briefs = [task.description for plan in corrected.rows(Plan) for task in tasks_of(corrected, plan)]
@@ -115,6 +118,24 @@ def test_every_role_gets_the_contract_and_its_own_prompt(corrected: Workshop) ->
     assert "Problem: it is wrong. Suggested fix: write it right." in briefs[3]
 
 
+@pytest.mark.capability("C051")
+def test_the_event_log_has_each_change_of_a_round_once(corrected: Workshop) -> None:
+    found = corrected.events(*EVENTS)
+    told = [(one.type, *(one.payload.get(key, "") for key in ("from", "stage"))) for one in found]
+    assert told == [
+        ("round_began", "", "plan"),
+        ("controller_moved", "", "dispatch-rounds"),
+        ("round_moved", "plan", "implement"),
+        ("round_moved", "implement", "review"),
+        ("round_moved", "review", "implement"),
+        ("round_moved", "implement", "review"),
+        ("round_moved", "review", "finalize-round"),
+        ("round_merged", "", ""),
+        ("controller_moved", "dispatch-rounds", "done"),
+    ]
+    assert {one.project for one in found} == {plan.project_id for plan in corrected.rows(Plan)}
+
+
 @pytest.mark.capability("C066")
 def test_no_conversation_is_used_by_two_stages(corrected: Workshop) -> None:
     from loopwright.core.rows.model import Run
@@ -123,6 +144,7 @@ def test_no_conversation_is_used_by_two_stages(corrected: Workshop) -> None:
     assert len({session for session, _ in sessions}) == len({plan for _, plan in sessions}) == 5
 
 
+@pytest.mark.clause("X26")
 @pytest.mark.capability("C065")
 def test_a_serial_run_needs_nothing_of_the_named_exits(corrected: Workshop) -> None:
     assert not any((corrected.repository / path).exists() for path in ADVANCED)
@@ -172,6 +194,9 @@ def killed_in(shop: Workshop, stage: str) -> None:
     assert said.code == 0, said.out + said.err
     assert shop.started() == [("plan", 1), ("implement", 1), ("review", 1)]
     assert statuses(shop) == ["done"]
+    moved = [(one.payload["from"], one.payload["stage"]) for one in shop.events("round_moved")]
+    stages = ["plan", "implement", "review", "finalize-round"]
+    assert moved == list(pairwise(stages)), "the event log has each of them once"
 
 
 @pytest.mark.more
@@ -502,6 +527,60 @@ def test_files_that_another_controller_left_prove_their_stages_and_are_not_made_
 
 @pytest.mark.more
 @pytest.mark.capability("C056")
+@pytest.mark.capability("C046")
+def test_an_approval_that_is_not_valid_blocks_the_round_until_it_is_reviewed_again(shop: Workshop) -> None:
+    """Another controller left it; no role of ours can, because its files are checked."""
+    prepared(shop, 1)
+    branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
+    shop.git("worktree", "add", "-q", "-b", branch, path)
+    for stage in ("plan", "implement", "review"):
+        subprocess.run([sys.executable, "tools/roles.py", stage], cwd=shop.repository / path, check=True)
+    review = shop.repository / path / "orchestrator/rounds/round-001/review-record.json"
+    approved = json.loads(review.read_text())
+    approved["roadmap_closeout"]["status_changes"][0]["roadmap_view_anchor"] = "nowhere"
+    review.write_text(json.dumps(approved))
+    live = {"round_id": "round-001", "stage": "review", "branch": branch, "worktree_path": path}
+    place = shop.repository / "orchestrator/state.json"
+    place.write_text(json.dumps(state(shop) | {"active_rounds": [live]}, indent=2))
+    said = shop("run", "orchestrator", timeout=200)
+    assert said.code == 0, said.out + said.err
+    assert shop.started_keys() == ["review"]
+    (troubled,) = shop.events("round_troubled")
+    assert (troubled.payload["stage"], "nowhere" in troubled.payload["reason"]) == ("blocked", True)
+    moved = [one.payload["stage"] for one in shop.events("round_moved")]
+    assert moved == ["review", "finalize-round"]
+    assert statuses(shop) == ["done"]
+
+
+@pytest.mark.more
+@pytest.mark.capability("C059")
+@pytest.mark.capability("C064")
+def test_an_update_that_is_rejected_three_times_blocks_the_controller(shop: Workshop) -> None:
+    prepared(shop, 1, {"request": ["round-001"], "never_update": ["round-001"]})
+    said = shop("run", "orchestrator", timeout=400)
+    assert said.code == 3, said.out + said.err
+    now = state(shop)
+    update = now["roadmap_update"]
+    assert (now["controller_stage"], now["roadmap_revision"]) == ("blocked", "rev-001")
+    assert (update["status"], update["attempt"]) == ("blocked", 3)
+    why = "the roadmap update of round-001 was rejected 3 times: say why in the rationale"
+    assert now["resume_errors"]["controller"] == update["resume_error"] == why
+    assert shop.started_keys().count("update-review") == 1
+    assert len([key for key, _ in shop.started() if key == "update-review"]) == 3
+    moves = [(one.payload["status"], one.payload["try"]) for one in shop.events("roadmap_update_moved")]
+    assert moves == [
+        *[("authoring", 1), ("review", 1), ("rejected", 2), ("review", 2)],
+        *[("rejected", 3), ("review", 3), ("blocked", 3)],
+    ]
+    (shop.repository / "tools/scenario.json").write_text('{"request": ["round-001"]}')
+    shop.git("commit", "-qam", "the reviewer is kinder")
+    said = shop("run", "orchestrator", timeout=300)
+    assert said.code == 0, said.out + said.err
+    assert state(shop)["roadmap_revision"] == "rev-002"
+
+
+@pytest.mark.more
+@pytest.mark.capability("C056")
 def test_a_review_whose_round_lost_the_notes_steps_back_to_the_stage_that_writes_them(shop: Workshop) -> None:
     prepared(shop, 1)
     branch, path = "orchestrator/round-001-milestone-1", "orchestrator/worktrees/round-001"
@@ -569,6 +648,7 @@ def test_a_base_that_moved_is_merged_in_and_a_failed_gate_sends_the_round_back(s
     assert shop.git("show", "trunk:allowed") == "x\n"
 
 
+@pytest.mark.clause("X28")
 @pytest.mark.more
 @pytest.mark.capability("C023")
 def test_a_change_of_meaning_in_the_active_revision_stops_the_round_until_it_is_undone(

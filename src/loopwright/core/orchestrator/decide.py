@@ -51,6 +51,8 @@ class RoundSeen:
     is_fan_out: bool = False
     review: ReviewRecord | None = None
     """A valid review."""
+    has_bad_review: bool = False
+    """The review record is there and not valid, and nothing asked for another one."""
 
 
 def next_actions(state: ControlState, view: RoadmapView, seen: Mapping[str, RoundSeen]) -> tuple[Action, ...]:
@@ -83,7 +85,7 @@ def _of_round(live: LiveRound, seen: RoundSeen) -> Action:
         return Action(do=Do.FINALIZE, round_id=about)
     if live.stage is RoundStage.PLAN and seen.requests_update:
         return Action(do=Do.REQUEST, round_id=about)
-    if seen.is_proven:
+    if seen.is_proven or seen.has_bad_review:
         return Action(do=Do.ADVANCE, round_id=about, to=after(live, seen.review))
     if live.stage is RoundStage.IMPLEMENT and seen.is_fan_out:
         return Action(do=Do.FAN_OUT, round_id=about)

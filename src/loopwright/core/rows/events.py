@@ -143,6 +143,23 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
         "branch_rewritten": EventType(
             _HIGH, "The plan branch was rewritten outside Loopwright; the loop waits for you."
         ),
+        "controller_moved": EventType(
+            _NORMAL, "The controller of an orchestrator folder moved to another stage."
+        ),
+        "controller_blocked": EventType(
+            _HIGH, "The controller of an orchestrator folder recorded what blocks it."
+        ),
+        "round_began": EventType(_NORMAL, "A round of an orchestrator folder began."),
+        "round_moved": EventType(_NORMAL, "A round moved to another stage."),
+        "round_troubled": EventType(_HIGH, "A round cannot leave its stage; the payload says why."),
+        "round_merged": EventType(_HIGH, "A round was merged into the base branch."),
+        "round_dropped": EventType(
+            _NORMAL, "The planner asked for another roadmap, so its round was dropped."
+        ),
+        "roadmap_update_moved": EventType(
+            _NORMAL, "A change of a roadmap's meaning moved to another status."
+        ),
+        "roadmap_revised": EventType(_HIGH, "Another revision of the roadmap is active."),
         "rounds_ended": EventType(_HIGH, "A condition stopped the loop over a prompt."),
         "finish_begun": EventType(_NORMAL, "The plan's result is being merged or pushed."),
         "finish_checked_again": EventType(

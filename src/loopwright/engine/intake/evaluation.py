@@ -87,11 +87,7 @@ class Evaluation:
         if impossible:
             raise BadPlan(self.source, impossible)
         if self.against and not self.despite and not self.rests:
-            raise Refused(
-                f"{self.source}: {'; '.join(self.against)}",
-                code="plan_objected",
-                hint='fix that, or say why the plan is to run all the same: --despite "..."',
-            )
+            raise Objected(self)
         return self
 
     def record(self) -> dict[str, Any]:
@@ -107,6 +103,18 @@ class Evaluation:
             "despite": self.despite if self.against else "",
             "passed": not self.against,
         }
+
+
+class Objected(Refused):
+    """A plan may not run because its evaluation objects to it."""
+
+    def __init__(self, evaluation: Evaluation) -> None:
+        super().__init__(
+            f"{evaluation.source}: {'; '.join(evaluation.against)}",
+            code="plan_objected",
+            hint='fix that, or say why the plan is to run all the same: --despite "..."',
+        )
+        self.evaluation = evaluation
 
 
 UNEVALUATED: Final = Evaluation(

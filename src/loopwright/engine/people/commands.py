@@ -274,6 +274,8 @@ def _cancel(tx: Tx, ids: Ids, command: Command) -> str:
     if task is not None:
         return _cancel_task(tx, command, task)
     plan, loop = _plan(tx, command)
+    if plan.status is PlanState.CANCELLED and command.arguments.get("once"):
+        raise Refused("the plan is CANCELLED already", code="plan_cancelled", hint=starts_over(loop))
     if plan.status is PlanState.CANCELLED:
         return "already cancelled"
     if plan.status is PlanState.VERIFIED:

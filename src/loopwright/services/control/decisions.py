@@ -56,12 +56,23 @@ async def stop(at: Session, plan: str | None = None, *, told: Told = UNHEARD) ->
 
 
 async def cancel(
-    at: Session, target: str, *, reason: str = "", chain: bool = False, told: Told = UNHEARD
+    at: Session,
+    target: str,
+    *,
+    reason: str = "",
+    chain: bool = False,
+    once: bool = False,
+    told: Told = UNHEARD,
 ) -> Decision:
-    """Give a task or a plan up for good; `chain` also gives up what waits for the task. What landed stays."""
+    """Give a task or a plan up for good; `chain` also gives up what waits for the task. What landed stays.
+
+    With `once` a plan that is cancelled already is refused: of several that race for it, one cancels it.
+    """
     arguments: dict[str, Any] = {"reason": reason} if reason else {}
     if chain:
         arguments["chain"] = True
+    if once:
+        arguments["once"] = True
     return await _decide(at, "cancel", target, arguments, told=told)
 
 

@@ -13,6 +13,7 @@ from loopwright.services.orchestrator.control_plane import ControlError, view_of
 from loopwright.services.orchestrator.delegation import Assignment, Begun, Desk
 from loopwright.services.orchestrator.finalization import finalize, passes
 from loopwright.services.orchestrator.observing import Observed
+from loopwright.services.orchestrator.round_events import record_changes
 from loopwright.services.orchestrator.round_work import Interrupted, Now, RoundWork, live_round
 
 
@@ -45,9 +46,10 @@ class Controller:
             try:
                 ended = await self._pass()
             except Interrupted as paused:
-                return self._interrupted(str(paused))
+                ended = self._interrupted(str(paused))
             except (ControlError, IllegalTransition, BadPlan, Refused, GitFailed) as wrong:
-                return self._blocked(str(wrong))
+                ended = self._blocked(str(wrong))
+            await record_changes(self.desk, self.desk.plane.state())
             if ended is not None:
                 return ended
 
@@ -155,6 +157,10 @@ class Controller:
         live = live_round(state, action.round_id)
         desk.tell(f"{live.round_id}: {live.stage} is done, next is {target}")
         changes = [edits.round_to(live.round_id, target)]
+        if target is RoundStage.BLOCKED:
+            found = now.observed[live.round_id]
+            why = "; ".join(found.problems or (found.review.required_changes if found.review else ()))
+            changes.append(edits.round_error(live.round_id, why or "the review found no stage to return to"))
         review = now.seen[live.round_id].review
         if live.stage is RoundStage.REVIEW and target in (RoundStage.IMPLEMENT, RoundStage.PLAN):
             assert review is not None, "only a review sends a round back"

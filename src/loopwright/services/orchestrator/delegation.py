@@ -51,6 +51,7 @@ class Desk:
     drive: Drive
     tell: Callable[[str], None]
     base_branch: str
+    project_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,6 +30,8 @@ class Observed:
     selection: Selection | None = None
     plan: RoundPlan | None = None
     review: ReviewRecord | None = None
+    has_bad_review: bool = False
+    """Whether there is a review record that is not valid."""
     requests_update: bool = False
 
 
@@ -59,6 +61,7 @@ def observe(root: Path, stage: RoundStage, round_id: str, state: ControlState, v
         if not plane.has(round_file("implementation_notes", round_id)):
             problems.append("implementation-notes.md: missing")
     review: ReviewRecord | None = None
+    has_bad_review = False
     if stage in (RoundStage.REVIEW, RoundStage.FINALIZE):
         keys = ["review", "review_record"]
         if not plane.has(round_file("review", round_id)):
@@ -68,12 +71,14 @@ def observe(root: Path, stage: RoundStage, round_id: str, state: ControlState, v
             wrong = review_problems(review, selection, view)
             problems += wrong
             review = None if wrong else review
+        has_bad_review = review is None and plane.has(round_file("review_record", round_id))
     return Observed(
         problems=tuple(problems),
         has_some=any(plane.has(round_file(key, round_id)) for key in keys),
         selection=selection,
         plan=plan,
         review=review,
+        has_bad_review=has_bad_review,
         requests_update=selection is None and plane.has(round_file("roadmap_update_request", round_id)),
     )
 

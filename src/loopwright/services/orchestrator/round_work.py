@@ -67,10 +67,11 @@ class RoundWork:
         tip = await desk.branches.tip(live.branch)
         ours = await has_result(desk, live.round_id, live.stage.value, tip)
         # After a retry, old files prove nothing: only the result of the retry does.
-        proven = not found.problems and (ours or state.retry_of(live.round_id) is None)
+        is_current = ours or state.retry_of(live.round_id) is None
         return found, RoundSeen(
             requests_update=found.requests_update,
-            is_proven=proven,
+            is_proven=is_current and not found.problems,
+            has_bad_review=is_current and found.has_bad_review,
             is_fan_out=found.plan is not None and found.plan.worker_mode == "fanout",
             review=found.review,
         )

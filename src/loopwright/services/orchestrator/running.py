@@ -111,6 +111,7 @@ async def run_rounds(
             drive=drive,
             tell=tell,
             base_branch=state.base_branch,
+            project_id=project.id,
         )
         async with controlling(branches):
             if begun is not None:

@@ -27,7 +27,6 @@ from loopwright.services.driving.driver import Drive
 from loopwright.services.homes.context import Place
 from loopwright.services.homes.session import Session
 from loopwright.services.plans.agent_answers import Asked, ask, who
-from loopwright.services.plans.goal_tracks import write_refusal
 from loopwright.services.preflight.checks import check_named
 
 __all__ = ["Judgement", "check_evaluator", "evaluated", "in_words", "judged", "wanted"]
@@ -108,8 +107,6 @@ async def evaluated(
     if not why or known.despite:
         return known.with_judgement(why, None)
     said = await judged(at, place, base, work, drive, name=name)
-    if said is not None and said.blocking and work.track is not None and work.track.has_loop:
-        write_refusal(place.root / name, work, said)
     return known.with_judgement(why, said)
 
 

@@ -1,8 +1,11 @@
 """A plan for a goal as a conductor track: read like any track, and written with the evaluation that it has."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from loopwright.adapters.sources.plan_md.new_track import (
     Planning,
@@ -11,11 +14,15 @@ from loopwright.adapters.sources.plan_md.new_track import (
     track_metadata,
 )
 from loopwright.adapters.sources.plan_md.plan_md import METADATA, PLAN, SPEC, PlanMdSource
-from loopwright.adapters.sources.plan_md.plan_md_planned import planned, refused
+from loopwright.adapters.sources.plan_md.plan_md_planned import current_step, planned, refused
+from loopwright.core.plans.evaluating import OVERRIDABLE
 from loopwright.core.plans.plan_evaluators import Judgement, in_words
+from loopwright.core.plans.tracks import TrackStep
+from loopwright.engine.intake.evaluation import Evaluation, Objected
 from loopwright.ports import EvaluatedPlan, PlannedWork
 from loopwright.services.homes.caller import write_whole
 
+_BEFORE_EXECUTION: Final = ("", TrackStep.PLAN, TrackStep.EVALUATE_PLAN)
 _HINT = "make room for it, or choose another place with --out"
 
 
@@ -82,11 +89,36 @@ def write_plan(folder: Path, planning: Planning, work: PlannedWork, judgement: J
     write_whole(folder / METADATA, told.decode("utf-8"), hint=_HINT)
 
 
-def write_refusal(source: Path, work: PlannedWork, judgement: Judgement) -> None:
-    """Write into a track's metadata that its plan was evaluated and refused, so that it is planned again."""
-    file = (source if source.is_dir() else source.parent) / METADATA
-    told = refused(file.read_bytes(), _evaluated(judgement, work))
-    write_whole(file, told.decode("utf-8"), hint=_HINT)
+@contextmanager
+def refusal_written(source: Path, work: PlannedWork, *, is_new: bool = True) -> Iterator[None]:
+    """Write into a track's metadata that its plan was evaluated and refused, where the body finds that.
+
+    What another tool says about the plan stays as it is, and so does the step of a plan that may be under way.
+    """
+    try:
+        yield
+    except Objected as refusal:
+        said = refusal.evaluation
+        unseen = any(one.check == "unevaluated" for one in said.findings)
+        if work.track is None or not work.track.has_loop or said.reported or work.evaluated or unseen:
+            raise
+        file = (source if source.is_dir() else source.parent) / METADATA
+        content = file.read_bytes()
+        if is_new or current_step(content) in _BEFORE_EXECUTION:
+            told = refused(content, _objections(said, work))
+            write_whole(file, told.decode("utf-8"), hint=_HINT)
+        raise
+
+
+def _objections(said: Evaluation, work: PlannedWork) -> EvaluatedPlan:
+    return EvaluatedPlan(
+        passed=False,
+        at=now(),
+        found=frozenset(one.check for one in said.findings if one.weight in OVERRIDABLE),
+        against=said.against,
+        by=said.judgement.agent if said.judgement is not None else "",
+        source_sha256=work.sha256,
+    )
 
 
 def _evaluated(judgement: Judgement, work: PlannedWork) -> EvaluatedPlan:

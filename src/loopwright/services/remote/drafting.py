@@ -20,6 +20,7 @@ from loopwright.engine.intake.submit import Submission, draft
 from loopwright.engine.rows import drafts
 from loopwright.engine.rows.charges import bounds_of_plan, check_creation, check_spending
 from loopwright.ports import PlannedWork, Tx
+from loopwright.services.control import decisions
 from loopwright.services.driving.driver import Rested
 from loopwright.services.driving.recorded_environments import needed_environment
 from loopwright.services.homes.caller import write_whole
@@ -28,7 +29,7 @@ from loopwright.services.homes.session import Session
 from loopwright.services.plans.planning import GoalRequest, packet_facts, plan_goal
 from loopwright.services.preflight.run_inputs import project_settings
 from loopwright.services.remote.packets import packet_file
-from loopwright.services.remote.plans import PlanRecord, decide_plan, get_plan
+from loopwright.services.remote.plans import PlanRecord, get_plan
 from loopwright.services.remote.requested import Requested
 from loopwright.services.remote.seen import acting, acting_as, check_seen, plan_and_project, seen_project
 from loopwright.services.runs.preparation import NothingToDo, RunRequest, prepare, submit
@@ -136,7 +137,10 @@ async def plan_again(
     made = await ask_for_plan(at, caller, plan.project_id, wish, replaces=plan.id)
     if plan.status is PlanState.DRAFT:
         # Only now: a wish that is refused leaves the draft as it is.
-        await decide_plan(at, caller, plan.id, "cancel")
+        with acting(
+            at, caller, await at.home.store.read(lambda tx: seen_project(tx, caller, plan.project_id))
+        ):
+            await decisions.cancel(at, plan.id)
     return made
 
 

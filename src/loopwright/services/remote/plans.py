@@ -135,7 +135,7 @@ async def decide_plan(
         if action == "stop":
             return await decisions.stop(at, plan.id)
         if action == "cancel":
-            return await decisions.cancel(at, plan.id)
+            return await decisions.cancel(at, plan.id, once=True)
         return await decisions.reverify(at, plan.id)
 
 

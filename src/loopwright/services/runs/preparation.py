@@ -50,6 +50,7 @@ from loopwright.services.plans.evaluator import (
     execution_evaluation,
     unevaluated_notes,
 )
+from loopwright.services.plans.goal_tracks import refusal_written
 from loopwright.services.plans.plan_context import seen_around, with_base
 from loopwright.services.preflight.checks import (
     check_accounts,
@@ -262,11 +263,12 @@ async def _evaluated(at: Session, checked: _Checked, tell: Tell, drive: Drive) -
     for one in seen:
         if one.weight is Weight.TOLD:
             tell(Importance.NOTE, one.text)
-    # Before an agent is paid to evaluate it.
-    evaluation = checked.evaluation.with_seen(seen)
-    evaluation = await evaluated(
-        at, place, submission.base, submission.work, evaluation, drive, name=submission.source_path
-    )
+    with refusal_written(place.root / submission.source_path, submission.work):
+        # Before an agent is paid to evaluate it.
+        evaluation = checked.evaluation.with_seen(seen)
+        evaluation = await evaluated(
+            at, place, submission.base, submission.work, evaluation, drive, name=submission.source_path
+        )
     known = Bases(settings=at.settings).taken(kept) if kept else None
     return replace(submission, evaluation=evaluation, base_known=known)
 
@@ -281,7 +283,8 @@ async def _checked(request: RunRequest, tell: Tell) -> _Checked:
         )
     source, work = read_plan(path, request.source)
     check_rounds(request.flags, work, source.kind)
-    evaluation = evaluate(work, str(path), despite=request.despite, rests=request.rests)
+    with refusal_written(path, work, is_new=False):
+        evaluation = evaluate(work, str(path), despite=request.despite, rests=request.rests)
     place = needed_place(path)
     loop = os.path.relpath(path.resolve(), place.root)
     with glance_at(place.root) as repository:

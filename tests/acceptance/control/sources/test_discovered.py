@@ -44,6 +44,7 @@ CLAIM = """The form is there.
 ```"""
 
 
+@pytest.mark.clause("X12")
 @pytest.mark.capability("C040")
 def test_what_agents_come_upon_stands_in_the_plan_and_a_person_decides_what_becomes_of_it(
     shop: Workshop,

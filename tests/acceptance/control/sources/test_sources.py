@@ -185,6 +185,7 @@ def test_what_its_source_calls_blocked_waits_for_a_person_and_the_rest_goes_on(s
     assert passes(path.read_text()) == dict.fromkeys(("stuck", "held", "free", "old", "after-old"), True)
 
 
+@pytest.mark.clause("X08", "X19")
 @pytest.mark.capability("C047", "C048")
 def test_a_track_has_its_checkpoints_on_the_branch_from_the_start_and_after_each_task(shop: Workshop) -> None:
     """Tasks run in the order of the file; a kill in between costs nothing."""
@@ -292,6 +293,7 @@ def test_run_writes_the_status_back_when_the_worker_dies_at_the_end_of_the_plan(
     assert passes(path.read_text()) == {"one": True}
 
 
+@pytest.mark.clause("X23")
 @pytest.mark.capability("C054")
 def test_a_track_that_somebody_left_goes_on_behind_its_last_task(shop: Workshop) -> None:
     track = shop.repository / "conductor" / "tracks" / "left_20261116"

@@ -246,6 +246,7 @@ def test_evidence_of_a_gate_that_learned_nothing_is_its_reason(verdict):
 V = VerdictStatus
 
 
+@pytest.mark.clause("X06")
 @pytest.mark.capability("C037")
 @each_case(
     ("status", "landed", "verdict", "outcome"),

@@ -54,6 +54,11 @@ def decided(stage: str, seen: RoundSeen, **more: Any) -> Action:
         ),
         (
             "review",
+            RoundSeen(has_bad_review=True),
+            Action(do=Do.ADVANCE, round_id="round-001", to=_R.BLOCKED),
+        ),
+        (
+            "review",
             RoundSeen(is_proven=True, review=review()),
             Action(do=Do.ADVANCE, round_id="round-001", to=_R.FINALIZE),
         ),
@@ -91,6 +96,7 @@ def test_a_review_that_decides_nothing_blocks_its_round() -> None:
     assert after(stands, replace(review(REJECTED), retry_target=None)) is _R.BLOCKED
 
 
+@pytest.mark.clause("X31")
 @each_case(
     ("more", "statuses", "wanted"),
     [
@@ -242,29 +248,52 @@ def test_retries_are_kept_by_subject() -> None:
 _DONE = Facts(state=state(controller_stage="done"), view=view("done"))
 
 
-@pytest.mark.capability("C061")
-@each_case(
-    ("facts", "clause"),
-    [
-        (replace(_DONE, state=state(active_rounds=[LIVE])), "state.json active_rounds is empty"),
-        (replace(_DONE, view=view("done", "pending")), "the active roadmap has no unfinished milestones"),
-        (replace(_DONE, view=None), "the active roadmap has no unfinished milestones"),
-        (replace(_DONE, state=state(roadmap_update=UPDATE)), "no roadmap update is active"),
-        (replace(_DONE, state=state(resume_errors={"x": "lost"})), "no resume error is unresolved"),
-        (replace(_DONE, is_gated=False), "the checks of the whole passed on the base branch"),
-    ],
-)
-def test_terminal_success_needs_every_clause(facts: Facts, clause: str) -> None:
+def _is_only_missing(clause: str, *facts: Facts) -> None:
     assert failed_clauses(Ending.TERMINAL, _DONE) == ()
-    assert failed_clauses(Ending.TERMINAL, facts) == (clause,)
+    assert [failed_clauses(Ending.TERMINAL, one) for one in facts] == [(clause,)] * len(facts)
 
 
+@pytest.mark.clause("X32")
+@pytest.mark.capability("C061")
+def test_terminal_success_needs_that_no_round_is_live() -> None:
+    live_round = replace(_DONE, state=state(active_rounds=[LIVE]))
+    _is_only_missing("state.json active_rounds is empty", live_round)
+
+
+@pytest.mark.clause("X33")
+@pytest.mark.capability("C061")
+def test_terminal_success_needs_a_roadmap_that_can_be_read_and_has_no_unfinished_milestone() -> None:
+    unfinished, unreadable = replace(_DONE, view=view("done", "pending")), replace(_DONE, view=None)
+    _is_only_missing("the active roadmap has no unfinished milestones", unfinished, unreadable)
+
+
+@pytest.mark.clause("X34")
+@pytest.mark.capability("C061")
+def test_terminal_success_needs_that_no_roadmap_update_is_active() -> None:
+    _is_only_missing("no roadmap update is active", replace(_DONE, state=state(roadmap_update=UPDATE)))
+
+
+@pytest.mark.clause("X35")
+@pytest.mark.capability("C061")
+def test_terminal_success_needs_that_no_resume_error_is_left() -> None:
+    lost = replace(_DONE, state=state(resume_errors={"x": "lost"}))
+    _is_only_missing("no resume error is unresolved", lost)
+
+
+@pytest.mark.clause("X36")
+@pytest.mark.capability("C061")
+def test_terminal_success_needs_that_the_checks_passed() -> None:
+    _is_only_missing("the checks of the whole passed on the base branch", replace(_DONE, is_gated=False))
+
+
+@pytest.mark.clause("X35")
 @pytest.mark.capability("C061")
 def test_an_error_that_a_round_or_an_update_has_is_unresolved_too() -> None:
     owned = state(active_rounds=[{**LIVE, "resume_error": "lost"}])
     assert "no resume error is unresolved" in failed_clauses(Ending.TERMINAL, replace(_DONE, state=owned))
 
 
+@pytest.mark.clause("X37")
 @pytest.mark.capability("C059")
 def test_a_blockage_is_recorded_precisely_before_the_controller_stops() -> None:
     clause = "a precise error is in state.json resume_errors.controller"
@@ -274,6 +303,7 @@ def test_a_blockage_is_recorded_precisely_before_the_controller_stops() -> None:
     assert failed_clauses(Ending.BLOCKED, replace(_DONE, state=recorded)) == ()
 
 
+@pytest.mark.clause("X38")
 @pytest.mark.capability("C060")
 def test_an_interruption_leaves_a_state_that_is_consistent() -> None:
     assert failed_clauses(Ending.INTERRUPTED, replace(_DONE, state=state(active_rounds=[LIVE]))) == ()

@@ -25,6 +25,7 @@ def asked(red_proof: str = Policy().red_proof, **about: Any) -> tuple[Plan, Task
     return plan, rows.task(plan, **about)
 
 
+@pytest.mark.clause("X11")
 @pytest.mark.capability("C038")
 @each_case(
     ("about", "fix"),

@@ -20,6 +20,7 @@ from loopwright.core.values.states import drawn, step
 _R, _C = RoundStage, ControllerStage
 
 
+@pytest.mark.clause("X30")
 @pytest.mark.capability("C046")
 def test_every_stage_has_an_owner_and_no_role_reviews_what_it_made() -> None:
     assert set(ROUND_OWNERS) == set(ROUND)

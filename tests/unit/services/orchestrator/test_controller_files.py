@@ -34,6 +34,7 @@ def folder(root: Path, **state: Any) -> ControllerFiles:
     return ControllerFiles(root=root)
 
 
+@pytest.mark.clause("X29")
 @pytest.mark.capability("C062")
 @each_case("key", [key for key, (_, owner) in ROUND_FILES.items() if owner is not RoundRole.CONTROLLER])
 def test_the_controller_cannot_write_what_a_role_owns(tmp_path: Path, key: str) -> None:

@@ -856,6 +856,16 @@ def test_work_that_was_left_in_the_middle_goes_on_behind_its_last_task(
     assert found.sha256 == work(plan).sha256
 
 
+@each_case(("said", "cycles", "noted"), [(1, 1, False), (0, 0, False), (50, 20, True), (None, None, False)])
+def test_a_track_says_how_many_fix_cycles_it_allows_itself(
+    said: int | None, cycles: int | None, noted: bool
+) -> None:
+    loop = {} if said is None else {"max_fix_cycles": said}
+    found = work("- [ ] a\n", metadata_json=json.dumps({"version": 3, "loop_state": loop}))
+    assert found.settings.get("fix_cycles") == cycles
+    assert any("max_fix_cycles" in one for one in found.notes) is noted
+
+
 @each_case(
     "passed, failed, expected",
     [(True, [], ("COMPLETE", "PASSED")), (False, ["tests"], ("EVALUATE_EXECUTION", "FAILED"))],
@@ -888,6 +898,7 @@ def test_a_verdict_in_the_same_second_as_the_one_before_it_moves_the_step(
     assert "metadata.json" not in SOURCE.written(files, ended)
 
 
+@pytest.mark.clause("X21")
 @each_case("odd", [{"title": ["x"], "id": ["x"], "task": ["x"]}, {"title": {}}, [], "words", None])
 def test_odd_entries_of_the_metadata_stay_and_hold_nothing_up(odd: object) -> None:
     held = {"EXECUTE": {"commits": [odd]}}

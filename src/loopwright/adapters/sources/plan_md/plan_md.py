@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from itertools import takewhile
 from pathlib import Path, PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from loopwright.adapters.sources.plan_md.plan_md_meaning import meaning
 from loopwright.adapters.sources.plan_md.plan_md_metadata import (
@@ -102,7 +102,9 @@ class PlanMdSource(Source):
         sync = _doc_sync(found, metadata, problems, beside)
         refuse(_called(name, plan), problems, beside)
         # A track, and a plan that names documents, are kept by people who have such documents.
-        asks = {"business_docs": True} if metadata is not None or sync is not None else {}
+        asks: dict[str, Any] = {"business_docs": True} if metadata is not None or sync is not None else {}
+        if metadata is not None and metadata.max_fix_cycles is not None:
+            asks["fix_cycles"] = metadata.max_fix_cycles
         work = replace(work, doc_sync=sync, settings=asks, notes=problems.notes)
         return _with_metadata(work, found, metadata, beside.notes)
 

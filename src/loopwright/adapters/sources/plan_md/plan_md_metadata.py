@@ -36,6 +36,7 @@ from loopwright.adapters.sources.text.problems import Problems, Unreadable
 from loopwright.adapters.sources.text.schema_check import check_types
 from loopwright.adapters.sources.text.titles import SHA_LENGTH, one_line
 from loopwright.config.nearest import nearest, quoted
+from loopwright.config.settings import MOST_FIX_CYCLES
 from loopwright.core.plans.tracks import TRACK_TABLE, StepStatus, TrackAction, rule_of
 from loopwright.core.replies.doc_sync import DocSync, usable
 from loopwright.ports import Mark, Progress, SyncProgress
@@ -69,6 +70,8 @@ class Metadata:
     """Why the table of steps lets nothing run, in words."""
     last_task: str = ""
     """Name of the task that was done last, where the work was left in the middle."""
+    max_fix_cycles: int | None = None
+    """How many fix cycles the track allows itself."""
     doc_sync: DocSync | None = None
     """Business documents that have to follow, where an evaluator has said so."""
     unnamed: int = 0
@@ -107,10 +110,22 @@ def read_metadata(content: bytes, problems: Problems) -> Metadata | None:
         stopped=_stopped(plain),
         done={str(one["task"]): str(one.get("sha") or "") for one in entries if one.get("task")},
         last_task=str(execute.get("last_task") or "") if execute.get("status") == "IN_PROGRESS" else "",
+        max_fix_cycles=_limit_in(document, problems),
         doc_sync=_flag(checkpoints, [one for _, one in documents]),
         unnamed=_flag_line(document) if _is_sync_due(checkpoints) and not documents else 0,
         unusable=tuple((line, one) for line, one in documents if not usable([one])),
     )
+
+
+def _limit_in(document: Located, problems: Problems) -> int | None:
+    """Return how many fix cycles the track allows itself, at most as many as the setting; None if it does not say."""
+    found = _inner(document, "loop_state")
+    held = found.value.get("max_fix_cycles") if found is not None and isinstance(found.value, dict) else None
+    if held is None or type(held.value) is not int or held.value < 0:
+        return None
+    if held.value > MOST_FIX_CYCLES:
+        problems.warn(held.line, "max_fix_cycles", f"{held.value} is too many: {MOST_FIX_CYCLES} are tried")
+    return min(held.value, MOST_FIX_CYCLES)
 
 
 def _has_loop(plain: Mapping[str, Any]) -> bool:

@@ -17,6 +17,12 @@ from loopwright.core.plans.tracks import StepStatus, TrackStep, enter
 from loopwright.ports import EvaluatedPlan, PlannedWork
 
 
+def current_step(content: bytes) -> str:
+    """Return the step that a track is in; empty if it says none."""
+    state = JsonEdits(content).document.plain().get("loop_state")
+    return str(state.get("current_step") or "") if isinstance(state, dict) else ""
+
+
 def refused(content: bytes, said: EvaluatedPlan) -> bytes:
     """Return the metadata of a track whose plan an evaluator refused: planning is next."""
     return _placed(content, TrackStep.EVALUATE_PLAN, StepStatus.FAILED, planned_step("", said), said.at)
