@@ -14,7 +14,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import psutil
 from tests.acceptance.cli.program import Program, git, repository
+from tests.keeping import living_keepers
 from tests.loaded import Process, Said
 from tests.waiting import eventually
 
@@ -77,6 +79,25 @@ class Sandbox:
     def run(self, plan: Path, *flags: str) -> Said:
         """Carry a plan out in the foreground."""
         return self("run", str(plan), *flags, timeout=100)
+
+    def until_quiet(self) -> None:
+        """Wait until nothing of this place runs any more."""
+        # Looking at every process of the machine is expensive: not too often.
+        eventually(lambda: not self.processes(), timeout=60, every=0.2)
+
+    def processes(self) -> list[str]:
+        """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
+        found = []
+        keepers = living_keepers(self.home)
+        for process in psutil.process_iter():
+            try:
+                words = " ".join(process.cmdline())
+                inside = process in keepers or str(self.place) in words or str(self.place) in process.cwd()
+                if inside and process.status() != psutil.STATUS_ZOMBIE:
+                    found.append(words)
+            except (psutil.Error, OSError):
+                continue
+        return found
 
     def start(self, *arguments: str) -> "Background":
         """Start the program and let it run."""

@@ -120,25 +120,6 @@ class Workshop(Sandbox):
 
         return eventually(found, timeout=60)[0].parent
 
-    def until_quiet(self) -> None:
-        """Wait until nothing of this place runs any more."""
-        # Looking at every process of the machine is expensive: not too often.
-        eventually(lambda: not self.processes(), timeout=60, every=0.2)
-
-    def processes(self) -> list[str]:
-        """Return the command lines of everything that runs in this place: keepers, agents, gates, the program."""
-        found = []
-        keepers = living_keepers(self.home)
-        for process in psutil.process_iter():
-            try:
-                words = " ".join(process.cmdline())
-                inside = process in keepers or str(self.place) in words or str(self.place) in process.cwd()
-                if inside and process.status() != psutil.STATUS_ZOMBIE:
-                    found.append(words)
-            except (psutil.Error, OSError):
-                continue
-        return found
-
     def landed(self) -> list[str]:
         """Return the tasks on the newest plan's branch by their commits' trailers, the oldest first."""
         plan = self.rows(Plan)[-1]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 FOLDER = Path("orchestrator")
-SCENARIO = json.loads(Path("tools/scenario.json").read_text())
+SCENARIO = json.loads(os.environ.get("SCENARIO") or Path("tools/scenario.json").read_text())
 
 
 def main(stage: str) -> None:

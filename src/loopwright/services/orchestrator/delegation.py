@@ -19,7 +19,7 @@ from loopwright.core.values.policy import GateCommand, Policy, ReviewPolicy
 from loopwright.core.values.round_states import STAGE_KIND, RoundRole
 from loopwright.core.values.states import PlanState
 from loopwright.engine.intake.submit import Submission, Submitted, plan_of_source
-from loopwright.ports import Base, PlannedTask, PlannedWork
+from loopwright.ports import Base, PlannedTask, PlannedWork, Tx
 from loopwright.prompts import packaged
 from loopwright.services.driving.driver import Drive
 from loopwright.services.driving.recorded_environments import submitting, with_environment
@@ -33,6 +33,8 @@ from loopwright.services.plans.agent_answers import found_wrong, submitted_for, 
 
 KIND: Final = STAGE_KIND
 _CHECK_S: Final = 60.0
+_CYCLES: Final = (("plan", "implement", "review"), ("update-roadmap", "update-review"))
+"""Stages that follow each other until one of them leads on."""
 _TRIES: Final = 2
 """The first, and one more with what its check found."""
 
@@ -174,10 +176,22 @@ async def _foreign(desk: Desk, asked: Assignment, plan: Plan, tip: str) -> tuple
 
 
 async def has_result(desk: Desk, subject_id: str, stage: str, tip: str) -> bool:
-    """Return whether the tip of a round's branch is what the newest plan of this stage landed."""
-    source = f"{KIND}:{subject_id}/{stage}"
+    """Return whether the tip of a round's branch is what this stage landed, and no other stage came after it.
+
+    A review that writes what it wrote before lands nothing: the tip is still that of the stage before it.
+    """
     place = desk.place
-    plan = await desk.at.home.store.read(lambda tx: plan_of_source(tx, place.root, place.subfolder, source))
+
+    def load(tx: Tx) -> Plan | None:
+        found = {
+            one: plan_of_source(tx, place.root, place.subfolder, f"{KIND}:{subject_id}/{one}")
+            for one in next((cycle for cycle in _CYCLES if stage in cycle), (stage,))
+        }
+        mine = found[stage]
+        newer = (one for one in found.values() if one and mine and one.created_at > mine.created_at)
+        return mine if not any(newer) else None
+
+    plan = await desk.at.home.store.read(load)
     return plan is not None and plan.status is PlanState.VERIFIED and plan.result_sha == tip
 
 

@@ -157,9 +157,10 @@ def _recover(work: RoundWork, update: RoadmapUpdate) -> None:
             edits.all_errors_cleared,
             edits.update(_moved(update, UpdateStatus.AUTHORING, attempt=1)),
             edits.controller_to(ControllerStage.DISPATCH),
-            edits.controller_to(ControllerStage.UPDATE),
         )
     )
+    # The table has no other way out of `blocked`, and one edit moves the controller once.
+    work.desk.writer.edit_state(edits.controller_to(ControllerStage.UPDATE))
 
 
 def _try_again(work: RoundWork, state: ControlState, update: RoadmapUpdate) -> None:
