@@ -7,14 +7,18 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 
+from tests.acceptance.orchestrator.bundle import files
 from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.rows.events import Event
+from loopwright.core.rows.healing_rows import Healing
 from loopwright.core.rows.lesson_rows import Lesson
 from loopwright.core.rows.model import Plan, Project, Role, Run, Task, Usage
 from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.findings import Check, CheckStatus, Verdict, VerdictStatus
+from loopwright.core.values.healing import Cause, HealStep
 from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import AttemptState, LessonState, LoopState, PlanState, RunState, TaskState
 from loopwright.keeper import places
@@ -62,6 +66,25 @@ def furnish(api: Api, place: Path) -> dict[str, str]:
             created_at=NOW,
         )
     )
+
+    rounds = rows.loop(project, source_kind="orchestrator", source_path="orchestrator", created_at=NOW)
+    webhook = Webhook(
+        id=rows.new_id(Kind.WEBHOOK),
+        url=f"https://example.com/{HOSTILE}{LONG}",
+        secret="s",
+        cursor=0,
+        failures=3,
+        error=HOSTILE + LONG,
+        off_at=NOW,
+        created_by=HOSTILE,
+        created_at=NOW - timedelta(days=1),
+    )
+    letter = DeadLetter(
+        id="letter", webhook_id=webhook.id, n=1, type="plan_failed", error=HOSTILE, failures=9, died_at=NOW
+    )
+    made += [rounds, webhook, letter]
+    pages |= {"rounds": f"/loops/{rounds.id}/rounds", "webhook": f"/webhooks/{webhook.id}"}
+    _rounds(repository)
 
     def insert(tx: Any) -> None:
         for row in made:
@@ -173,8 +196,32 @@ def _plan(
         deadline=NOW + timedelta(hours=1),
         created_at=NOW,
     )
-    found = [loop, plan, first, replace(task, attempt_id=attempt.id), attempt, *runs]
+    healing = Healing(
+        id=rows.new_id(Kind.HEALING),
+        project_id=project.id,
+        plan_id=plan.id,
+        task_id=task.id,
+        n=1,
+        step=HealStep.RESTATE,
+        cause=Cause.UNCLEAR,
+        signature="s",
+        because=HOSTILE + LONG,
+        attempt_id=attempt.id,
+        created_at=NOW,
+    )
+    found = [loop, plan, first, replace(task, attempt_id=attempt.id), attempt, *runs, healing]
     return [*found, question] if task_state is TaskState.AWAITING_RESPONSE else found
+
+
+def _rounds(repository: Path) -> None:
+    error = f"{HOSTILE}{LONG}"
+    for path, text in files(2, resume_errors={"controller": error}).items():
+        place = repository / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(text)
+    record = repository / "orchestrator/rounds/round-001/plan.md"
+    record.parent.mkdir(parents=True)
+    record.write_text(f"{HOSTILE}{LONG}")
 
 
 def _repository(path: Path) -> tuple[Path, str, str]:

@@ -47,6 +47,7 @@ from loopwright.server.pages import plans as pages_plans
 from loopwright.server.pages import projects as pages_projects
 from loopwright.server.pages import runs as pages_runs
 from loopwright.server.pages import system as pages_system
+from loopwright.server.pages import webhooks as pages_webhooks
 from loopwright.server.pages.errors import shown
 from loopwright.server.repeats import Repeats
 from loopwright.server.shapes import Problem, event_document
@@ -86,6 +87,7 @@ _PAGES = (
     pages_runs,
     pages_lessons,
     pages_system,
+    pages_webhooks,
 )
 _SUMMARY = "Create, watch, steer and answer loops of coding agents."
 

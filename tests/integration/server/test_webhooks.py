@@ -1,6 +1,7 @@
 """Webhooks over HTTP: made once with a secret, sent by the daemon, seen without it."""
 
 import json
+import re
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 from standardwebhooks.webhooks import Webhook as Verifier
+from tests.contracts.store import rows
 from tests.integration.server.api import Api, serving, until
 
+from loopwright.core.rows.events import Event
+from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.access import Scope
+from loopwright.ports import Tx
 
 
 class Sink(HTTPServer):
@@ -69,6 +74,45 @@ def test_an_event_arrives_signed_and_its_secret_is_shown_once(served: Api, sink:
     for shown in (listed, served.get(f"/api/webhooks/{hook}"), served.get("/api/alerts")):
         assert secret not in json.dumps(shown)
     assert listed["webhooks"][0]["status"] == "on"
+
+
+def test_the_page_of_a_webhook_shows_what_was_taken_refused_and_waits(served: Api, sink: Sink) -> None:
+    project, _, plan, _ = served.family()
+    form = {"url": f"http://127.0.0.1:{sink.server_address[1]}/", "types": "plan_verified, plan_failed"}
+    with served.client(follow_redirects=True) as client:
+        made = client.post("/webhooks", data=form | {"projects": project.id})
+        wrong = client.post("/webhooks", data=form | {"types": "no_such"})
+    assert 'id="made-secret"' in made.text
+    assert 'value="no_such"' in wrong.text, "what was typed stays"
+    [hook] = [one["id"] for one in served.get("/api/webhooks")["webhooks"]]
+    assert "made-secret" not in served.page("/webhooks")
+    served.append(2, project=project.id, plan=plan.id, type="plan_verified")
+    until(lambda: len(sink.got) == 2)
+    until(lambda: served.get(f"/api/webhooks/{hook}")["behind"] == 0)
+    last = served.get("/api/events", type="plan_verified")["events"][-1]["n"]
+    letter = DeadLetter(
+        id="x", webhook_id=hook, n=last, type="plan_verified", error="410", failures=3, died_at=rows.AT
+    )
+
+    def refuse(tx: Tx) -> None:
+        tx.insert(letter)
+        tx.update(Webhook, hook, off_at=tx.now(), error="410")
+        tx.append(Event(type="plan_failed", actor="test", project=project.id))
+
+    served.write(refuse)
+    page = served.page(f"/webhooks/{hook}")
+    states = re.findall(r'id="sent-[0-9]+".*?tone-(good|bad|idle)', page)
+    assert states == ["idle", "bad", "good"]
+    assert f'id="letter-{last}"' in page
+    assert f"/webhooks/{hook}" in served.page("/alerts")
+    with served.client(follow_redirects=True) as client:
+        assert client.post(f"/webhooks/{hook}/replay").status_code == 200
+    until(lambda: len(sink.got) == 4)
+    until(lambda: served.get(f"/api/webhooks/{hook}")["dead"] == 0)
+    with served.client(follow_redirects=True) as client:
+        assert hook not in client.post(f"/webhooks/{hook}/remove").text
+        reader = {"Authorization": f"Bearer {served.make_token('reader')}"}
+        assert client.get("/webhooks", headers=reader).status_code == 403
 
 
 def test_a_target_on_this_machine_is_refused_unless_a_setting_allows_it(shared_api: Api) -> None:

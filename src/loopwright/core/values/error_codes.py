@@ -113,6 +113,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "discovery_not_found": "No discovery has this id.",
         "lesson_not_found": "The home has no lesson with this id.",
         "loop_not_found": "The home has no loop with this id.",
+        "loop_not_in_rounds": "The loop's source is not an orchestrator folder that is worked on in rounds.",
         "no_changes": "The plan or task has changed nothing yet.",
         "no_home": "Nothing has run here yet, so there is no home.",
         "no_output": "There is no such output yet.",

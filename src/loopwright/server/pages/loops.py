@@ -15,6 +15,7 @@ from loopwright.server.shapes import ModelText
 from loopwright.services.dashboard import home as dashboard
 from loopwright.services.dashboard import loops as views
 from loopwright.services.dashboard.project import list_projects
+from loopwright.services.dashboard.rounds import rounds_page
 from loopwright.services.remote import loops, starting
 from loopwright.services.remote.drafting import PlanWish, ask_for_plan
 
@@ -123,6 +124,18 @@ async def show_loop(
         asks=await dashboard.attention(home.at, caller),
         refused=refused,
         shown_at=f"/loops/{loop_id}",
+    )
+
+
+@router.get("/{loop_id}/rounds")
+async def show_rounds(request: Request, loop_id: str, home: Home, caller: Reader) -> Response:
+    """Show the rounds of an orchestrator folder: its controller, its roadmap and its records."""
+    return page(
+        request,
+        "rounds.html",
+        shown=await rounds_page(home.at, caller, loop_id),
+        now=datetime.now(UTC),
+        asks=await dashboard.attention(home.at, caller),
     )
 
 

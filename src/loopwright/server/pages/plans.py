@@ -10,6 +10,7 @@ from starlette.responses import RedirectResponse, Response
 
 from loopwright.core.plans.draft_edits import DraftEdit, DraftTask
 from loopwright.core.values.errors import LoopwrightError, NotFound
+from loopwright.core.values.healing import STEPS
 from loopwright.server.context import Home, Operator, Reader
 from loopwright.server.pages import graph, timeline
 from loopwright.server.pages.diffs import Changed, changed_files
@@ -165,6 +166,8 @@ async def show_task(
         detail=shown.detail,
         runs=runs,
         attempt=attempt,
+        by_id={one.id: one for one in shown.detail.attempts},
+        steps=STEPS,
         changes=await _changes(home, caller, plan_id, shown.detail.task.id, attempt),
         comments=await results.line_comments(home.at, caller, plan_id, shown.detail.task.id),
         now=datetime.now(UTC),

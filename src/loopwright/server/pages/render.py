@@ -68,6 +68,7 @@ MENU: Final = (
             ("/quota", "Quota", "quota"),
             ("/settings", "Settings", "settings"),
             ("/tokens", "Tokens", "token"),
+            ("/webhooks", "Webhooks", "webhook"),
         ),
     ),
 )
@@ -130,6 +131,25 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "critical": Look("Critical", "bad", "failed"),
     "warning": Look("Warning", "warn", "asks"),
     "info": Look("Note", "idle", "note"),
+    "dispatch-rounds": Look("Dispatching rounds", "run", "running"),
+    "update-roadmap": Look("Updating the roadmap", "check", "checking"),
+    "done": Look("Done", "good", "done"),
+    "blocked": Look("Blocked", "bad", "failed"),
+    "round_plan": Look("Plan", "run", "running"),
+    "round_implement": Look("Implement", "run", "running"),
+    "round_review": Look("Review", "check", "checking"),
+    "round_finalize-round": Look("Finalize", "check", "checking"),
+    "round_done": Look("Done", "good", "done"),
+    "round_blocked": Look("Blocked", "bad", "failed"),
+    "milestone_pending": Look("Pending", "idle", "queued"),
+    "milestone_in-progress": Look("In progress", "run", "running"),
+    "milestone_done": Look("Done", "good", "done"),
+    "webhook_on": Look("On", "good", "done"),
+    "webhook_retrying": Look("Retrying", "wait", "waiting"),
+    "webhook_off": Look("Off", "bad", "failed"),
+    "delivery_taken": Look("Taken", "good", "done"),
+    "delivery_refused": Look("Refused", "bad", "failed"),
+    "delivery_waiting": Look("Waiting", "idle", "queued"),
     "CLOSED": Look("Closed", "wait", "paused"),
     "PROPOSED": Look("Proposed", "ask", "asks"),
     "TRIED": Look("On trial", "run", "checking"),
@@ -237,6 +257,8 @@ def target(alert: Alert) -> str:
         return f"/plans/{alert.plan_id}"
     if alert.loop_id:
         return f"/loops/{alert.loop_id}"
+    if alert.kind == "webhook_stuck":
+        return f"/webhooks/{alert.id.split(':')[1]}"
     return {"account_closed": "/quota", "no_worker": "/workers"}.get(alert.kind, "/alerts")
 
 

@@ -21,6 +21,7 @@ from loopwright.services.remote.alerts import Alert
 from loopwright.services.remote.attention import loop_report
 from loopwright.services.remote.loops import LoopHealth, LoopView, loop_health, loop_views
 from loopwright.services.remote.pages import Asked, find_page
+from loopwright.services.remote.rounds import is_in_rounds
 from loopwright.services.remote.seen import acting, seen_loop, seen_project, seen_where
 from loopwright.services.remote.templates import RegisteredTemplate, list_templates
 
@@ -69,6 +70,8 @@ class LoopPage:
     plans: tuple[PlanCard, ...]
     figures: Figures | None
     alerts: tuple[Alert, ...]
+    in_rounds: bool
+    """Its source is an orchestrator folder that is worked on in rounds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,7 @@ async def loop_page(at: Session, caller: Caller, loop_id: str) -> LoopPage:
         current = tx.get(Plan, driven) if (driven := plan_of(tx, loop)) else None
         return LoopPage(
             loop=report.loop,
+            in_rounds=is_in_rounds(loop, seen_project(tx, caller, loop.project_id)),
             health=health,
             actions=loop_actions(caller, loop.state, starting=is_starting(loop), plan=current),
             current=cards.get(driven or ""),

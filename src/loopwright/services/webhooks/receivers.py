@@ -3,12 +3,13 @@
 import secrets
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Final
 
 from loopwright.adapters.machine.host import new_id
 from loopwright.adapters.webhooks.posting import Target, check_url, checked_addresses
 from loopwright.core.policy.webhooks import new_secret
-from loopwright.core.rows.events import CATALOGUE
+from loopwright.core.rows.events import CATALOGUE, RecordedEvent
 from loopwright.core.rows.model import Loop, Project
 from loopwright.core.rows.webhook_rows import DeadLetter, Webhook
 from loopwright.core.values.access import Caller
@@ -17,10 +18,13 @@ from loopwright.core.values.ids import Kind
 from loopwright.ports import Tx
 from loopwright.services.homes.session import Session
 
-__all__ = ["DeadLetter", "NewWebhook", "Webhook", "WebhookView"]
+__all__ = ["DeadLetter", "NewWebhook", "Sent", "Webhook", "WebhookView"]
 
 _MOST: Final = 100
 _LETTERS: Final = 200
+_DELIVERIES: Final = 50
+_LOOKED_AT: Final = 10_000
+"""How many events of the log are searched for those that a receiver gets."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +43,19 @@ class WebhookView:
     """How many events the log has that were not looked at for it."""
     dead: int
     row: Webhook
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """An event that a receiver gets, and whether it took it."""
+
+    n: int
+    type: str
+    at: datetime
+    plan_id: str | None
+    state: str
+    """`taken`, `refused` or `waiting`."""
+    letter: DeadLetter | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,6 +166,31 @@ async def dead_letters(at: Session, caller: Caller, webhook_id: str) -> tuple[De
         return tuple(tx.find(DeadLetter, webhook_id=found.id, order_by=("n",), limit=_LETTERS))
 
     return await at.home.store.read(load)
+
+
+async def deliveries(at: Session, caller: Caller, webhook_id: str) -> tuple[Sent, ...]:
+    """Return the newest events that a receiver gets, the newest first: the log is its outbox."""
+
+    def load(tx: Tx) -> tuple[Sent, ...]:
+        hook = _seen(tx, caller, webhook_id)
+        found = tx.events(
+            after=max(0, tx.last_event() - _LOOKED_AT),
+            limit=_DELIVERIES,
+            projects=hook.projects or None,
+            loop=hook.loop,
+            types=hook.types,
+            newest=True,
+        )
+        letters = {one.n: one for one in tx.find(DeadLetter, webhook_id=hook.id)}
+        mine = (one for one in reversed(found) if one.at >= hook.created_at)
+        return tuple(_sent(one, hook, letters.get(one.n)) for one in mine)
+
+    return await at.home.store.read(load)
+
+
+def _sent(event: RecordedEvent, hook: Webhook, letter: DeadLetter | None) -> Sent:
+    state = "refused" if letter else "taken" if event.n <= hook.cursor else "waiting"
+    return Sent(n=event.n, type=event.type, at=event.at, plan_id=event.plan, state=state, letter=letter)
 
 
 async def replay(at: Session, caller: Caller, webhook_id: str) -> WebhookView:
