@@ -253,7 +253,7 @@ def _decide_all(
     preparing: Counter[int] = Counter()
     # On a shared home nothing is made ready ahead.
     for one in fronts if frontier.verify_room is not None else ():
-        preparing[urgency_of(one, now)] += one.preparing
+        preparing[one.loop.priority] += one.preparing
     left, verify_left = frontier.room, frontier.verify_room
     admission = Admission(frontier.envelopes, now, frontier.accounts)
     decisions: list[Decision] = [OpenEnvelope(envelope_id=one.id) for one in admission.proven]
@@ -268,9 +268,9 @@ def _decide_all(
         if front.loop.state is not LoopState.RUNNING:
             continue
         own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
-        # A more urgent loop gets its place in line before those that only make their workspaces ready.
-        mine = urgency_of(front, now)
-        ahead_of = sum(count for urgency, count in preparing.items() if urgency > mine)
+        # A loop with a better priority gets its place in line before those that only make their workspaces ready. One
+        # that only waited for long does not: many that wait would each add workspaces, without an end.
+        ahead_of = sum(count for priority, count in preparing.items() if priority > front.loop.priority)
         share = shares.get(front.plan.id, left)
         room = min(min(left, share) if left > 0 else left + ahead_of, own)
         made, later = _decide_plan(front, now, room, left if verify_left is None else verify_left, admission)

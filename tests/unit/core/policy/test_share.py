@@ -129,6 +129,15 @@ def test_a_more_urgent_loop_takes_its_place_before_those_that_are_only_made_read
     assert _starts([busy, _front(3, ready=3)], 0) == [0, 0], "an equal one waits"
 
 
+def test_loops_that_waited_for_long_add_no_workspaces_beyond_the_room() -> None:
+    busy, waiting = _front(1, ready=3, working=8, preparing=4), [_front(n, ready=6) for n in range(2, 50)]
+    later = NOW + 10 * AGING
+    decided = decide(Frontier(fronts=(busy, *waiting), room=0, verify_room=1), later)
+    assert not decided.decisions
+    decided = decide(Frontier(fronts=(busy, *waiting), room=1, verify_room=1), later)
+    assert len(decided.decisions) == 1
+
+
 def test_only_a_loop_without_an_agent_gets_more_urgent() -> None:
     later = NOW + 3 * AGING
     assert urgency_of(_front(1, ready=1), later) == 2
