@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench coverage check format docs site picture screenshots agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench worth coverage check format docs site picture screenshots agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -68,6 +68,9 @@ test-api: $(DEV) ## Ask every endpoint of the HTTP interface many random things
 
 bench: $(DEV) ## Measure it beside its baselines; QUICK=1 in 3 minutes, CASES=keeper,recovery, DOCS=1 into the docs
 	@$(BIN)/python -m bench $(if $(QUICK),--quick) $(if $(CASES),--cases $(CASES)) $(if $(DOCS),--docs) $(ARGS)
+
+worth: $(DEV) ## Compare ways of working with simulated agents; DOCS=1 plays everything, into the docs
+	@$(BIN)/python -m bench.worth $(if $(DOCS),--docs)
 
 # Part of `make check`: it takes about ten seconds. It leaves .failed-tests as it is.
 coverage: $(DEV) ## Measure what the unit tests of the core run: a line or branch that they leave out fails

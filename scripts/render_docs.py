@@ -12,6 +12,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from bench.worth import page as worth
+from bench.worth.__main__ import MADE as MADE_WORTH
 from scripts.render_commands import commands_page
 from sqlalchemy import create_mock_engine
 
@@ -505,6 +507,12 @@ def trust_page(root: Path = ROOT) -> str:
     return between(text, TRUST_BEGIN, TRUST_END, trust_table(seen))
 
 
+def worth_page(root: Path = ROOT) -> str:
+    """Return docs/reference/worth.md from what the simulation gave."""
+    played = json.loads((root / "docs/reference/worth.json").read_text(encoding="utf-8"))
+    return MADE_WORTH + worth.rendered(played)
+
+
 def sqlite_tables() -> str:
     """Return what makes a new database in SQLite: the tables, and the row that counts events."""
     made: list[str] = []
@@ -553,6 +561,7 @@ PAGES: Mapping[str, Callable[[], str]] = {
     "docs/reference/receipts.md": receipts_page,
     "docs/reference/prompts.md": prompts_page,
     "docs/reference/simulation.md": simulation_page,
+    "docs/reference/worth.md": worth_page,
     "src/loopwright/adapters/store/tables.sql": sqlite_tables,
     "docs/reference/openapi.json": openapi_document,
     "docs/reference/http-api.md": http_page,
