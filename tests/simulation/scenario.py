@@ -7,7 +7,7 @@ from typing import Final
 
 FAULTS: Final[Mapping[str, str]] = {
     "crash": "a worker is killed before or after a write or an effect",
-    "freeze": "a worker stands still past its lease and wakes up",
+    "freeze": "a worker is suspended past its lease and wakes up",
     "reboot": "a machine goes down with everything that runs on it",
     "gone": "a machine goes down and never comes back",
     "skew": "the workers' clocks disagree and run at different speeds",
@@ -43,7 +43,7 @@ FAULTS: Final[Mapping[str, str]] = {
     "foreign_commit": "someone commits to the plan branch, or to the base",
     "take_back": "a person rejects landed work and rolls it back",
     "take_over": "a person takes tasks over and hands them back: done well, done badly, or not done",
-    "discovery": "agents come upon work that nobody planned, and a person wants it done, or not",
+    "discovery": "agents find work outside the plan, and a person accepts it or not",
     "rounds": "a loop over one prompt, with rounds that are good, bad, or change nothing",
     "look": "the last task of each plan is a look at the whole, which finds something, or nothing",
     "documents": "agents say that business documents have to follow what they changed",

@@ -232,7 +232,7 @@ class Values:
     business_documents: tuple[str, ...] = setting(
         DOCUMENTS,
         (),
-        "These documents, the most general one first: agents are told them, and they are updated in this order.",
+        "These documents, the most general one first. Agents read and update them in this order.",
     )
     unseen_proof: bool = setting(
         SWITCH,

@@ -54,7 +54,7 @@ def test_every_form_of_work_is_held_against_commits_and_checks(sandbox: Sandbox)
         lay(sandbox, kind, **good)
     failing = ("failing", "test -s made-{}: exit code 1")
     passes = ("passes", "its commit is not known")
-    claimed = ("claimed", "it has no check of its own")
+    claimed = ("claimed", "it has no check")
 
     def fails(key: str) -> tuple[str, str]:
         return failing[0], failing[1].format(key)

@@ -62,7 +62,7 @@ def who_was_answered_does_not_ask_again(watch: Watch, name: str, changes: tuple[
 
 @on_commit(Question)
 def no_answer_is_applied_twice(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """A question that was closed stays as it was closed, by one answer only, whoever else asks for the same."""
+    """A closed question keeps its one answer, also when other runs ask the same."""
     for change in changes:
         if change.kind is not Question or change.before is None:
             continue
@@ -81,7 +81,7 @@ def no_answer_is_applied_twice(watch: Watch, name: str, changes: tuple[Change, .
 
 @on_commit(Attempt)
 def nobody_goes_on_without_an_answer(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """An attempt that asked goes on only when each of its questions has an answer: a person's, or its default."""
+    """An attempt with questions continues only when each has an answer: a person's, or the default."""
     for change in moves(changes, Attempt, AttemptState.WORKING):
         if change.before.state is not AttemptState.WAITING:
             continue

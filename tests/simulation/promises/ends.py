@@ -101,7 +101,7 @@ def the_base_is_moved_only_to_what_passed(watch: Watch, about: Mapping[str, Any]
 
 @at_end
 def every_end_is_reached_once(watch: Watch) -> Problems:
-    """An end is reached or refused in time; what it says to have moved is in the base, and stands there once."""
+    """An end is reached or refused in time; what it reports as merged is in the base, once."""
     target = watch.universe.target
     tip = target.refs.get(BASE)
     begun: dict[str, int] = {}

@@ -299,7 +299,7 @@ def an_account_opens_for_a_reason(watch: Watch, name: str, changes: tuple[Change
 
 @at_end
 def one_alert_for_each_closing(watch: Watch) -> Problems:
-    """An account that closes is told once, whoever else finds it closed, and no task fails of it."""
+    """An account that closes gives one alert, and no task fails because of it."""
     closed: set[str] = set()
     types = ("envelope_closed", "envelope_opened")
     for event in watch.universe.database.read_sync(lambda tx: tx.events(limit=10**9, types=types)):

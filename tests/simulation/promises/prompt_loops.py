@@ -72,7 +72,7 @@ def _rounds(watch: Watch, plan: Plan) -> list[Attempt]:
 
 @on_commit(Plan)
 def a_loop_stops_for_a_named_reason(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """A loop over a prompt goes on to its verification when something stopped it that is told, and not before."""
+    """A loop over a prompt is verified only after it stopped for a named reason."""
     for change in moves(changes, Plan, PlanState.VERIFYING):
         plan: Plan = change.after
         rounds = [one for one in watch.all(Task).values() if one.plan_id == plan.id and loops(plan, one)]
@@ -158,7 +158,7 @@ def _was_judged(one: Attempt) -> bool:
 
 @at_end
 def a_loop_that_gave_up_says_why(watch: Watch) -> Problems:
-    """A round that nobody carries on says what stopped it."""
+    """A round that does not continue says what stopped it."""
     for task in watch.all(Task).values():
         plan = watch.all(Plan)[task.plan_id]
         if loops(plan, task) and task.status is TaskState.ERROR and not task.reason:

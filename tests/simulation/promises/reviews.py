@@ -50,7 +50,7 @@ def no_change_is_reviewed_twice(watch: Watch, name: str, changes: tuple[Change, 
 
 @on_commit(Run)
 def no_author_reviews_its_own_work(watch: Watch, name: str, changes: tuple[Change, ...]) -> Problems:
-    """A reviewer never goes on in the conversation of an author."""
+    """A reviewer never continues the conversation of an author."""
     for change in moves(changes, Run, RunState.RUNNING):
         run: Run = change.after
         if run.role is Role.REVIEWER and run.session_ref is not None:

@@ -56,7 +56,7 @@ def what_was_rejected_does_not_come_back(watch: Watch, about: Mapping[str, Any])
 
 @at_end
 def what_was_taken_back_is_told(watch: Watch) -> Problems:
-    """Each commit that takes work back is the doing of one command of a person, which says so, and nobody else is."""
+    """Each commit that takes work back comes from one command of a person, which names it."""
     told = {
         event.payload["command"]: event.payload["commit"]
         for event in watch.universe.database.read_sync(

@@ -153,7 +153,7 @@ def test_what_has_the_wrong_shape_hides_nothing_else_that_is_wrong() -> None:
     ("content", "words"),
     [
         (b'{"features": [}', "here:1: this is not JSON"),
-        (b'{"features": [],\n "features": []}', 'here:2: the key "features" stands here a second time'),
+        (b'{"features": [],\n "features": []}', 'here:2: the key "features" is here a second time'),
         (b'\n\n{"features": ["\xff"]}', "here:3: this is not UTF-8"),
         (b'{"features": ' + b"[" * 2_500_000, "here:1: nested too deeply"),
         (b'{"features": [' + b"{},\n" * 1_200_000 + b"{}]}", "too many values"),

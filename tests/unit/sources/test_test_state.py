@@ -204,7 +204,7 @@ def test_the_configuration_switches_healing_on_and_its_default_leaves_the_projec
         ({"logging": {"transcript_tail_lines": 9}}, "logging.transcript_tail_lines: expected 10 or more"),
         ({"specs_dir": "../secret"}, "specs_dir: expected a path without .. in it"),
         ({"health_check": {"file": "/etc/health"}}, "health_check.file: expected a path without"),
-        ({"health_check": {"file": "test-state.json"}}, "health_check.file: expected a file of its own"),
+        ({"health_check": {"file": "test-state.json"}}, "health_check.file: expected a separate file"),
         ({"metadata": {"tags": [1]}}, "metadata.tags[0]: expected a text, got 1"),
     ],
 )

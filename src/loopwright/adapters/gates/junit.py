@@ -102,7 +102,7 @@ class _Reader:
 
     def _opened(self, attributes: Mapping[str, str]) -> _Case:
         if self._case is not None:
-            raise Unreadable("a test stands inside another test")
+            raise Unreadable("a test is inside another test")
         if len(self.checks) >= self._max_tests:
             raise Unreadable(f"it lists more than {self._max_tests} tests")
         name = clean_name(attributes.get("name", "")) or "(no name)"

@@ -124,7 +124,7 @@ def _environment() -> dict[str, str]:
 
 
 def _failed(said: str) -> int:
-    lines = said.strip().splitlines() or ["for no reason that it told"]
+    lines = said.strip().splitlines() or ["it gave no reason"]
     sys.stderr.write(f"container: {lines[-1]}\n")
     return FAILED
 

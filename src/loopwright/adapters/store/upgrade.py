@@ -98,7 +98,7 @@ def _revision(backend: Backend, seen: Seen, history: History) -> str | None:
         if taken := sorted(seen.tables & ALL):
             raise StoreUnavailable(
                 f"The database {backend.where} has tables of another program ({', '.join(taken)}). "
-                "Use a database of its own for Loopwright."
+                "Use a separate database for Loopwright."
             )
         return None
     found = max(seen.versions, default=None)

@@ -108,7 +108,7 @@ GROUPS: Final[Mapping[str, Mapping[str, tuple[str, str]]]] = {
         "discovered": (f"{_DECIDE}.discovered:app", "List extra work that agents found, or decide on it."),
         "lessons": (
             f"{_DECIDE}.lessons:app",
-            "List what agents are told from earlier work, or decide on it.",
+            "List lessons from earlier work, or decide on them.",
         ),
         "reverify": (
             f"{_DECIDE}.control:reverify",

@@ -89,7 +89,7 @@ def veiled(verdict: Verdict) -> Verdict:
         verdict,
         checks=tuple(checks),
         # Names of tests, too, would tell what they look at.
-        left_open=("something in it that may not be told",) if verdict.left_open else (),
+        left_open=("something in it that must stay secret",) if verdict.left_open else (),
         notes=(),
         commands=tuple(replace(one, tail="", known_failed=()) for one in verdict.commands),
         reruns=tuple(

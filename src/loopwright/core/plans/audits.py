@@ -92,7 +92,7 @@ def proof_of(named: Named | None, checks: int, checked: Checked | None) -> tuple
         return Proof.LOST, named.problem
     if not checks:
         landed = f"; its commit {named.text[:12]} is there" if named is not None else ""
-        return Proof.CLAIMED, f"it has no check of its own{landed}"
+        return Proof.CLAIMED, f"it has no check{landed}"
     if checked is None or checked.passed is None:
         return Proof.UNKNOWN, checked.reason if checked is not None else "its checks were not run"
     return (Proof.PROVEN, "") if named is not None else (Proof.PASSES, "its commit is not known")

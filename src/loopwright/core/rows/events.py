@@ -230,7 +230,7 @@ CATALOGUE: Final[Mapping[str, EventType]] = MappingProxyType(
             _NORMAL, "You approved a lesson: half of the tasks that it is meant for get it."
         ),
         "lesson_kept": EventType(_NORMAL, "A lesson was measured and helps."),
-        "lesson_removed": EventType(_NORMAL, "A lesson is told no more; the payload says why."),
+        "lesson_removed": EventType(_NORMAL, "A lesson was removed; the payload says why."),
         "limits_set": EventType(_NORMAL, "You changed a plan's cost limits."),
         "work_discovered": EventType(_NORMAL, "An agent found work outside its task, and left it."),
         "discovery_accepted": EventType(_NORMAL, "You made discovered work a task or a plan."),

@@ -147,7 +147,7 @@ CODES: Final[Mapping[type[UserError], Mapping[str, str]]] = {
         "answer_needs_admin": "The answer decides about permissions, checks or the budget; the token has no `admin`.",
         "budget_needs_admin": "To raise a cost limit needs a token with the scope `admin`.",
         "commands_need_admin": "A task with commands needs a token with the scope `admin`.",
-        "lessons_need_admin": "The token may not change what agents are told.",
+        "lessons_need_admin": "The token may not change lessons or prompts.",
         "nesting_too_deep": "The token, or the run that it is used in, may not create more levels of loops.",
         "scope_missing": "The token does not include the scope that the endpoint needs.",
         "spec_needs_admin": "A spec defines commands, which needs a token with the scope `admin`.",

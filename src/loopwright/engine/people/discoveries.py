@@ -117,7 +117,7 @@ def accept(tx: Tx, ids: Ids, command: Command) -> str:
     file = str(command.arguments.get("file") or "")
     if not file:
         raise Refused(
-            "for a plan of its own the file has to be named that it was written to",
+            "a separate plan needs the file that it was written to",
             code="plan_file_not_named",
         )
     _all_decided(tx, found, DiscoveryState.ACCEPTED, command.actor, became=file)
@@ -148,7 +148,7 @@ def _what_came_of(found: Discovery) -> str:
     # A plan of its own lies in a folder; the key of a task names none.
     if "/" in found.became:
         return f"`{to_type('run', found.became)}` does it"
-    return f"`{to_type('status', found.became)}` says how it stands"
+    return f"`{to_type('status', found.became)}` shows its status"
 
 
 def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:
@@ -162,7 +162,7 @@ def _decidable(tx: Tx, id_: str, target: DiscoveryState) -> Discovery:
 def _into_plan(tx: Tx, ids: Ids, found: Discovery, actor: str) -> Task:
     plan = need(tx.get(Plan, found.plan_id), "the plan")
     refuse_superseded(plan, need(tx.get(Loop, plan.loop_id), "the loop"))
-    apart = f"`loopwright discovered accept {short_id(found.id)} --as {NEW}` gives it a plan of its own"
+    apart = f"`loopwright discovered accept {short_id(found.id)} --as {NEW}` makes a separate plan for it"
     if plan.status in (PlanState.VERIFIED, PlanState.CANCELLED):
         raise Refused(f"its plan is {plan_word(tx, plan)}", code="plan_ended", hint=apart)
     if plan.status is PlanState.VERIFYING:

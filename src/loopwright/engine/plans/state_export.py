@@ -177,7 +177,7 @@ class Outbox:
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError) as trouble:
-            log.warning("source not told", extra={"plan": debt.id, "why": str(trouble)})
+            log.warning("status not written back", extra={"plan": debt.id, "why": str(trouble)})
             is_paid = False
         _, rest_s = self._resting.pop(debt.id, (0.0, _REST_S / 2))
         if not is_paid:
@@ -208,10 +208,10 @@ class Outbox:
         except StoreUnavailable:
             raise
         except (LoopwrightError, OSError) as trouble:
-            log.warning("source not told", extra={"plan": plan_id, "why": str(trouble)})
+            log.warning("status not written back", extra={"plan": plan_id, "why": str(trouble)})
             return Untold(reason=str(trouble))
         except Exception as defect:  # the boundary: what lies in one source must not take down the worker
-            log.exception("source not told", extra={"plan": plan_id})
+            log.exception("status not written back", extra={"plan": plan_id})
             return Untold(reason=f"internal error: {type(defect).__name__}: {defect}")
 
     async def _export_plan(self, where: Path, plan_id: str) -> None:

@@ -154,7 +154,7 @@ async def tell(world: World, plan_id: str) -> Untold | None:
     except (StoreUnavailable, StaleVersion):
         raise
     except (LoopwrightError, OSError) as refused:
-        log.warning("source not told", extra={"source": loop.source_path, "why": str(refused)})
+        log.warning("status not written back", extra={"source": loop.source_path, "why": str(refused)})
         items = refused.items if isinstance(refused, NotTold) else behind
         items = items or await world.store.read(lambda tx: _behind(tx, plan.id, progress))
         return Untold(reason=str(refused), items=items)
@@ -308,7 +308,7 @@ def _behind(tx: Tx, plan_id: str, progress: Progress) -> tuple[str, ...]:
 async def _owe(world: World, tracked: Tracked, progress: Progress, broken: BadPlan) -> None:
     """Keep that a branch could not be told: what lands, lands all the same."""
     plan = tracked.plan
-    log.warning("source not told", extra={"source": tracked.loop.source_path, "why": str(broken)})
+    log.warning("status not written back", extra={"source": tracked.loop.source_path, "why": str(broken)})
 
     def note(tx: Tx) -> None:
         left = Untold(reason=str(broken), items=_behind(tx, plan.id, progress))
@@ -332,7 +332,7 @@ async def _still_owed(
 
 async def _tell_on_branch(world: World, repository: Repository, tracked: Tracked, progress: Progress) -> None:
     tip = await tip_of(world, repository, tracked.plan)
-    subject = "docs(plan): how the plan stands"
+    subject = "docs(plan): update the status"
     new, _ = await _told_on(world, repository, tracked, tip, progress, subject, rests=True)
     if new != tip and world.may_act():
         # The next round reports a change that was made in the meantime.

@@ -215,7 +215,7 @@ def _of_task(detail: TaskDetail, known: Known) -> list[Step]:
             return [asked, *decide, *after, *(() if task.manual else (logs,)), cancel]
         case "ERROR" | "CANCELLED":
             again = [
-                Step(command=command("retry", name, note="…"), why="try again, told what you know"),
+                Step(command=command("retry", name, note="…"), why="try again with your note"),
                 Step(command=command("retry", name, agent="NAME"), why="let another agent try (or --model)"),
             ]
             kept = detail.attempts[-1].contradicted if detail.attempts else ()
@@ -281,7 +281,7 @@ def _decisions(detail: TaskDetail) -> list[Step]:
         if one.kind == KIND
         for said, why in (
             (ACCEPT, "let the work land"),
-            (REJECT, "keep these checks: a new attempt is told so"),
+            (REJECT, "keep these checks, and say so to a new attempt"),
         )
     ]
 

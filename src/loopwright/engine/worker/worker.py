@@ -402,9 +402,9 @@ class WorkerLoop:
         try:
             await self._outbox.pay_debts()
         except (LoopwrightError, OSError) as trouble:
-            log.warning("sources not told", extra={"why": str(trouble)})
+            log.warning("status not written back", extra={"why": str(trouble)})
         except Exception:  # the boundary: the next tick tries again, and the worker continues
-            log.exception("sources not told")
+            log.exception("status not written back")
 
     def _asked(self, tx: Tx) -> tuple[list[Command], list[str], bool]:
         """Return what people asked for: the commands that wait, the legs of this process to be stopped, new ends."""

@@ -41,7 +41,7 @@ class LessonDocument(BaseModel):
     confidence: float = Field(description="How sure it is that it helps, from 0 to 1.")
     other_projects: int = Field(description="How many other projects had the failure that it is about.")
     diff: str = Field(
-        description="What approving it adds to what agents are told; empty unless it is PROPOSED."
+        description="What approving it adds to the prompts of agents; empty unless it is PROPOSED."
     )
 
 

@@ -212,7 +212,7 @@ def containment(settings: Settings) -> list[Finding]:
         f"what an agent needs for itself; your HOME and other processes are hidden; {_NETWORK[chosen.network]}"
     )
     if chosen.keeps_network:
-        fix = "set sandbox.network to on: a network of its own cannot be made on this machine"
+        fix = "set sandbox.network to on: this machine cannot give a run a separate network"
         return [Finding(name="sandbox", status=Status.FAIL, text=text, fix=fix), *more]
     return [Finding(name="sandbox", status=Status.OK, text=text), *more]
 

@@ -200,7 +200,7 @@ def _check(caller: Caller, scope: Scope = Scope.ADMIN) -> None:
     """Refuse what would let an agent write its own instructions."""
     if not caller.may(scope):
         raise NotAllowed(
-            f"a token with the scope `{scope.value}` is needed to change what agents are told",
+            f"a token with the scope `{scope.value}` is needed to change what agents read",
             code="lessons_need_admin",
         )
 

@@ -361,7 +361,7 @@ def test_a_question_is_passed_on_to_a_person() -> None:
         questions=[{"id": "q", "header": "Way", "question": "Which way?", "options": options}],
     )
     answers = result_of(step)["answers"]
-    assert answers == {"q": {"answers": ["A person has been asked; stop here, you will be told the answer."]}}
+    assert answers == {"q": {"answers": ["A person has the question. Stop here; you will get the answer."]}}
     (asked,) = step.state.asked
     assert (asked.kind, asked.text, asked.options) == ("question", "Which way?", ("Left", "Right"))
     assert stopped(step)

@@ -77,7 +77,7 @@ async def test_accepted_work_becomes_a_task_of_the_plan_which_is_not_done_withou
     told = commands.refusal(again)
     assert (told.code, told.hint) == (
         "discovery_decided",
-        "`loopwright status mend-the-clock` says how it stands",
+        "`loopwright status mend-the-clock` shows its status",
     )
     for name, (counted, kept) in recount(home).items():
         assert counted == kept, name

@@ -69,7 +69,7 @@ def test_another_content_of_a_file_is_another_check_and_another_plan(tmp_path: P
     [
         ({"run": "x", "files": "unseen/none.py"}, {}, "unseen/none.py cannot be read beside the plan file"),
         ({"run": "x", "files": "../check.py"}, {}, "a path relative to the plan file, without .."),
-        ({"run": "x"}, {"acceptance": None}, "needs acceptance beside it"),
+        ({"run": "x"}, {"acceptance": None}, "needs `acceptance` beside it"),
         ({"run": " "}, {}, "a shell command"),
         (" ", {}, "a shell command"),
         (7, {}, "expected a command, or a table with run"),

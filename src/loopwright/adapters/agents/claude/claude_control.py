@@ -18,7 +18,7 @@ from loopwright.core.values.permissions import Wish, WishKind
 OPENING_ID: Final = "loopwright-opening"
 INTERRUPT_ID: Final = "loopwright-interrupt"
 
-ASKED: Final = "A person has been asked; stop here, you will be told the answer."
+ASKED: Final = "A person has the question. Stop here; you will get the answer."
 REFUSED: Final = "This is not allowed here. Do the task without it."
 
 _CUT: Final = re.compile(r'\{"type":"control_request","request_id":"([^"\\]{1,200})"')

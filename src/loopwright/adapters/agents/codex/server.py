@@ -24,7 +24,7 @@ from loopwright.ports import AgentEvent, Folded, QuotaWindow
 Answer = Mapping[str, Any]
 _Params = Mapping[str, Any]
 
-WAIT: Final = "A person has been asked; stop here, you will be told the answer."
+WAIT: Final = "A person has the question. Stop here; you will get the answer."
 _REFUSED: Final = "This is not permitted here."
 
 _V2: Final[Mapping[Settled, Answer]] = {

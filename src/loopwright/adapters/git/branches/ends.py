@@ -212,7 +212,7 @@ class GitEnds:
         """Name a commit by one of our branches, so that it is not lost."""
         name = names.branch(branch)
         if not await self._refs.create(name, names.sha(sha)) and await self._refs.tip(name) != sha:
-            raise GitFailed(f"the branch {branch} is there already and stands elsewhere")
+            raise GitFailed(f"the branch {branch} exists already at another commit")
 
     async def remote(self, name: str) -> str | None:
         """Return the address that a git remote pushes to; None when there is no such remote."""

@@ -137,7 +137,7 @@ def _member(entries: list[Entry], words: str, number: int, problems: Problems) -
         return _astray(words, number, problems)
     key = match[1]
     if key in entries[-1].values:
-        problems.note(number, "dag", f"the key {quoted(key)} stands here a second time")
+        problems.note(number, "dag", f"the key {quoted(key)} is here a second time")
         return key
     rest = words[match.end() :].strip()
     value, end = _value(rest, 0, "", 0) if rest else ("", 0)

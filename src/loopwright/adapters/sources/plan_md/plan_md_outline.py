@@ -286,7 +286,7 @@ class _Names:
             self._problems.note(
                 at + 1,
                 "",
-                f"{quoted(name or key)} is already on line {self._lines[key]}: each task needs a name of its own",
+                f"{quoted(name or key)} is already on line {self._lines[key]}: each task needs its own name",
             )
         else:
             key = key or self._from_words(title, phase)

@@ -80,7 +80,7 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
     ),
     "criteria": Key(
         type="text or list of texts",
-        description="What must be true of the result, in words: the agent is told.",
+        description="What must be true of the result, in words. The agent sees it.",
         schema=_TEXTS,
     ),
     "scope": Key(
@@ -136,7 +136,7 @@ TASK_KEYS: Final[Mapping[str, Key]] = {
     ),
     "status": Key(
         type="text",
-        description="How it stands: `open`, `running`, `done`, `done in COMMIT`, `blocked: WHY` or `skipped`.",
+        description="Its status: `open`, `running`, `done`, `done in COMMIT`, `blocked: WHY` or `skipped`.",
         schema={"type": "string", "pattern": STATUS},
     ),
 }

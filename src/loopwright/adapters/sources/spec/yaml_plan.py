@@ -153,7 +153,7 @@ class PlanReader:
         if not _given(table, "held_out"):
             return ()
         if not _given(table, "acceptance"):
-            words = "needs acceptance beside it: commands that the agent is told of"
+            words = "needs `acceptance` beside it: commands that the agent sees"
             self._note(table["held_out"].line, f"{prefix}held_out", words)
         return self._held_out.read(_entries(table, "held_out"), f"{prefix}held_out")
 

@@ -203,7 +203,7 @@ def _config(files: Files, problems: Problems) -> LoopConfig | None:
             place = f"{group}.{key}" if group else key
             problems.note(line_of(table, key), place, "expected a path without .. in it, not from the root")
         elif table is not None and group and path in (CONFIG_FILE, plain(document, "test_state_file"), FILE):
-            problems.note(line_of(table, key), f"{group}.{key}", "expected a file of its own")
+            problems.note(line_of(table, key), f"{group}.{key}", "expected a separate file")
     if problems.count:
         return None
     _warn_of_unused(document, problems)

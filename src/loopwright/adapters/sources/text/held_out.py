@@ -19,7 +19,7 @@ from loopwright.ports import Files
 HELD_OUT_KEYS: Final[Mapping[str, str]] = {
     **GATE_KEYS,
     "files": "Files that lie in the project for these checks alone, at the same place as beside the plan file.",
-    "hint": "What the agent is told when it does not pass; otherwise it hears the name alone.",
+    "hint": "What the agent reads when the check does not pass. Without it the agent sees the name only.",
 }
 MAX_FILE: Final = 1024 * 1024
 MAX_HINT: Final = 2000

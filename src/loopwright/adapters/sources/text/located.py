@@ -147,7 +147,7 @@ class _YamlReader:
                 raise Unreadable(line, "merging with << is not supported: write the keys out")
             key = check_text(key_node.value, line)
             if key in table:
-                raise Unreadable(line, f'the key "{key}" stands here a second time')
+                raise Unreadable(line, f'the key "{key}" is here a second time')
             inner = self.read(value_node, depth + 1)
             # The key's line is what a person looks for, also when the value starts below it.
             table[key] = Located(inner.value, line, inner.text)

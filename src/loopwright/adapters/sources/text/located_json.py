@@ -149,7 +149,7 @@ class _JsonReader:
             line, key_start = self._line, self._at
             key = self._string()
             if key in table:
-                raise Unreadable(line, f'the key "{key}" stands here a second time')
+                raise Unreadable(line, f'the key "{key}" is here a second time')
             self._take(":")
             table[key] = self.read(depth + 1, line, key_start)
             if self._take(",", "}") == "}":

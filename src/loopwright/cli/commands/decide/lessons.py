@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 app = App(
     name="lessons",
-    help="List what agents of this project are told, or approve, add and remove it.",
+    help="List the lessons for agents of this project, or approve, add and remove them.",
     help_format="plaintext",
 )
 
@@ -98,7 +98,7 @@ def approve(lesson: str, /, *, text: str | None = None, json: bool = False) -> i
 
 @app.command
 def diff(lesson: str, /, *, text: str | None = None) -> int:
-    """Show what approving a lesson would add to what agents are told.
+    """Show what approving a lesson would add to the prompts of agents.
 
     Parameters
     ----------
@@ -173,7 +173,10 @@ def _lines(view: LessonView) -> list[str]:
     lesson, found = view.lesson, view.measured
     lines = [f"{lesson.id}  {lesson.state.value.lower()}", f"  {lesson.text}"]
     if lesson.state is LessonState.PROPOSED:
-        lines += [f"  {to_type('lessons', one, lesson.id)}" for one in ("diff", "approve")]
+        lines += [
+            f"  {to_type('lessons', 'diff', lesson.id)}",
+            f"  {to_type('lessons', 'approve', lesson.id)}",
+        ]
     elif found.judged:
         lines.append(
             f"  passed at once: {found.with_passed} of {found.with_all} with it, "
