@@ -61,7 +61,7 @@ async def show_loops(
 
 @router.get("/new")
 async def new_loop(
-    request: Request, home: Home, caller: Reader, project: str = "", way: str = "source"
+    request: Request, home: Home, caller: Reader, project: str = "", way: str = ""
 ) -> Response:
     """Show the form for a new loop."""
     return await _form(request, home, caller, project=project, way=way, given={})
@@ -215,7 +215,7 @@ async def _form(
         projects=projects,
         chosen=chosen,
         material=material,
-        way=way if way in _WAYS else _WAYS[0],
+        way=way if way in _WAYS else _WAYS[0] if material is None or material.sources else "goal",
         given=given,
         problems=_problems(refused),
         refused=words_of(refused) if refused else "",

@@ -68,11 +68,24 @@ async def show_project(
         settings=settings,
         gates=await figures.project_gates(home.at, caller, project_id) if tab == "gates" else (),
         tab=tab if tab in _TABS else "work",
+        may_record=caller.may(Scope.ADMIN),
         now=datetime.now(UTC),
         asks=await dashboard.attention(home.at, caller),
         refused=refused,
         shown_at=f"/projects/{project_id}",
     )
+
+
+@router.post("/{project_id}/environment")
+async def record_environment(request: Request, project_id: str, home: Home, caller: Admin) -> Response:
+    """Let the plans of a project start with the daemon's environment."""
+    try:
+        await remote.use_daemon_environment(home.at, caller, project_id)
+    except NotFound:
+        raise
+    except LoopwrightError as refused:
+        return await show_project(request, project_id, home, caller, refused=words_of(refused))
+    return RedirectResponse(f"/projects/{project_id}", status_code=303)
 
 
 @router.post("/{project_id}/{action}")

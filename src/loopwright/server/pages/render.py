@@ -166,6 +166,7 @@ def look(state: Any) -> Look:
 
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\-_])")
+_WORD: Final = re.compile(r"[a-z]+[ ,]")
 _CODE: Final = re.compile(r"`([^`\n]+)`")
 _UNSEEN: Final = re.compile(
     "[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]"
@@ -229,7 +230,12 @@ def inside(path: str) -> str:
 def words_of(refused: LoopwrightError) -> str:
     """Return an error with what to do about it."""
     hint = getattr(refused, "hint", None)
-    return f"{refused}. {hint}" if hint else str(refused)
+    return f"{_sentence(str(refused))}. {_sentence(hint)}." if hint else _sentence(str(refused))
+
+
+def _sentence(text: str) -> str:
+    """Return a text that begins with a capital letter, if it begins with a word and not with a name."""
+    return text[:1].upper() + text[1:] if _WORD.match(text) else text
 
 
 def with_query(path: str, kept: Mapping[str, Any], **more: Any) -> str:

@@ -12,6 +12,7 @@ from loopwright.core.values.errors import NotAllowed, UserError
 from loopwright.core.values.states import LoopState, QuestionState
 from loopwright.engine.intake.submit import register_project
 from loopwright.ports import Tx
+from loopwright.services.driving.recorded_environments import record_environment
 from loopwright.services.homes.caller import called_from
 from loopwright.services.homes.context import look_settings, needed_folder
 from loopwright.services.homes.session import Session
@@ -68,6 +69,15 @@ async def add_project(at: Session, caller: Caller, path: str) -> ProjectView:
             ),
         )
     return await get_project(at, caller, project.id)
+
+
+async def use_daemon_environment(at: Session, caller: Caller, project_id: str) -> Project:
+    """Record the environment of the daemon for a project, so that its plans can start without a terminal."""
+    project = await at.home.store.read(lambda tx: seen_project(tx, caller, project_id))
+    with called_from(Path(project.path) / project.subfolder, at.env, name=caller.actor):
+        place = await asyncio.to_thread(needed_folder)
+        settings = await asyncio.to_thread(look_settings)
+        return await record_environment(at.home, place, settings.policy(), settings.values.state_folder)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
