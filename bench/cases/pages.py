@@ -20,7 +20,7 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, LoopState, PlanState, RunState, TaskState
 
 CASE: Final = "pages"
-PLAN_MS, LIST_MS, PAINT_MS, GROWTH_MB = 150, 100, 300, 5.0
+PLAN_MS, LIST_MS, PAINT_MS, LIVE_MS, GROWTH_MB = 150, 100, 300, 1_000, 5.0
 TASKS: Final = 200
 _FLAGS: Final = [
     "--no-sandbox",
@@ -181,6 +181,13 @@ def _in_browser(served: ServedHome, setting: Setting, chromium: str, plan: str) 
                 values=tuple(values),
                 target=Target(limit=PAINT_MS, of="value"),
             )
+        yield Measurement(
+            case=CASE,
+            name="an event until an open page shows it",
+            unit="ms",
+            values=tuple(_seen_after(served, page, plan, n) for n in range(setting.pick(20, 5))),
+            target=Target(limit=LIVE_MS, of="value"),
+        )
         seconds = setting.pick(1_200, 30)
         tools = page.context.new_cdp_session(page)
 
@@ -201,6 +208,21 @@ def _in_browser(served: ServedHome, setting: Setting, chromium: str, plan: str) 
             target=Target(limit=GROWTH_MB, of="value"),
         )
         browser.close()
+
+
+def _seen_after(served: ServedHome, page: Any, plan: str, n: int) -> float:
+    """Change a plan that is open in a browser; return how many milliseconds its page took to show it."""
+    title = f"A large plan, change {n}"
+    event = Event(type="plan_drafted", actor="bench", plan=plan, project=served.project_ids[0])
+
+    def change(tx: Any) -> None:
+        tx.update(Plan, plan, title=title)
+        tx.append(event)
+
+    began = time.perf_counter()
+    served.store.transact_sync("bench", change)
+    page.wait_for_function("title => document.querySelector('h1').textContent === title", arg=title)
+    return (time.perf_counter() - began) * 1000
 
 
 @contextlib.contextmanager

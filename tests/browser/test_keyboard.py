@@ -10,7 +10,9 @@ from tests.browser.conftest import sign_in
 from tests.contracts.store import rows
 from tests.integration.server.api import Api, serving
 
-from loopwright.core.rows.model import Loop
+from loopwright.core.rows.model import Loop, Plan
+from loopwright.core.rows.waiting_rows import Question
+from loopwright.core.values.ids import Kind
 from loopwright.core.values.states import LoopState, PlanState
 
 pytestmark = pytest.mark.browser
@@ -40,6 +42,7 @@ def page(api: Api, browser: Browser) -> Page:
     """A page of a browser that is signed in."""
     made = browser.new_page(viewport={"width": 1280, "height": 860})
     sign_in(made, api.url, api.token)
+    made.wait_for_load_state()  # keys work from then on
     return made
 
 
@@ -76,3 +79,34 @@ def test_the_keyboard_leads_everywhere(page: Page) -> None:
     page.keyboard.press("Escape")
     page.keyboard.press("t")
     expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_a_question_is_answered_without_a_mouse(api: Api, page: Page) -> None:
+    plan = api.at.home.store.read_sync(lambda tx: tx.find(Plan, title="Say hello"))[0]
+    question = Question(
+        id=rows.new_id(Kind.QUESTION),
+        project_id=plan.project_id,
+        loop_id=plan.loop_id,
+        plan_id=plan.id,
+        task_id="",
+        run_id="",
+        kind="choice",
+        key="k",
+        text="Hello or hi?",
+        options=("hello", "hi"),
+        created_at=rows.AT,
+    )
+    api.write(lambda tx: tx.insert(question))
+    page.keyboard.press("g")
+    page.keyboard.press("q")
+    expect(page.get_by_text("Hello or hi?")).to_be_visible()
+    page.keyboard.press("j")
+    expect(page.get_by_role("link", name="The plan")).to_be_focused()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("button", name="hi", exact=True)).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("heading", name="No open questions")).to_be_visible()
+    answered = api.at.home.store.read_sync(lambda tx: tx.get(Question, question.id))
+    assert answered is not None
+    assert answered.answer == "hi"

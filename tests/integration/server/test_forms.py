@@ -6,7 +6,9 @@ from pathlib import Path
 from tests.acceptance.sandbox import task
 from tests.integration.server.api import Api
 
-from loopwright.core.rows.model import Loop
+from loopwright.core.rows.model import Loop, Project
+from loopwright.core.values.access import Scope
+from loopwright.testing.sample import make_sample_repository
 
 
 def test_a_loop_that_was_created_but_cannot_start_is_shown_with_the_reason(api: Api, tmp_path: Path) -> None:
@@ -20,3 +22,20 @@ def test_a_loop_that_was_created_but_cannot_start_is_shown_with_the_reason(api: 
     [made] = api.at.home.store.read_sync(lambda tx: tx.find(Loop, source_path="plan.yaml"))
     assert "has no recorded environment" in shown.text
     assert f'hx-get="/loops/{made.id}"' in shown.text
+
+
+def test_a_project_takes_the_environment_of_the_daemon(api: Api, tmp_path: Path) -> None:
+    make_sample_repository(tmp_path)
+    project, *_ = api.family(path=str(tmp_path))
+    path = f"/projects/{project.id}"
+    assert f'action="{path}/environment"' in api.page(path)
+    operator = api.make_token("operator", scope=Scope.OPERATE)
+    assert f'action="{path}/environment"' not in api.page(path, token=operator)
+    with api.client(operator) as client:
+        assert client.post(f"{path}/environment").status_code == 403
+    with api.client() as client:
+        assert client.post(f"{path}/environment").headers["location"] == path
+    now = api.at.home.store.read_sync(lambda tx: tx.get(Project, project.id))
+    assert now is not None
+    assert now.environment is not None
+    assert 'id="environment"' not in api.page(path)

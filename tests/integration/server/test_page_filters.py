@@ -1,11 +1,15 @@
 """What pages show follows from their addresses."""
 
 import re
+from functools import partial
 
 from tests.contracts.store import rows
 from tests.integration.server.api import Api
 
 from loopwright.core.rows.events import Importance
+from loopwright.core.rows.model import Loop, Plan, Task
+from loopwright.core.values.states import LoopState, PlanState, TaskState
+from loopwright.ports import Tx
 from loopwright.services.dashboard.trail import IMPORTANT, MOST
 
 
@@ -32,6 +36,21 @@ def test_the_events_of_a_plan_are_limited_by_task_and_importance_and_read_page_b
     assert _events(api, f"{path}&only=important") == newest[:2]
     assert _events(api, f"{path}&only=important&task=other") == []
     assert _events(api, f"{path}&task=nothing") == []
+
+
+def test_a_plan_that_only_waits_for_its_verification_needs_you(api: Api) -> None:
+    _, loop, plan, task = api.family()
+
+    def pause(tx: Tx, done: TaskState) -> None:
+        tx.update(Loop, loop.id, state=LoopState.PAUSED)
+        tx.update(Plan, plan.id, status=PlanState.RUNNING)
+        tx.update(Task, task.id, status=done)
+
+    for state, heading in ((TaskState.QUEUED, "h-waiting"), (TaskState.COMPLETE, "h-needs")):
+        api.write(partial(pause, done=state))
+        page = api.page("/")
+        assert [one for one in ("h-waiting", "h-needs") if f'id="{one}"' in page] == [heading]
+    assert f"/plans/{plan.id}/verify" in api.page(f"/plans/{plan.id}")
 
 
 def test_the_board_leaves_out_plans_that_only_ask_an_agent(api: Api) -> None:

@@ -104,6 +104,7 @@ _LOOKS: Final[Mapping[str, Look]] = {
     "PAUSED": Look("Paused", "wait", "paused"),
     "STOPPED": Look("Stopped", "wait", "paused"),
     "NO_WORKER": Look("No worker", "wait", "paused"),
+    "READY_TO_VERIFY": Look("Ready to verify", "ask", "asks"),
     "AWAITING_RESPONSE": Look("Needs you", "ask", "asks"),
     "NEEDS_YOU": Look("Needs you", "ask", "asks"),
     "OPEN": Look("Open", "ask", "asks"),

@@ -227,14 +227,17 @@ def plan_card(tx: Tx, plan: Plan, loop: Loop | None, paths: HomePaths) -> PlanCa
     live = tx.find(Attempt, plan_id=plan.id, state=_LIVE) if plan.status not in ENDED_PLAN else []
     waiting = [one for one in live if one.state is AttemptState.WAITING]
     resume_at = loop.resume_at if loop is not None and loop.plan_id == plan.id else None
+    verify = driven in (LoopState.PAUSED, LoopState.STOPPED) and waits_for_verify(tx, plan)
     wakes = [one.wake_at for one in waiting if one.wake_at] + ([resume_at] if resume_at else [])
     return PlanCard(
         id=plan.id,
         title=plan.title,
         project=project.name if project else "",
         project_id=plan.project_id,
-        word=word_of(plan.status, plan.outcome, driven),
-        reason=plan.reason or (loop.reason if loop is not None and driven else ""),
+        word=_VERIFY if verify else word_of(plan.status, plan.outcome, driven),
+        reason="All tasks are done. Verify runs the complete gate on the result."
+        if verify
+        else plan.reason or (loop.reason if loop is not None and driven else ""),
         done=tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE),
         failed=tx.count(Task, plan_id=plan.id, status=TaskState.ERROR),
         total=tx.count(Task, plan_id=plan.id),
@@ -251,6 +254,7 @@ def plan_card(tx: Tx, plan: Plan, loop: Loop | None, paths: HomePaths) -> PlanCa
     )
 
 
+_VERIFY: Final = "READY_TO_VERIFY"
 _ON_PAGE: Final = frozenset({"needs_response", "plan_failed", "loop_needs_you", "loop_paused"})
 """The kinds of alerts that a question or a plan on the page says already."""
 _OPEN: Final = [state for state in PlanState if state not in ENDED_PLAN]
@@ -276,7 +280,17 @@ def _place(tx: Tx, plan: Plan, loop: Loop | None) -> Place:
         return Place.DRAFT if is_written(plan) else Place.RUNNING
     if loop is None or loop.state is LoopState.FAILED:
         return Place.NEEDS_YOU
-    return Place.WAITING if loop.state in (LoopState.PAUSED, LoopState.STOPPED) else Place.RUNNING
+    if loop.state not in (LoopState.PAUSED, LoopState.STOPPED):
+        return Place.RUNNING
+    return Place.NEEDS_YOU if waits_for_verify(tx, plan) else Place.WAITING
+
+
+def waits_for_verify(tx: Tx, plan: Plan) -> bool:
+    """Return whether all tasks of a plan are done, and only its complete gate is left."""
+    if plan.status is not PlanState.RUNNING:
+        return False
+    tasks = tx.count(Task, plan_id=plan.id)
+    return 0 < tasks == tx.count(Task, plan_id=plan.id, status=TaskState.COMPLETE)
 
 
 def _active(tx: Tx, attempt: Attempt, paths: HomePaths) -> Active:

@@ -113,6 +113,8 @@ class PlanPage:
     """The caller may change its tasks."""
     commands: bool
     """The caller may change commands too."""
+    planner: str | None
+    """The plan in which an agent writes its tasks, while it does."""
 
 
 def ranks(needs: Mapping[str, Sequence[str]]) -> dict[str, int]:
@@ -153,9 +155,18 @@ async def plan_page(
             evidence={run.task_id: run.id for run in runs if run.role is Role.GATE and run.task_id},
             edits=caller.may(Scope.OPERATE) and is_editable(tx, plan),
             commands=caller.may(Scope.ADMIN),
+            planner=planner_of(tx, plan),
         )
 
     return await at.home.store.read(load)
+
+
+def planner_of(tx: Tx, plan: Plan) -> str | None:
+    """Return the plan in which an agent writes the tasks of a draft; None once they are written."""
+    if plan.status is not PlanState.DRAFT or is_written(plan):
+        return None
+    found = tx.find(Plan, made_for=plan.id, order_by=("-created_at",), limit=1)
+    return found[0].id if found else None
 
 
 def is_editable(tx: Tx, plan: Plan) -> bool:

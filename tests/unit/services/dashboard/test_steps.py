@@ -5,10 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.cases import each_case
+from tests.contracts.store import rows
 
+from loopwright.adapters.store.sql import SqlStore
+from loopwright.core.values.states import PlanState
 from loopwright.services.dashboard.estimate import Taken, expected
 from loopwright.services.dashboard.gate import gate_steps
-from loopwright.services.dashboard.plan import ranks
+from loopwright.services.dashboard.plan import planner_of, ranks
 
 TAKEN = (
     Taken(seconds=10, cost_micros=100),
@@ -54,3 +57,20 @@ def test_the_commands_of_a_gate_are_shown_as_they_end(tmp_path: Path) -> None:
 
 def test_a_rank_is_the_longest_chain_before_a_task() -> None:
     assert ranks({"d": ["c", "a"], **CHAIN, "x": ["gone"]}) == {"a": 0, "b": 1, "c": 2, "d": 3, "x": 0}
+
+
+def test_a_draft_leads_to_the_agent_that_writes_it_until_it_is_written(tmp_path: Path) -> None:
+    project = rows.project()
+    loop = rows.loop(project)
+    draft = rows.plan(loop, status=PlanState.DRAFT, wish={"goal": "x"})
+    written = rows.plan(loop, status=PlanState.DRAFT, wish={"goal": "x", "written": True})
+    asked = [rows.plan(loop, made_for=one.id) for one in (draft, written)]
+    store = SqlStore.open(tmp_path / "home.db")
+    try:
+        store.transact_sync(
+            "test", lambda tx: [tx.insert(one) for one in (project, loop, draft, written, *asked)]
+        )
+        assert store.read_sync(lambda tx: planner_of(tx, draft)) == asked[0].id
+        assert store.read_sync(lambda tx: planner_of(tx, written)) is None
+    finally:
+        store.close_sync()
