@@ -1,7 +1,7 @@
 # Everything starts from here: `make demo` and `make test` install what they need by themselves.
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs bench worth coverage check format docs site picture screenshots agents-table trust-table capabilities wheel clean system-packages
+.PHONY: help demo test test-failed test-long test-more test-api test-agents test-runners test-containers test-browser simulate simulate-bugs simulate-week bench worth coverage check format docs site picture screenshots agents-table trust-table capabilities wheel clean system-packages
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -59,6 +59,9 @@ test-browser: $(DEV) system-packages ## Run all tests of the pages in chromium, 
 
 simulate: $(DEV) ## Play random crashes and faults in simulated time: SEEDS=20000, SEED=7 for one
 	@$(BIN)/python -m tests.simulation $(if $(SEED),--seed $(SEED),--seeds $(SEEDS) --first $(FIRST))
+
+simulate-week: $(DEV) ## Play fifty loops on four slots for a simulated week, half an hour of work: SEED=1, HOURS=12
+	@$(BIN)/python -m tests.simulation.week $(if $(SEED),--seed $(SEED)) $(if $(HOURS),--hours $(HOURS))
 
 simulate-bugs: $(DEV) ## Show that the simulation finds every planted bug within 2,000 seeds
 	@$(BIN)/python -m tests.simulation --bugs --seeds 2000 $(if $(ANEW),--anew) $(if $(RECORD),--record)

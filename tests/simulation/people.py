@@ -64,20 +64,20 @@ class Person:
             failed = [one for one in tasks if one.status in (TaskState.ERROR, TaskState.CANCELLED)]
             if trouble.strikes("pause", 0.3):
                 verb = chance.choice(("pause", "pause", "stop", "resume", "resume"))
-                await self._ask(verb, plan.id, **({"now": chance.random() < 0.5} if verb == "pause" else {}))
+                await self.asks(verb, plan.id, **({"now": chance.random() < 0.5} if verb == "pause" else {}))
             if trouble.strikes("cancel", 0.06):
-                await self._ask("cancel", plan.id if chance.random() < 0.1 else task.id)
+                await self.asks("cancel", plan.id if chance.random() < 0.1 else task.id)
             if trouble.strikes("retry", 0.2):
                 verb = chance.choice(("retry", "retry", "reverify"))
                 wanted = chance.choice(failed).id if failed else task.id
                 if verb == "reverify" or not await self._decide(wanted):
-                    await self._ask(verb, wanted if verb == "retry" else plan.id)
+                    await self.asks(verb, wanted if verb == "retry" else plan.id)
             if trouble.strikes("answer", 0.6):
                 await self._answer_something()
             if trouble.strikes("open", 0.2):
                 await self._open_something()
             if trouble.strikes("raise", 0.1):
-                await self._ask("resume", plan.id, **self._other_caps())
+                await self.asks("resume", plan.id, **self._other_caps())
             if trouble.strikes("edit", 0.1):
                 self._submit_again(plan)
             if trouble.strikes("take_back", 0.15):
@@ -86,12 +86,12 @@ class Person:
                 self._commit_to(plan)
             if trouble.strikes("take_over", 0.4):
                 verb, target, arguments = self._hands.wish(tasks)
-                await self._ask(verb, target, **arguments)
+                await self.asks(verb, target, **arguments)
             if trouble.strikes("look", 0.1) and (seen := [one for one in tasks if one.type == LOOK]):
-                await self._ask("reviewed", seen[0].id)
+                await self.asks("reviewed", seen[0].id)
             if trouble.strikes("discovery", 0.5) and (decided := discovered.decide(self._universe)):
                 verb, target, arguments = decided
-                await self._ask(verb, target, **arguments)
+                await self.asks(verb, target, **arguments)
 
     async def _take_back(self, plan: Plan, tasks: list[Task]) -> None:
         """Reject a landed task, roll it back, or roll its plan back to it; sometimes one that has not landed."""
@@ -100,9 +100,9 @@ class Person:
         task = chance.choice(landed if landed and chance.random() < 0.9 else tasks)
         match chance.choice(("reject", "rollback", "checkpoint")):
             case "checkpoint":
-                await self._ask("rollback", plan.id, to=task.key)
+                await self.asks("rollback", plan.id, to=task.key)
             case verb:
-                await self._ask(verb, task.id, **({"note": "not like this"} if verb == "reject" else {}))
+                await self.asks(verb, task.id, **({"note": "not like this"} if verb == "reject" else {}))
 
     async def mend_accounts(self) -> None:
         """Log in and top up; say so mostly, else a probe finds out."""
@@ -110,7 +110,7 @@ class Person:
         for envelope in list(self._universe.database.all(Envelope).values()):
             is_shut = needs_person(envelope) and envelope.state is EnvelopeState.CLOSED
             if is_shut and self._universe.trouble.chance("mend").random() < 0.7:
-                await self._ask("open", envelope.agent)
+                await self.asks("open", envelope.agent)
 
     async def put_in_order(self) -> bool:
         """Do what waits for a person, a few times; say whether there was anything to do."""
@@ -120,16 +120,16 @@ class Person:
             if plan is None or plan.status is PlanState.CANCELLED or plan.status is PlanState.VERIFIED:
                 continue
             if loop.state in (LoopState.PAUSED, LoopState.STOPPED) and self._may(f"resume {plan.id}"):
-                await self._ask("resume", plan.id, **_ENOUGH)
+                await self.asks("resume", plan.id, **_ENOUGH)
                 did = True
             for task in self._universe.database.all(Task).values():
                 if task.plan_id == plan.id and task.taken_by and self._may(f"hand back {task.id}"):
-                    await self._ask("hand_back", task.id, **self._hands.work(task, "good"))
+                    await self.asks("hand_back", task.id, **self._hands.work(task, "good"))
                     did = True
                 if task.plan_id != plan.id or task.status not in (TaskState.ERROR, TaskState.CANCELLED):
                     continue
                 if self._may(f"retry {task.id}"):
-                    await self._ask("retry", task.id)
+                    await self.asks("retry", task.id)
                     did = True
             if (
                 plan.status is PlanState.FAILED
@@ -137,7 +137,7 @@ class Person:
                 and not plan.failed_tasks
                 and self._may(f"reverify {plan.id}")
             ):
-                await self._ask("reverify", plan.id)
+                await self.asks("reverify", plan.id)
                 did = True
         return did
 
@@ -152,7 +152,7 @@ class Person:
         if not asked or chance.random() < 0.5:
             return False
         answer = chance.choice(("retry", "retry: look again", "1", "2", "leave it", "cancel", "perhaps"))
-        await self._ask("answer", chance.choice(asked).id, answer=answer)
+        await self.asks("answer", chance.choice(asked).id, answer=answer)
         return True
 
     async def answer_meanwhile(self) -> None:
@@ -163,7 +163,7 @@ class Person:
         if asked and chance.random() < 0.3:
             question = chance.choice(asked)
             told = {"answer": chance.choice(question.options), "for": chance.choice(("loop", "project"))}
-            await self._ask("answer", question.id, **told)
+            await self.asks("answer", question.id, **told)
 
     async def _answer_something(self) -> None:
         """Answer a question, mostly one that is open; sometimes with what is no answer, or for more than may be."""
@@ -180,7 +180,7 @@ class Person:
         if question.kind != "permission":
             scope = chance.choice(("run", "run", "run", scope))
         told = {"answer": answer, "for": scope, "other": answer == "perhaps"}
-        await self._ask("answer", question.id, **told)
+        await self.asks("answer", question.id, **told)
 
     async def answer_all(self) -> None:
         """Answer what is open, but for some that this person never cares about."""
@@ -193,7 +193,7 @@ class Person:
                 # A decision about contradicted checks has no deadline, so its plan waits for it.
                 if chance.random() < 0.9 or question.kind == CONTRADICTION:
                     answer = {"permission": "yes", CONTRADICTION: ACCEPT}.get(question.kind, "right")
-                    await self._ask("answer", question.id, answer=answer)
+                    await self.asks("answer", question.id, answer=answer)
 
     async def _open_something(self) -> None:
         """Open an account; it may be in order by then, or not."""
@@ -202,7 +202,7 @@ class Person:
         if chance.random() < 0.6:
             self._universe.services.mend()
         if chance.random() < 0.8:
-            await self._ask("open", agent)
+            await self.asks("open", agent)
 
     def _other_caps(self) -> dict[str, int | None]:
         chance = self._universe.trouble.chance("raise")
@@ -213,7 +213,7 @@ class Person:
         self._tried[what] += 1
         return self._tried[what] <= _PATIENCE
 
-    async def _ask(self, verb: str, target: str, **arguments: Any) -> None:
+    async def asks(self, verb: str, target: str, **arguments: Any) -> None:
         universe = self._universe
         universe.history.note(f"a person asks: {verb} {target[-4:]} {arguments or ''}")
 

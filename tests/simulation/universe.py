@@ -502,12 +502,17 @@ def _agent(name: str) -> SimAgent:
 
 def play(scenario: Scenario) -> Universe:
     """Play a scenario; raise `Violation` with its history when a promise was broken."""
+    return run(scenario, Universe)
+
+
+def run(scenario: Scenario, made: Callable[[Scenario, VirtualLoop], Universe]) -> Universe:
+    """Play a scenario in a universe of some kind."""
     logger = logging.getLogger("loopwright")
     heard = _Heard()
     logger.addHandler(heard)
     propagates, logger.propagate = logger.propagate, False
     loop = VirtualLoop()
-    universe = Universe(scenario, loop)
+    universe = made(scenario, loop)
     heard.universe = universe
     loop.set_exception_handler(universe.escaped)
     try:
