@@ -523,11 +523,20 @@ class Hand:
         return attempt
 
     def fail(
-        self, leg: Leg, failure: Failure, detail: str = "it did not work", *, lasted: float | None = None
+        self,
+        leg: Leg,
+        failure: Failure,
+        detail: str = "it did not work",
+        *,
+        lasted: float | None = None,
+        lasting: bool = False,
     ) -> Task:
         """End the attempt with a failure."""
         failed = Failed(
-            failure=failure, detail=detail, lasted=None if lasted is None else timedelta(seconds=lasted)
+            failure=failure,
+            detail=detail,
+            lasted=None if lasted is None else timedelta(seconds=lasted),
+            lasting=lasting,
         )
         counts = RULES[failure].level in (Level.ATTEMPT, Level.RACE)
 

@@ -41,7 +41,7 @@ def test_a_loop_is_made_started_paused_and_deleted_in_the_browser(screen: Screen
     expect(page.get_by_role("radio")).to_be_checked()
     page.get_by_label("Another file or folder").fill("missing.yaml")
     page.get_by_role("button", name="Create", exact=True).last.click()
-    expect(page.get_by_role("alert")).to_contain_text("the project has no missing.yaml")
+    expect(page.get_by_role("alert")).to_contain_text("The project has no missing.yaml")
     expect(page.get_by_label("Another file or folder")).to_have_value("missing.yaml")
     page.get_by_role("button", name="Create and start").first.click()
     status = page.locator(".page-head .status")

@@ -34,7 +34,7 @@ def test_a_comment_on_a_line_goes_back_to_the_agent(screen: Screen) -> None:
     # A refusal stays through live updates until it is closed.
     page.get_by_role("button", name="Send back to an agent").click()
     refusal = page.get_by_role("alert")
-    expect(refusal).to_contain_text("nothing is said about what is wrong")
+    expect(refusal).to_contain_text("Nothing is said about what is wrong")
     with page.expect_response(lambda reply: "/tasks/" in reply.url):
         page.evaluate("document.getElementById('live').dispatchEvent(new Event('changed'))")
     expect(refusal).to_be_visible()

@@ -77,7 +77,7 @@ def test_a_token_for_two_projects_is_shown_once_and_ends_when_it_is_revoked(scre
         assert len(client.get("/api/projects").json()["projects"]) == 2
         page.get_by_label("Name").fill("ci")
         page.get_by_role("button", name="Create a token").click()
-        expect(page.get_by_role("alert")).to_contain_text("there is already a token named 'ci'")
+        expect(page.get_by_role("alert")).to_contain_text("There is already a token named 'ci'")
         page = screen.open("/tokens")
         expect(page.get_by_role("row", name=re.compile("^ci operate greeter, other"))).to_be_visible()
         assert made not in page.content()

@@ -41,7 +41,7 @@ def projects(store: SqlStore) -> int:
 def mount() -> Iterator[Path]:
     """A file system of one megabyte, where mounting is permitted."""
     place = Path(tempfile.mkdtemp(prefix="lw-disk-"))
-    command = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
+    command = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode != 0:
         place.rmdir()
@@ -120,7 +120,7 @@ def test_a_full_disk_is_said_and_what_was_there_stays(mount: Path) -> None:
 
 
 def test_a_disk_that_is_full_from_the_start_is_said_too(mount: Path) -> None:
-    (mount / "ballast").write_bytes(b"x" * (1024 * 1024 - 8192))
+    (mount / "ballast").write_bytes(b"x" * (2 * 1024 * 1024 - 8192))
     with raises_code("store_unavailable"):
         SqlStore.open(mount / "loopwright.db")
 

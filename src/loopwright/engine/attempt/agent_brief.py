@@ -245,7 +245,7 @@ async def gather(world: World, rows: Rows, run: Run, *, contained: bool) -> Fact
             contained=contained,
             permissions=run.permissions or _permissions(tx, rows, run, review, contained=contained),
             account=account or usual(world.accounts, run.agent or attempt.agent),
-            max_cost_micros=spending.allowance(tx, world, run) if queued else run.max_cost_micros,
+            max_cost_micros=spending.allowance(tx, world, rows.plan, run) if queued else run.max_cost_micros,
             tools=tools,
             earlier=tuple(one for one in others if one.started_at),
             tries=() if loops(rows.plan, rows.task) else tries_before(tx, attempt),

@@ -145,18 +145,19 @@ async def equip(world: World, facts: Facts, request: AgentRequest, sandbox: Sand
 def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int) -> Run | None:
     """Record that a run starts, if nothing changed since its brief; None when its attempt waits instead."""
     rows, run, review, drawn = facts.rows, facts.run, facts.review, facts.account
-    plan, most, sandbox = rows.plan, facts.max_cost_micros, equipped.walls.sandbox
+    most, sandbox = facts.max_cost_micros, equipped.walls.sandbox
+    plan = need(tx.get(Plan, rows.plan.id), "the plan")
     current = change_attempt(tx, rows.attempt.id, fence)
     if need(tx.get(Run, run.id), "the run").state is not RunState.QUEUED:
         raise FenceLost(f"{run.id} was started by a second run of the same leg")
     if current.interrupt:
         raise Interrupted  # a person was quicker: what would start now would only be ended
-    if _is_held_back(tx, world, current, run):
+    if _is_held_back(tx, world, plan, run):
         change_attempt(tx, current.id, fence, wait_reason=PAUSED)
         return None
     if review is not None and (why := _cannot_review(tx, current, review, run, drawn)):
         raise ReviewerUnavailable(why)
-    now = spending.allowance(tx, world, run)
+    now = spending.allowance(tx, world, plan, run)
     if now is not None and now <= 0:
         move_attempt(tx, current, AttemptState.WAITING, fence=fence, **spending.waiting(tx, plan))
         return None
@@ -170,11 +171,14 @@ def admit(tx: Tx, world: World, facts: Facts, equipped: Equipped, *, fence: int)
         soon = tx.now() + _LOOK_AGAIN
         move_attempt(tx, current, AttemptState.WAITING, fence=fence, wait_reason=full, wake_at=soon)
         return None
+    changes = {}
     if review is None:
         quotas.note_account(tx, current, plan, run, drawn)
-        change_attempt(tx, current.id, fence, account=drawn)
+        changes["account"] = drawn
     if current.state is AttemptState.PREPARING:
-        move_attempt(tx, current, AttemptState.WORKING, fence=fence)
+        move_attempt(tx, current, AttemptState.WORKING, fence=fence, **changes)
+    elif changes:
+        change_attempt(tx, current.id, fence, **changes)
     if learns(rows, run):
         lessons.note_uses(tx, world.ids, plan, rows.task, current)
     permissions = equipped.request.permissions
@@ -277,9 +281,8 @@ def _refuse_unkept(plan: Plan, name: str, can: Collection[str], *, contained: bo
         )
 
 
-def _is_held_back(tx: Tx, world: World, attempt: Attempt, run: Run) -> bool:
+def _is_held_back(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
     """Return whether no agent may start here now: people or the budget may have changed that while it waited."""
-    plan = need(tx.get(Plan, attempt.plan_id), "the plan")
     loop: Loop = need(tx.get(Loop, plan.loop_id), "the loop")
     over = over_budget(plan) or spending.may_not_start(tx, world, plan, run)
     if over is not None:

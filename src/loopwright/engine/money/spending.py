@@ -38,6 +38,20 @@ def caps(
     where that is not limited, what it will probably cost.
     """
     token = spending_of_plan(tx, plan)
+    return _caps(tx, world, plan, run, token, own=own, estimated=estimated, reserve=reserve)
+
+
+def _caps(
+    tx: Tx,
+    world: World,
+    plan: Plan,
+    run: Run,
+    token: TokenSpending | None,
+    *,
+    own: int = 0,
+    estimated: bool = False,
+    reserve: bool,
+) -> budget.Caps:
     if not _has_caps(plan, token):
         return ()
     spent = spent_before(tx, plan, token) + _spent_on_task(tx, plan, run)
@@ -91,9 +105,8 @@ def _has_caps(plan: Plan, token: TokenSpending | None) -> bool:
     return token is not None or budget.has_caps(plan.policy)
 
 
-def allowance(tx: Tx, world: World, run: Run) -> int | None:
+def allowance(tx: Tx, world: World, plan: Plan, run: Run) -> int | None:
     """Return how much a run may cost that is about to start; None when nothing limits it, 0 when it has to wait."""
-    plan = need(tx.get(Plan, run.plan_id), "the plan")
     these = caps(tx, world, plan, run, reserve=True)
     left = budget.allowance(these, expected=Reservations(tx).of(plan, run) if these else 0)
     cap = review_cap(tx, run)
@@ -132,7 +145,7 @@ def has_to_wait(tx: Tx, world: World, plan: Plan, run: Run) -> bool:
     """Return whether running agents reserve the rest of the budget, although it is not spent yet."""
     if budget.over_budget(plan) or may_not_start(tx, world, plan, run):
         return False
-    left = allowance(tx, world, run)
+    left = allowance(tx, world, plan, run)
     return left is not None and left <= 0
 
 
@@ -174,11 +187,11 @@ def may_not_start(tx: Tx, world: World, plan: Plan, run: Run) -> Over | None:
         project = need(tx.get(Project, plan.project_id), "the project")
         if budget.spent_today(project, tx.now())[1]:
             return nobody_knows("max_cost_per_day", until=budget.next_day(tx.now()))
-    return _unknown_of_token(tx, plan) or budget.used_up(caps(tx, world, plan, run, reserve=True))
-
-
-def _unknown_of_token(tx: Tx, plan: Plan) -> Over | None:
     token = spending_of_plan(tx, plan)
+    return _unknown_of_token(token) or budget.used_up(_caps(tx, world, plan, run, token, reserve=True))
+
+
+def _unknown_of_token(token: TokenSpending | None) -> Over | None:
     return nobody_knows(budget.GRANT) if token is not None and token.unknown else None
 
 
@@ -187,7 +200,7 @@ def still_over(tx: Tx, plan: Plan) -> Over | None:
     if not _has_agents_to_start(tx, plan):
         return None
     these = ended_caps(tx, plan, _dearest_task(tx, plan))
-    return budget.over_budget(plan) or _unknown_of_token(tx, plan) or budget.used_up(these)
+    return budget.over_budget(plan) or _unknown_of_token(spending_of_plan(tx, plan)) or budget.used_up(these)
 
 
 def _has_agents_to_start(tx: Tx, plan: Plan) -> bool:

@@ -1,6 +1,6 @@
 """Lessons in the rows: told to attempts, measured by what becomes of these, and removed when they do not help."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import timedelta
 from typing import Any, Final
 
@@ -25,7 +25,16 @@ _MOST: Final = 1_000
 
 def meant_for(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> list[tuple[Lesson, LessonUse | None]]:
     """Return the lessons that are meant for an attempt, each with what is known of this task and the lesson."""
-    lessons = tx.find(Lesson, project_id=plan.project_id, state=_TOLD, order_by=("created_at",))
+    return _meant_for(tx, _lessons(tx, plan.project_id), task, attempt)
+
+
+def _lessons(tx: Tx, project_id: str) -> list[Lesson]:
+    return tx.find(Lesson, project_id=project_id, state=_TOLD, order_by=("created_at",))
+
+
+def _meant_for(
+    tx: Tx, lessons: Sequence[Lesson], task: Task, attempt: Attempt
+) -> list[tuple[Lesson, LessonUse | None]]:
     if not lessons:
         return []
     before = tx.find(AttemptFailure, task_id=task.id, order_by=("-n",), limit=1) if attempt.n > 1 else []
@@ -49,8 +58,11 @@ def told(tx: Tx, plan: Plan, task: Task, attempt: Attempt) -> tuple[str, ...]:
 
 def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> None:
     """Record for which lessons an attempt counts, once for each task."""
-    _expire(tx, plan.project_id)
-    meant = meant_for(tx, plan, task, attempt)
+    lessons = _lessons(tx, plan.project_id)
+    for one in lessons:
+        if one.expires_at is not None and one.expires_at <= tx.now():
+            move(tx, one, LessonState.REMOVED, EXPIRED)
+    meant = _meant_for(tx, lessons, task, attempt)
     given = {
         one.id for one in policy.told([one for one, _ in meant if not policy.goes_without(one, task.id)])
     }
@@ -73,16 +85,11 @@ def note_uses(tx: Tx, ids: Ids, plan: Plan, task: Task, attempt: Attempt) -> Non
             )
 
 
-def _expire(tx: Tx, project_id: str) -> None:
-    for one in tx.find(Lesson, project_id=project_id, state=_TOLD):
-        if one.expires_at is not None and one.expires_at <= tx.now():
-            move(tx, one, LessonState.REMOVED, EXPIRED)
-
-
 def told_now(tx: Tx, project_id: str) -> tuple[str, ...]:
     """Return what agents of a project may be told now."""
-    found = tx.find(Lesson, project_id=project_id, state=_TOLD, order_by=("created_at",))
-    return tuple(one.text for one in found if one.expires_at is None or one.expires_at > tx.now())
+    return tuple(
+        one.text for one in _lessons(tx, project_id) if one.expires_at is None or one.expires_at > tx.now()
+    )
 
 
 def failed_elsewhere(tx: Tx, found: Collection[Lesson]) -> dict[str, int]:

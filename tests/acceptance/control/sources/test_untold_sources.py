@@ -139,9 +139,9 @@ def test_a_source_that_was_mended_is_told_at_once_by_a_worker_that_rests(shop: W
     """It would ask again by itself much later: `run` has it ask now, and goes by what comes of it."""
     path, _ = broken_at_the_end(shop)
     log = shop.home / "loopwright.log"
-    before = log.read_text().count("source not told")
+    before = log.read_text().count("status not written back")
     worker = shop.start("worker")
-    eventually(lambda: log.read_text().count("source not told") > before, timeout=60)
+    eventually(lambda: log.read_text().count("status not written back") > before, timeout=60)
     shop.git("merge", "-q", "--ff-only", shop.row(Plan).branch)
     shop.play(makes("one", "two"))
     written(path, feature("one"), feature("two"))

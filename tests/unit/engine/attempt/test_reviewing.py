@@ -15,7 +15,7 @@ from loopwright.core.integrity.gate_files import GateFiles
 from loopwright.core.policy.landing import AskPerson, AskReviewer, Decision, Found, Land
 from loopwright.core.policy.red_first import RedFound
 from loopwright.core.policy.retry import Failed
-from loopwright.core.rows.model import Attempt, Leg, Review, Role, Run, Task
+from loopwright.core.rows.model import Attempt, Leg, Plan, Review, Role, Run, Task
 from loopwright.core.rows.waiting_rows import Envelope
 from loopwright.core.values.accounts import Account
 from loopwright.core.values.errors import FenceLost
@@ -37,7 +37,7 @@ from loopwright.engine.money.spending import allowance, review_cap
 from loopwright.engine.people.handover import HUMAN
 from loopwright.engine.processes.runs import Ended
 from loopwright.engine.rows.legs import Rows
-from loopwright.engine.rows.moves import cancel_attempt
+from loopwright.engine.rows.moves import cancel_attempt, need
 from loopwright.ports import AgentResult, Candidate, Exit, Tx
 
 PATCH = Patch(
@@ -444,7 +444,9 @@ async def test_a_reviewer_may_cost_a_share_of_what_the_work_has_cost() -> None:
     def allowed(worked: int | None) -> int | None:
         def look(tx: Tx) -> int | None:
             tx.update(Run, author.id, cost_micros=worked)
-            return allowance(tx, scene.home.world, scene.run)
+            return allowance(
+                tx, scene.home.world, need(tx.get(Plan, scene.run.plan_id), "the plan"), scene.run
+            )
 
         return scene.home.store.transact_sync("cost", look)
 

@@ -9,13 +9,13 @@ from tests.doubles import Home, planned
 from tests.wording_plugin import Wording
 
 from loopwright.core.policy import budget
-from loopwright.core.rows.model import Attempt, Leg, Run
+from loopwright.core.rows.model import Leg, Plan, Run
 from loopwright.core.values.policy import Policy
 from loopwright.core.values.states import AttemptState, LoopState, RunState
 from loopwright.engine.attempt import agent_ends, agent_runs
 from loopwright.engine.money import spending
 from loopwright.engine.processes.runs import Ended
-from loopwright.engine.rows.moves import move_run
+from loopwright.engine.rows.moves import move_run, need
 from loopwright.engine.rows.reservations import Reservations
 from loopwright.engine.views.limit_views import cap_views
 from loopwright.ports import AgentEvent, AgentResult, Exit, Tx
@@ -39,7 +39,7 @@ def start(home: Home, run: Run) -> Run:
     """Start a run with what it may cost, as a leg does."""
 
     def begin(tx: Tx) -> Run:
-        most = spending.allowance(tx, home.world, run)
+        most = allowed(tx, home, run)
         return move_run(tx, run, RunState.RUNNING, max_cost_micros=most)
 
     return home.store.transact_sync("start", begin)
@@ -49,15 +49,18 @@ def end(home: Home, run: Run, cost: int | None) -> None:
     home.store.transact_sync("end", lambda tx: move_run(tx, run, RunState.COMPLETE, cost_micros=cost))
 
 
+def allowed(tx: Tx, home: Home, run: Run) -> int | None:
+    return spending.allowance(tx, home.world, need(tx.get(Plan, run.plan_id), "the plan"), run)
+
+
 def allowance(home: Home, run: Run) -> int | None:
-    return home.store.read_sync(lambda tx: spending.allowance(tx, home.world, run))
+    return home.store.read_sync(lambda tx: allowed(tx, home, run))
 
 
 def held_back(home: Home, run: Run) -> bool:
     def look(tx: Tx) -> bool:
-        attempt = tx.get(Attempt, run.attempt_id or "")
-        assert attempt is not None
-        return agent_runs._is_held_back(tx, home.world, attempt, run)
+        plan = need(tx.get(Plan, run.plan_id), "the plan")
+        return agent_runs._is_held_back(tx, home.world, plan, run)
 
     return home.store.transact_sync("look", look)
 

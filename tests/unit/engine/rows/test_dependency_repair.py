@@ -23,14 +23,14 @@ async def blocked(*, auto_heal: bool = True) -> Home:
         planned("c", "b", acceptance=(CHECK,)),
         planned("d"),
     )
-    policy = Policy(max_attempts=1, auto_heal=auto_heal, heal=HealPolicy(max_steps=0))
+    policy = Policy(max_attempts=1, auto_heal=auto_heal, heal=HealPolicy(max_steps=1))
     home.submit(*tasks, policy=policy)
     for leg in await home.turn():
         task = home.store.read_sync(
             lambda tx, leg=leg: home.get(type(home.attempt("a")), leg.subject).task_id
         )
         if task == home.task("a").id:
-            home.hand.fail(leg, Failure.GATE, "it failed")
+            home.hand.fail(leg, Failure.GATE, "it failed", lasting=True)
         else:
             home.hand.land(leg)
         await home.ended(leg)
