@@ -1,4 +1,4 @@
-"""The pure heart: values, transition tables and decisions. No clock, no I/O, standard library only.
+"""Pure values, transition tables and decisions: no clock, no I/O, standard library only.
 
-Not here: effects (`engine`), and anything that asks the world (`ports`, `adapters`).
+Not here: effects (`engine`), and anything that reads the outside world (`ports`, `adapters`).
 """

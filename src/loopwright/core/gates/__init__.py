@@ -1,4 +1,4 @@
-"""Which commands judge a tree, what their results mean, and what a verdict is worth.
+"""Which commands check a tree, what their results mean, and what a verdict proves.
 
-Not here: which files steer a gate (`core.integrity`), and running the commands (`engine.gates`).
+Not here: which files affect a gate (`core.integrity`), and running the commands (`engine.gates`).
 """

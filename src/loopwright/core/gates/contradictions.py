@@ -1,7 +1,8 @@
-"""Existing checks that new work contradicts: which ones, who may allow that, and what a person is asked.
+"""Existing checks that new work contradicts: which ones, who may allow that, and what the user is asked.
 
-A check is contradicted when it passed before the work and fails, or no longer runs, with the new code and the old
-judging files. That is a decision and not a failed attempt: a named permission, a reviewer or a person makes it.
+A check is contradicted if it passed before the work and fails, or no longer runs, with the new code and the
+old judging files. This needs a decision and is not a failed attempt: a named permission, a reviewer or the
+user decides.
 """
 
 import re
@@ -21,9 +22,9 @@ ACCEPT: Final = "accept"
 REJECT: Final = "reject"
 OPTIONS: Final = (ACCEPT, REJECT)
 MOST: Final = 200
-"""At most this many checks are named on the record."""
+"""The most checks that are named in the record."""
 LEAST_KEPT: Final = 0.9
-"""Fewer passing tests than this share of those that passed before are a question, even if all old tests pass."""
+"""The user is asked if fewer than this share of the previously passing tests still pass, even if all old tests pass."""
 _SHOWN: Final = 20
 _MANY: Final = 5
 _LONGEST_REASON: Final = 1500
@@ -33,26 +34,26 @@ _FROM: Final = re.compile(r"^--- ", re.MULTILINE)
 
 
 def contradicted(verdict: Verdict) -> tuple[str, ...]:
-    """Return the checks that a run with the old judging files contradicts; empty when there are none."""
+    """Return the checks that a run with the old judging files contradicts; empty if there are none."""
     failed = verdict.broken if verdict.status is not VerdictStatus.PASSED else ()
     return tuple(dict.fromkeys((*failed, *verdict.lost)))
 
 
 def is_tampered(verdict: Verdict) -> bool:
-    """Return whether a run with the old judging files failed for another reason than a check it contradicts."""
+    """Return whether a run with the old judging files failed for a reason other than a contradicted check."""
     if verdict.status is not VerdictStatus.FAILED:
         return False
     return verdict.tampered or not (verdict.broken or verdict.lost)
 
 
 def has_had_its_turn(attempt: Attempt) -> bool:
-    """Return whether the agent was shown which checks its work contradicts."""
+    """Return whether the agent was already shown which checks its work contradicts."""
     facts = attempt.gate_files
     return facts is not None and bool(facts.contradicted) and not any(facts.allowed_by)
 
 
 def collapsed(checks: Iterable[str]) -> tuple[str, ...]:
-    """Name a file once where it could not be loaded, or where many of its tests are contradicted."""
+    """Name a file once if it could not be loaded or many of its tests are contradicted."""
     found = tuple(dict.fromkeys(checks))
     files = Counter(map(file_of, found))
     whole = {file for file, count in files.items() if file in found or count > _MANY}
@@ -65,9 +66,10 @@ def file_of(check: str) -> str:
 
 
 def allowed_by(check: str, policy: Policy, approved: Sequence[str], changed: Iterable[str] = ()) -> str:
-    """Return which permission of a person covers a contradicted check; empty when none does.
+    """Return which permission of the user covers a contradicted check; empty if none does.
 
-    `changed` are the judging files that the work changed: the id of a test need not begin with its file as written.
+    `changed` are the judging files that the work changed. A test's id does not always begin with its file's
+    path.
     """
     by_path = file_of(check).endswith(".py")
     files = [path for path in changed if not by_path and check.startswith(id_prefixes((path,)))]
@@ -82,7 +84,7 @@ def allowed_by(check: str, policy: Policy, approved: Sequence[str], changed: Ite
 
 
 def id_prefixes(paths: Sequence[str]) -> tuple[str, ...]:
-    """Return how the ids of tests in these files begin: with the path, or with the name of the module."""
+    """Return the prefixes of test ids in these files: the path, or the module name."""
     stems = [path.removesuffix(".py") for path in paths]
     dotted = [f"{stem.replace('/', '.')}." for stem in stems]
     reported = [f"{stem.replace('/', '.')}::" for stem in stems]
@@ -98,14 +100,14 @@ def _covers(pattern: str, check: str) -> bool:
 
 
 def missing_too_many(verdict: Verdict) -> bool:
-    """Return whether so many old tests are gone, and so few took their place, that a person is asked."""
+    """Return whether so many old tests are gone, and so few replaced, that the user must be asked."""
     return bool(verdict.lost) and verdict.passed_now < LEAST_KEPT * verdict.passed_before
 
 
 def question(key: str, checks: Sequence[str], removed: Collection[str], *, reason: str, diff: str) -> str:
-    """Return the question to a person: the contradicted and removed checks, the agent's reason, the old and new check.
+    """Return the question to the user: the contradicted and removed checks, the agent's reason, the old and new check.
 
-    `removed` are those of the checks that no longer run.
+    `removed` are the checks that no longer run.
     """
     fails = [one for one in checks if one not in removed]
     does = " and ".join(
@@ -129,7 +131,7 @@ def question(key: str, checks: Sequence[str], removed: Collection[str], *, reaso
 def plan_question(
     title: str, checks: Sequence[str], removed: Collection[str], *, tasks: Sequence[str], diff: str
 ) -> str:
-    """Return the question about a plan's result, with the checks of its base commit that no longer hold."""
+    """Return the question about a plan's result, with the checks of its base commit that no longer pass."""
     asked = (
         f"{title}: the result passes its own checks, but contradicts checks of the plan's base commit without "
         "permission. Accept the result?"
@@ -153,13 +155,13 @@ def split(checks: Sequence[str], removed: Collection[str]) -> str:
 
 
 def listed(checks: Sequence[str]) -> str:
-    """Return checks as a list, as many as a person reads."""
+    """Return checks as a list short enough to read."""
     more = f"\n- and {len(checks) - _SHOWN} more" if len(checks) > _SHOWN else ""
     return "\n".join(f"- {one}" for one in checks[:_SHOWN]) + more
 
 
 def diff_of(patch: Patch, files: Collection[str]) -> str:
-    """Return the part of a patch that changes some of these files."""
+    """Return the part of a patch that changes any of these files."""
     shown = []
     for part in _FILE.split(patch.text)[1:]:
         header, found = part.partition("\n")[0], _FROM.search(part)

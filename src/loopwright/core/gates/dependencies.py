@@ -1,4 +1,4 @@
-"""Which installed dependencies two workspaces can share: those that the same command makes of the same files."""
+"""Which installed dependencies two workspaces can share: those that the same command installs from the same files."""
 
 import hashlib
 import json
@@ -11,8 +11,10 @@ from loopwright.core.values.globs import any_covers
 from loopwright.core.values.policy import Policy
 
 READY: Final = "LOOPWRIGHT_INSTALLED"
-"""Set where dependencies were copied into a workspace, so that the setup command skips installing them. It must not be
-the name of a setting: a Loopwright that runs in there would read it."""
+"""Set if dependencies were copied into a workspace, so that the setup command skips installing them.
+
+The name must not be that of a setting: a Loopwright inside the workspace would read it.
+"""
 
 _DECIDING: Final = re.compile(
     r"(?:.*/)?(?:"
@@ -24,18 +26,18 @@ _DECIDING: Final = re.compile(
     r"|Cargo\.(?:toml|lock)|go\.(?:mod|sum|work|work\.sum)|Gemfile(?:\.lock)?|composer\.(?:json|lock)"
     r")"
 )
-"""The manifests and lock files of the usual package managers, and what runs them, in any folder."""
+"""The manifests and lock files of common package managers, and the runner scripts beside them, in any folder."""
 
 
 def install_step(policy: Policy) -> str:
-    """Return the shell text that installs dependencies, unless they were copied; empty without such a command."""
+    """Return the shell text that installs dependencies unless they were copied; empty without such a command."""
     if not policy.dependencies:
         return ""
     return f'[ -n "${READY}" ] || {{\n{policy.dependencies}\n}}'
 
 
 def is_deciding(path: str, policy: Policy) -> bool:
-    """Return whether a file, as seen from the project's folder, decides what the command installs."""
+    """Return whether a file, relative to the project's folder, affects what the command installs."""
     return (
         _DECIDING.fullmatch(path) is not None
         or path in _words(policy.dependencies or "")
@@ -46,9 +48,9 @@ def is_deciding(path: str, policy: Policy) -> bool:
 def dependency_key(
     policy: Policy, files: Mapping[str, str], environment: Mapping[str, str], machine: Iterable[str]
 ) -> str | None:
-    """Return what the dependencies of a tree are kept under; None where no file of it decides on them.
+    """Return the cache key for the dependencies of a tree; None if no file in it determines them.
 
-    `files` has every file of the project by its path, with the id of its content.
+    `files` maps the path of every file of the project to the id of its content.
     """
     deciding = {path: content for path, content in files.items() if is_deciding(path, policy)}
     if not deciding:

@@ -1,7 +1,8 @@
 """Checks that both passed and failed on the same tree.
 
-A check is flaky when it failed and passed on the same tree, in the same kind of run. Passing alone is not enough for
-that: work that makes its tests act on each other fails again each time they run together, and is at fault.
+A check is flaky if it failed and passed on the same tree, in the same kind of run. Passing alone is not
+enough: tests that interfere with each other because of the work fail again each time they run together, and
+the work is at fault.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -18,7 +19,7 @@ MOST: Final = 20
 ALONE: Final = "again-alone"
 WHOLE: Final = "again-whole"
 FOLDERS: Final = (ALONE, WHOLE)
-"""Where second runs are recorded, in the directory of the gate run."""
+"""Folders for second runs, in the directory of the gate run."""
 _COULD_NOT_RUN: Final = (126, 127)
 
 
@@ -27,11 +28,11 @@ class Suspect:
     """A command that failed although it was green before, so it may be flaky."""
 
     position: int
-    """Among the verdict's commands; positions count from 1."""
+    """Its position among the verdict's commands, from 1."""
     tests: frozenset[str]
-    """The tests that failed newly; none where no tests can be seen in it."""
+    """The tests that newly fail; empty if no individual tests are visible."""
     green_here: bool
-    """Whether the whole of it passed on exactly this tree before."""
+    """Whether the whole command passed on exactly this tree before."""
 
 
 def suspects(
@@ -44,11 +45,11 @@ def suspects(
 ) -> tuple[Suspect, ...]:
     """Return the commands to run again; none if the tree fails for another reason anyway.
 
-    `green_here` are the commands that passed on this exact tree before. Where a test only passed on the tree that the
-    work started from, it must not be one that the work wrote itself: `rewritten` says how the ids of those begin.
+    `green_here` are the commands that passed on this exact tree before. A test that only passed on the base
+    tree is suspect only if the work did not write it: `rewritten` has the id prefixes of rewritten tests.
     """
     found = []
-    # A gate that tells nothing of its commands names none to run again.
+    # A gate that reports nothing about its commands names none to run again.
     for n, (result, saw) in enumerate(zip(verdict.commands, seen, strict=False), 1):
         prefix = command_id(n, result.name)
         bad = [check for check in verdict.checks if is_bad(check) and is_of(check, prefix)]
@@ -62,7 +63,7 @@ def suspects(
 
 
 def _objects(bad: Sequence[Check], prefix: str) -> bool:
-    """Return whether a witness objects to a command, besides failed tests."""
+    """Return whether a witness objects to a command for a reason other than failed tests."""
     return any(check.id.startswith(f"{prefix}/{WITNESS} ") for check in bad)
 
 
@@ -73,7 +74,7 @@ def _tests(
     green_here: Collection[str],
     rewritten: tuple[str, ...],
 ) -> frozenset[str] | None:
-    """Return the tests of a command to run again, none for the command as a whole; None when it is not suspect."""
+    """Return the tests of a command to run again, empty for the whole command; None if it is not suspect."""
     if result.timed_out or result.exit_code is None or result.exit_code in _COULD_NOT_RUN:
         return None
     base = before.seen.get(result.command) if before is not None else None
@@ -91,10 +92,10 @@ def _tests(
 
 
 def red_alone(suspect: Suspect, first: Witnessed | None, again: Witnessed | None) -> frozenset[str]:
-    """Return the suspected tests that did not pass when they were run alone."""
+    """Return the suspected tests that did not pass when run alone."""
     if again is None:
         return suspect.tests
-    # Where one command starts several test runners, the tests may all be in one of them.
+    # If one command starts several test runners, all tests may be in one of them.
     known = (NOTHING, *(first.problems if first is not None else ()))
     if any(words not in known for words in again.problems):
         return suspect.tests
@@ -113,9 +114,9 @@ def green_commands(verdict: Verdict) -> frozenset[str]:
 
 
 def excused(verdict: Verdict, found: Sequence[Suspect], known: Mapping[int, int]) -> Verdict:
-    """Do not count flaky tests against the work, and name them.
+    """Excuse flaky tests and name them.
 
-    `known` says how many tests of a command failed in the end too, as they had before the work.
+    `known` is how many tests of a command still fail at the end and also failed before the work.
     """
     checks, commands = list(verdict.checks), list(verdict.commands)
     for one in found:
@@ -138,7 +139,7 @@ def _passed_after_all(check: Check) -> Check:
 
 
 def failed_again(verdict: Verdict, red: Mapping[int, frozenset[str]], *, alone: bool) -> Verdict:
-    """Add what failed a second time, by the position of its command: it is not flaky."""
+    """Add what failed a second time, by the position of its command, because it is not flaky."""
     checks = list(verdict.checks)
     for position, tests in red.items():
         name = verdict.commands[position - 1].name

@@ -1,4 +1,4 @@
-"""Limits of every gate. A receipt names the ones that apply to it, and the documentation lists all."""
+"""Limits of every gate. A receipt names those that apply to it, and the documentation lists all of them."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ _SETUP: Final = "setup"
 _MOST: Final = 10
 SEEN: Final = "seen_by_author"
 _IN_SOURCE: Final = re.compile(r"\bcargo\s+(?:n?ex)?test\b|--doctest|\bdoctest\b|\bzig\s+(?:build\s+)?test\b")
-"""Commands whose tests are inside source files."""
+"""Commands whose tests are in source files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,10 +20,10 @@ class Limit:
 
     name: str
     words: str
-    """What the receipt says; `{names}` means the commands that it applies to."""
+    """The sentence in the receipt; `{names}` is replaced by the commands that it applies to."""
     applies: Callable[[CommandFacts], bool]
     closed_by: str
-    """What would close it, for the documentation."""
+    """What would remove the limit, for the documentation."""
 
 
 LIMITS: Final = (
@@ -69,7 +69,7 @@ LIMITS: Final = (
 def limits_of(commands: Sequence[CommandFacts], *, held_out: bool = False) -> list[tuple[str, str]]:
     """Return what these commands cannot prove, with the name of each limit.
 
-    `held_out` if all work passed held-out checks too.
+    `held_out` is whether all work also passed held-out checks.
     """
     said = []
     for limit in (one for one in LIMITS if not (held_out and one.name == SEEN)):

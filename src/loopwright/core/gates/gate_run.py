@@ -1,7 +1,8 @@
 """One run of gate commands as a value, and the passes that turn it into a verdict.
 
-The engine runs the commands and gathers what they are compared with. `judge_run` decides from that alone. Each pass
-takes the run and the verdict so far, and returns the next verdict. A pass that needs a second run returns `RunAgain`.
+The engine runs the commands and collects what to compare them with. `judge_run` is a pure function of that.
+Each pass takes the run and the current verdict, and returns the next verdict. A pass that needs a second run
+returns `RunAgain`.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,38 +31,38 @@ INTERRUPTED: Final = Verdict(status=VerdictStatus.INCONCLUSIVE, reason="the gate
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a gate run is judged by."""
+    """The rules for judging a gate run."""
 
     commands: tuple[GateCommand, ...] = ()
     """The commands that ran, in order."""
     setup: GateCommand | None = None
     """The command that comes first in every fresh workspace."""
     own: frozenset[str] = frozenset()
-    """Commands that the work has to make pass. An earlier failure excuses nothing in them."""
+    """Commands that the work has to make pass. An earlier failure does not excuse them."""
     may_be_empty: frozenset[str] = frozenset()
     """Commands that may run no test, because the work adds all their tests."""
     rewritten: tuple[str, ...] = ()
-    """How the ids of tests begin that the work changed."""
+    """Id prefixes of tests that the work changed."""
     brought: tuple[str, ...] = ()
-    """How the ids of tests begin in files that the work adds or changes."""
+    """Id prefixes of tests in files that the work adds or changes."""
     is_baseline: bool = False
-    """Whether the tree has no work in it. Then nothing that failed is excused."""
+    """Whether the tree contains no work. Then no failure is excused."""
     is_held_out: bool = False
-    """Whether these are held-out checks. Then the verdict shows nothing of what they look at."""
+    """Whether these are held-out checks. Then the verdict reveals nothing about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateRun:
-    """One run of gate commands on a tree, with everything that its verdict follows from."""
+    """One run of gate commands on a tree, with everything that determines its verdict."""
 
     verdict: Verdict
-    """What exit codes and reports say."""
+    """The verdict from exit codes and reports alone."""
     terms: Terms = field(default_factory=Terms)
     seen: Sequence[Witnessed | None] = ()
     """What the witness saw inside each command."""
     interrupted: bool = False
     excess: str = ""
-    """Why it was stopped for taking too much space; empty if it was not."""
+    """Why it was stopped for using too much disk space; empty if it was not."""
     denial: str | None = None
     """What the sandbox denied to a command that failed."""
     killed: Killed | None = None
@@ -69,15 +70,15 @@ class GateRun:
     was_alone: bool = False
     """Whether no other gate ran beside it."""
     ends_on_base: bool = False
-    """Whether the killed commands end by themselves on the base commit."""
+    """Whether the killed commands finish by themselves on the base commit."""
     before: Baseline | None = None
-    """What the project's gates saw on the base commit."""
+    """What the project's gates reported on the base commit."""
     no_baseline: Verdict | None = None
     """Why the gates could not run on the base commit."""
     judging_files: frozenset[str] | None = None
-    """Judging files among those that the commands changed; None if changes are not held against them."""
+    """Judging files that the commands changed; None if such changes are not counted against them."""
     uncompared: tuple[CommandResult, ...] = ()
-    """Commands whose tests no gate ran on the base commit."""
+    """Commands whose tests did not run on the base commit."""
     green_here: frozenset[str] = frozenset()
     """Commands that passed on exactly this tree before."""
     again: tuple["GateRun", ...] = ()
@@ -90,14 +91,14 @@ class GateRun:
 
     @property
     def is_broken(self) -> bool:
-        """Whether the machine is at fault: it took too much, the sandbox denied something, or it was killed twice."""
+        """Whether the machine is at fault: no space, a denial by the sandbox, or killed twice."""
         killed_twice = self.killed is not None and self.was_alone and not self.ends_on_base
         return bool(self.excess) or self.denial is not None or killed_twice
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunAgain:
-    """Commands to run once more on the same tree, before there is a verdict."""
+    """Commands to run once more on the same tree before there is a verdict."""
 
     folder: str
     """Where the second run is recorded, inside the directory of the gate run."""
@@ -126,7 +127,7 @@ def judge_run(run: GateRun) -> Verdict | RunAgain:
 
 
 def _stopped(run: GateRun) -> Verdict | None:
-    """Return the verdict on a run that was stopped from outside; None if its commands ended by themselves."""
+    """Return the verdict on a run that was stopped from outside; None if its commands finished by themselves."""
     if run.excess or run.denial is not None:
         reason = run.excess or run.denial or ""
         return Verdict(status=VerdictStatus.INCONCLUSIVE, reason=reason, commands=run.verdict.commands)
@@ -160,12 +161,12 @@ def _unchanged(run: GateRun, verdict: Verdict) -> Verdict:
 
 
 def _baseline_known(run: GateRun, verdict: Verdict) -> Verdict:
-    """Blame the work for nothing if the gates could not run on the base commit."""
+    """Do not blame the work if the gates could not run on the base commit."""
     return verdict if run.no_baseline is None else without_baseline(verdict, run.no_baseline)
 
 
 def _not_flaky(run: GateRun, verdict: Verdict) -> Verdict | RunAgain:
-    """Tell flaky from red: run suspects alone, then, unless this tree was green before, as a whole."""
+    """Separate flaky failures from real ones: run suspects alone, then everything unless this tree was green before."""
     if verdict.status is not VerdictStatus.FAILED or run.terms.is_baseline:
         return verdict
     rewritten = run.terms.rewritten
@@ -234,6 +235,6 @@ def _noted(verdict: Verdict, second: Verdict, folder: str) -> Verdict:
 
 
 def _not_settled(verdict: Verdict, second: Verdict) -> Verdict:
-    """Return a verdict that says nothing: the second run that would tell flaky from red failed."""
+    """Return an inconclusive verdict: the second run that should separate flaky from real failures failed."""
     reason = second.reason if second == INTERRUPTED else f"it could not be run again: {second.reason}"
     return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=reason)

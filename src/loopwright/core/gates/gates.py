@@ -1,4 +1,4 @@
-"""Which commands judge what."""
+"""Which commands check a task, a plan and a setup."""
 
 from collections.abc import Iterable
 
@@ -10,12 +10,12 @@ Commands = tuple[GateCommand, ...]
 
 
 def task_commands(plan: Plan, task: Task) -> Commands:
-    """Return what must pass on a task's candidate: its own acceptance first, then the project's gates."""
+    """Return what must pass on a task's candidate: its acceptance first, then the project's gates."""
     return each_once(task.acceptance, plan.gates)
 
 
 def plan_commands(plan: Plan, acceptance: Commands) -> Commands:
-    """Return gate:all: the project's gates, then every acceptance command again on the integrated tree."""
+    """Return the complete gate: the project's gates, then every acceptance command again on the integrated tree."""
     return each_once(plan.gates, acceptance)
 
 
@@ -29,7 +29,7 @@ def each_once(*lists: Iterable[GateCommand]) -> Commands:
 
 
 def setup_command(policy: Policy) -> GateCommand | None:
-    """Return the setup command as a gate runs it, dependencies first; None when there is none."""
+    """Return the setup command as a gate runs it, dependencies first; None if there is none."""
     own = policy.setup or ""
     if install := install_step(policy):
         own = f"{install} && {{\n{own}\n}}" if own else install
@@ -37,15 +37,15 @@ def setup_command(policy: Policy) -> GateCommand | None:
 
 
 def setup_settings(policy: Policy) -> tuple[str, ...]:
-    """Return the settings that the setup command is made of; empty when there is none."""
+    """Return the names of the settings that form the setup command; empty if there are none."""
     return tuple(name for name in ("dependencies", "setup") if getattr(policy, name))
 
 
 def after_setup(setup: GateCommand | None, commands: Commands) -> Commands:
-    """Put the setup command in front: a gate's tree is as bare as a new clone."""
+    """Put the setup command first: a gate's tree is as bare as a new clone."""
     return (setup, *commands) if setup is not None and commands else commands
 
 
 def with_setup(plan: Plan, commands: Commands) -> Commands:
-    """Return everything that a gate of this plan runs to check these commands."""
+    """Return everything that a gate of this plan runs for these commands."""
     return after_setup(setup_command(plan.policy), commands)

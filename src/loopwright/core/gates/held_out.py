@@ -1,4 +1,4 @@
-"""Held-out checks of a task: its agent never sees them, so only the right work passes them."""
+"""Held-out checks of a task: its agent never sees them, so it cannot write code for these checks alone."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ _ADVICE = (
 
 
 def marked(check: GateCommand, files: Sequence[HeldFile]) -> GateCommand:
-    """Return a check whose name includes a hash of its files, so that other files make another check."""
+    """Return a check whose name includes a hash of its files, so that different files make a different check."""
     if not files:
         return check
     mark = hashlib.sha256("\n".join(f"{file.sha256} {file.path}" for file in files).encode()).hexdigest()
@@ -31,7 +31,7 @@ class Unseen:
     """The held-out checks of one task, to run on the result of its plan."""
 
     key: str
-    """The task's."""
+    """The task's key."""
     held: tuple[HeldOut, ...]
 
     @property
@@ -41,7 +41,7 @@ class Unseen:
 
 
 def proposed(acceptance: Sequence[GateCommand]) -> str:
-    """Return a held-out check that fits a task's acceptance, as a line for the plan; it still needs other inputs."""
+    """Return a held-out check derived from a task's acceptance, as a line for the plan; it still needs other inputs."""
     command = acceptance[0].command
     files = [word for word in command.split() if is_test_file(word)]
     if files:
@@ -52,9 +52,9 @@ def proposed(acceptance: Sequence[GateCommand]) -> str:
 
 
 def unseen_of(tasks: Sequence[Task]) -> tuple[Unseen, ...]:
-    """Return the held-out checks of tasks, each list once: a fix has the same checks as the task that it fixes.
+    """Return the held-out checks of tasks, each list once: a fix task shares those of the task that it fixes.
 
-    What was cancelled is not in the result, so nothing can ask for it there.
+    Cancelled tasks are left out, because the result does not contain their work.
     """
     found: dict[tuple[HeldOut, ...], Unseen] = {}
     for task in tasks:
@@ -69,14 +69,14 @@ def held_files(held: Sequence[HeldOut]) -> tuple[HeldFile, ...]:
 
 
 def held_commands(held: Sequence[HeldOut]) -> tuple[GateCommand, ...]:
-    """Return what held-out checks run."""
+    """Return the commands of held-out checks."""
     return tuple(one.check for one in held)
 
 
 def veiled(verdict: Verdict) -> Verdict:
     """Return a verdict on held-out checks as it is recorded: how each ended, without names and output.
 
-    What is recorded is also told to others and exported beside the project. The output stays with the run's files.
+    Records are shown elsewhere and exported beside the project. The output stays with the run's files.
     """
     checks = []
     for n, result in enumerate(verdict.commands, 1):
@@ -88,7 +88,7 @@ def veiled(verdict: Verdict) -> Verdict:
     return replace(
         verdict,
         checks=tuple(checks),
-        # Names of tests, too, would tell what they look at.
+        # Test names, too, would reveal what the checks cover.
         left_open=("something in it that must stay secret",) if verdict.left_open else (),
         notes=(),
         commands=tuple(replace(one, tail="", known_failed=()) for one in verdict.commands),
@@ -102,7 +102,7 @@ def veiled(verdict: Verdict) -> Verdict:
 def not_passed(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, str]:
     """Return the texts about held-out checks that failed: one for the record, one for the next attempt.
 
-    Neither has more than their names and what the plan's author wants to be told: no output, no names of tests.
+    Both contain only the names and the hints of the plan's author: no output, no names of tests.
     """
     names, hints = _wrong(held, verdict)
     told = f"A held-out check did not pass: {names}"
@@ -120,8 +120,8 @@ def broken_in(found: Sequence[tuple[Unseen, Verdict]]) -> tuple[str, str]:
 def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
     """Return the held-out checks of the task that fixes all of these.
 
-    Where two tasks have different files at one place, they cannot lie in one tree: then the result alone is asked for
-    what the later one has.
+    If two tasks have different files at one path, the tree cannot hold both: the later task's checks are left
+    to the result.
     """
     held: tuple[HeldOut, ...] = ()
     lies: dict[str, str] = {}
@@ -133,7 +133,7 @@ def joined(broken: Sequence[Unseen]) -> tuple[HeldOut, ...]:
 
 
 def _wrong(held: Sequence[HeldOut], verdict: Verdict) -> tuple[str, list[str]]:
-    """Return the names of the checks that failed, and the hints of their author."""
+    """Return the names of the checks that failed, and their author's hints."""
     bad = [check for check in verdict.checks if is_bad(check)]
     failed = {
         result.name

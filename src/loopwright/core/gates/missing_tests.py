@@ -1,7 +1,7 @@
-"""Tests that should judge some work and did not run: skipped, expected to fail, or gone.
+"""Tests that should have run on some work and did not: skipped, expected to fail, or gone.
 
-A test that failed before the work is what the work was to fix, or an old failure that it leaves alone: both are seen
-to run again. One that is skipped now, or gone, says neither.
+A test that failed before the work is either what the work should fix or an old failure, and the new run shows
+which. A test that is now skipped or gone shows neither.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 _SHOWN: Final = 10
 _SEPARATORS: Final = frozenset(":[/.")
-"""What is in an id between a file, a class or a package and the tests in it."""
+"""The separators between a file, class or package and its tests in an id."""
 UNLOADED: Final = "unittest.loader._FailedTest."
-"""How the id begins under which unittest reports a module that could not be loaded."""
+"""The id prefix that unittest uses for a module that could not be loaded."""
 NOT_THE_SAME: Final = "no test that failed without it was seen to pass with it"
 
 
@@ -26,7 +26,7 @@ def unanswered(
 ) -> Iterator[tuple[str, frozenset[str]]]:
     """Yield the tests that failed before and did not run now, by kind: skipped, deselected or missing.
 
-    A file, class or package that could not be loaded before is answered by any of its tests that ran.
+    If a file, class or package could not be loaded before, any of its tests that ran counts for it.
     """
     ran = found.passed | found.failed
     left = before.failed - ran
@@ -45,7 +45,7 @@ def unanswered(
 
 
 def _without_answer(wanted: frozenset[str], ran: Collection[str]) -> frozenset[str]:
-    """Return the ids that did not run, neither themselves nor a test inside of them."""
+    """Return the ids that did not run, and of which no inner test ran."""
     if not wanted:
         return wanted
     wholes = {test[:n] for test in ran for n, each in enumerate(test) if each in _SEPARATORS} | set(ran)
@@ -60,12 +60,12 @@ def _answered(test: str, wholes: Collection[str], ran: Iterable[str]) -> bool:
 
 
 def nothing_passed(found: "Witnessed", before: "Witnessed | None") -> str:
-    """Return an objection if no test passed; empty when one did, or they all were skipped before too."""
+    """Return an objection if no test passed; empty if one did, or if all were skipped before too."""
     seen = found.failed | found.skipped | found.deselected
     if found.passed or not seen:
         return ""
     if before is not None and not before.passed and not before.failed and found.skipped <= before.skipped:
-        return ""  # what checks nothing here checked nothing before: the red proof says so
+        return ""  # a command that checked nothing before is the subject of the red proof
     return f"none of its tests passed: {listed(found.skipped or seen)}"
 
 
@@ -75,9 +75,9 @@ def with_new_skips(
     before: "Baseline | None",
     brought: tuple[str, ...],
 ) -> Verdict:
-    """Note skipped and expected failures among the tests that the work adds or changes, if they are new.
+    """Note newly skipped and expected-to-fail tests among those that the work adds or changes.
 
-    `brought` says how their ids begin.
+    `brought` has their id prefixes.
     """
     if verdict.status is not VerdictStatus.PASSED or not brought:
         return verdict
@@ -96,10 +96,10 @@ def with_new_skips(
 
 
 def new_skips(found: "Witnessed", known: Collection[str]) -> Iterator[str]:
-    """Yield tests that were skipped, and were not skipped before.
+    """Yield tests that are skipped now and were not skipped before.
 
-    One of several sets of values for a test that passed with others is left out for a reason, mostly the platform; one
-    that is expected to fail is not.
+    A single skipped parameter set of a test that passed with others is left out: the reason is usually the
+    platform. So is a test that is expected to fail.
     """
     passed = {test.partition("[")[0] for test in found.passed}
     for test in found.skipped:
@@ -108,7 +108,7 @@ def new_skips(found: "Witnessed", known: Collection[str]) -> Iterator[str]:
 
 
 def unloaded_skips(without: "Witnessed | None", found: "Witnessed") -> Iterator[str]:
-    """Yield tests that did not run with the work, of files that could not even be loaded without it."""
+    """Yield skipped tests in files that could not even be loaded without the work."""
     if without is None or not without.failed:
         return
     for test in new_skips(found, without.skipped):
@@ -136,7 +136,7 @@ def refused_without(
 
 
 def _within(tests: Iterable[str], wholes: Collection[str]) -> frozenset[str]:
-    """Return the tests that are among these, or lie in a file or class that is."""
+    """Return the tests that are among these, or in one of these files or classes."""
     parts = {test: [test[:n] for n, each in enumerate(test) if each in _SEPARATORS] for test in tests}
     return frozenset(test for test, some in parts.items() if any(one in wholes for one in (test, *some)))
 
@@ -148,7 +148,8 @@ def is_shown(
 ) -> bool:
     """Return whether something that failed without the work is known to pass with it.
 
-    Where no tests can be seen that is the exit code; where all died before a test was known, any test that passes now.
+    If no tests are visible, the exit code decides. If all runs died before a test was known, any test that
+    passes now does.
     """
     for result in ran_without:
         if not result.refused:
@@ -170,12 +171,12 @@ def now_passing(before: Iterable["Witnessed"], now: Iterable["Witnessed"]) -> tu
 
 
 def counted(ids: Iterable[str]) -> str:
-    """Return how many tests there are."""
+    """Return a number of tests in words."""
     count = len(list(ids))
     return f"{count} test{'s' * (count != 1)}"
 
 
 def listed(ids: Iterable[str]) -> str:
-    """Name tests, as many as a person reads."""
+    """Name tests in a list short enough to read."""
     named = sorted(ids)
     return ", ".join(named[:_SHOWN]) + (f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else "")

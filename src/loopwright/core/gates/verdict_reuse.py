@@ -1,4 +1,4 @@
-"""When the record of an earlier gate run answers the same question again."""
+"""Decide when the record of an earlier gate run answers the same question again."""
 
 import posixpath
 import re
@@ -12,24 +12,25 @@ from loopwright.core.values.policy import GateCommand
 _SHELL: Final = re.compile(r"[;&|<>$`(){}*?~!\n\\]")
 _TEST_PATH: Final = re.compile(r"(?!-)(?:.*/.*|.+\.\w+(?:::.+)?)")
 _FLAG: Final = re.compile(r"-[qvsx]+|--test|--[\w-]+=.*")
-"""Options that take no further word: what follows one of them is a path."""
+"""Options without a value: the next word is a path."""
 
 
 def is_reusable(verdict: Verdict) -> bool:
-    """Return whether a verdict may be used again: not one that failed, was not conclusive or needed a second try."""
+    """Return whether a verdict may be reused: it passed, was conclusive and needed no second run."""
     flaky = any(one.flaky for one in verdict.commands)
     return verdict.status is VerdictStatus.PASSED and not verdict.reruns and not flaky
 
 
 def is_reusable_command(command: str) -> bool:
-    """Return whether a command checks the same for every task: it does not read which task it runs for."""
+    """Return whether a command checks the same for every task, because it does not read which task it runs for."""
     return "LOOPWRIGHT_" not in command
 
 
 def shows(gate: GateCommand, saw: Witnessed | None, narrow: GateCommand, then: Witnessed | None) -> bool:
-    """Return whether a gate ran all tests of a narrower command, on another tree, with success.
+    """Return whether a gate ran all tests of a narrower command, on another tree, successfully.
 
-    `saw` is what the gate's test runner did on this tree, `then` what the command's did where it last ran.
+    `saw` is what the gate's test runner did on this tree, `then` what the command's runner did in its last
+    run.
     """
     if saw is None or then is None or saw.reported or then.reported or saw.problems or then.problems:
         return False
@@ -39,7 +40,7 @@ def shows(gate: GateCommand, saw: Witnessed | None, narrow: GateCommand, then: W
 
 
 def narrowed_to(command: str, gate: str) -> tuple[str, ...]:
-    """Return the paths of tests that a command runs of a wider one; empty when it is not such a command."""
+    """Return the test paths to which a command narrows a wider one; empty if it does not narrow it."""
     if not narrows(command, gate):
         return ()
     words, whole = shlex.split(command), shlex.split(gate)
@@ -51,7 +52,7 @@ def narrowed_to(command: str, gate: str) -> tuple[str, ...]:
 
 
 def names_all(command: str, gates: Iterable[GateCommand], files: Iterable[str]) -> bool:
-    """Return whether a command narrows one of the gates to paths that all these files are below."""
+    """Return whether a command narrows one of the gates to paths that contain all these files."""
     paths = {path.partition("::")[0] for gate in gates for path in narrowed_to(command, gate.command)}
     return bool(paths) and all(any(_is_below(file, path) for path in paths) for file in files)
 
@@ -61,7 +62,7 @@ def _is_below(path: str, folder: str) -> bool:
 
 
 def narrows(command: str, gate: str) -> bool:
-    """Return whether a command is the gate's with paths of tests added, or in the place of wider ones."""
+    """Return whether a command is the gate's with test paths added, or in place of wider ones."""
     if _SHELL.search(command) or _SHELL.search(gate):
         return False
     try:

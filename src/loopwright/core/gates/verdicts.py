@@ -1,7 +1,7 @@
-"""What a verdict is worth: how checks become a verdict, and verdicts become the outcome of a task and a plan.
+"""How checks become a verdict, and verdicts become the outcome of a task and a plan.
 
-Done is a ladder: claimed < accepted on the candidate < reviewed < gate:all on the final tree. A task stands
-at the second rung at least, a plan only at the last. What an agent says lifts nothing above the first.
+Done is a ladder: claimed < accepted on the candidate < reviewed < gate:all on the final tree. A complete task
+has at least the second rung, a verified plan the last. An agent's claim alone never gets past the first.
 """
 
 import hashlib
@@ -52,7 +52,7 @@ def is_bad(check: Check) -> bool:
 
 
 def is_of(check: Check, prefix: str) -> bool:
-    """Return whether a check is of the command with this id."""
+    """Return whether a check belongs to the command with this id."""
     return check.id == prefix or check.id.startswith(f"{prefix}/")
 
 
@@ -64,10 +64,10 @@ def command_id(position: int, name: str) -> str:
 def command_checks(
     position: int, result: CommandResult, found: Sequence[Check], *, timeout_s: float
 ) -> tuple[Check, ...]:
-    """Return the checks of one command: those found in its output or report, and itself where that counts.
+    """Return the checks of one command: those found in its output or report, and the command itself if needed.
 
-    The exit code and the checks are held against each other, so neither can hide what the other says: the
-    command itself is a check when nothing (or only skips) was found, and whenever it did not end with 0.
+    Exit code and checks are compared, so neither can hide the other. The command itself is a check if nothing
+    (or only skips) was found, and whenever it exits with a code other than 0.
     """
     spoke = any(check.status is not CheckStatus.SKIPPED for check in found)
     if result.exit_code == 0 and not result.timed_out and spoke:
@@ -95,7 +95,7 @@ def command_checks(
 def telling_line(output: str) -> str:
     """Return the line of a failed command's output to quote: its last error, else its last line.
 
-    Notices and warnings that a package manager adds at the end do not count, unless there is nothing else.
+    Notices and warnings that a package manager adds at the end are ignored, unless there is nothing else.
     """
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     for wanted in (_ERROR.match, lambda line: not line.startswith(_NOISE), bool):
@@ -129,7 +129,7 @@ def judge(checks: Sequence[Check], commands: Sequence[CommandResult]) -> Verdict
 def judged_again(
     verdict: Verdict, checks: Sequence[Check], commands: Sequence[CommandResult], **more: Any
 ) -> Verdict:
-    """Return a verdict with other checks and commands, and what follows from them."""
+    """Return a verdict with other checks and commands, and the status that follows from them."""
     bad = sum(map(is_bad, checks))
     refused = any(command.refused for command in commands)
     status = VerdictStatus.FAILED if bad or refused else VerdictStatus.PASSED
@@ -144,10 +144,10 @@ def judged_again(
 
 
 def _missing(commands: Sequence[CommandResult]) -> str:
-    """Return the program of a command that is not on this machine; empty when each could be run.
+    """Return the program of a command that is not on this machine; empty if all programs could run.
 
-    Only what the shell itself looked for counts: a file of the project that is not there, or a program that another one
-    did not find, may well be what the work is about.
+    Only programs that the shell itself looked up count: a missing file of the project, or a program that
+    another one did not find, may be what the work is about.
     """
     for command in commands:
         first = _PLAIN_WORD.match(command.command)
@@ -163,7 +163,7 @@ def _is_not_found(name: str, said: str) -> bool:
 
 
 def passed(verdict: Verdict | None) -> bool:
-    """Return whether a verdict passes on its own facts, not only by its name."""
+    """Return whether a verdict passes by its own facts, not only by its status."""
     if verdict is None or verdict.status is not VerdictStatus.PASSED:
         return False
     refused = any(command.refused for command in verdict.commands)
@@ -172,7 +172,7 @@ def passed(verdict: Verdict | None) -> bool:
 
 
 def combine(verdicts: Iterable[Verdict]) -> Verdict:
-    """Combine verdicts on one tree: a failure is a fact and wins, then a broken gate, then a pass."""
+    """Combine verdicts on one tree: a failure wins, then a broken gate, then a pass."""
     given = tuple(verdicts)
     statuses = {v.status for v in given}
     if any(v.status is VerdictStatus.PASSED and not passed(v) for v in given):
@@ -206,7 +206,7 @@ def bounded(checks: Sequence[Check], limit: int = MAX_CHECKS) -> tuple[Check, ..
 
 
 def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
-    """Tell in plain text what failed, for the prompt of the next attempt."""
+    """Describe in plain text what failed, for the prompt of the next attempt."""
     bad = [check for check in verdict.checks if is_bad(check)]
     if verdict.status is not VerdictStatus.FAILED and not bad:
         return keep_start(verdict.reason, limit)
@@ -233,7 +233,7 @@ def evidence(verdict: Verdict, *, limit: int = MAX_EVIDENCE) -> str:
 
 
 def first_line(verdict: Verdict) -> str:
-    """Say in one line what failed: the names of checks, and what is wrong where that is known in words."""
+    """Describe in one line what failed: the names of checks, and what is wrong if that is known in words."""
     failing = [check for check in verdict.checks if is_bad(check)]
     if not failing:
         return verdict.reason or "the gate failed"
@@ -254,7 +254,7 @@ def refused_commands(verdict: Verdict) -> list[CommandResult]:
 
 
 def of_installed(policy: Policy, verdict: Verdict) -> str:
-    """Return a note if a failed gate tests an installed build (`installed_gates`): it may not see the work at all."""
+    """Return a note if a failed gate tests an installed build (`installed_gates`): it may not see the work."""
     names = [one.name for one in refused_commands(verdict) if one.name in policy.installed_gates]
     if not names:
         return ""
@@ -274,7 +274,7 @@ def task_outcome(
 ) -> Outcome:
     """Return what the facts prove about a task; `verdict` is the one on exactly the tree that landed.
 
-    `capped` when the task has a gap (`core.receipts.gaps`).
+    `capped` is whether the task has a gap (`core.receipts.gaps`).
     """
     if status is TaskState.CANCELLED:
         return Outcome.CANCELLED
@@ -294,7 +294,8 @@ def plan_outcome(
 ) -> Outcome:
     """Return what the facts prove about a plan; `final` is gate:all on exactly the result's tree.
 
-    `capped` when the result itself has a gap (`core.receipts.gaps`), whatever was red while its tasks landed.
+    `capped` is whether the result itself has a gap (`core.receipts.gaps`), whatever failed while its tasks
+    landed.
     """
     if cancelled or (tasks and all(outcome is Outcome.CANCELLED for outcome in tasks)):
         return Outcome.CANCELLED
@@ -310,12 +311,12 @@ def plan_outcome(
 
 
 def keep_start(text: str, limit: int) -> str:
-    """Cut a text at its end, and show that it was cut."""
+    """Cut a text at its end, and mark the cut."""
     return text if len(text) <= limit else text[: max(0, limit - 6)] + "\n[cut]"
 
 
 def keep_end(text: str, limit: int) -> str:
-    """Cut a text at its start, and show that it was cut."""
+    """Cut a text at its start, and mark the cut."""
     if len(text) <= limit:
         return text
     return f"[cut]\n{text[-(limit - 6) :]}" if limit > 6 else ""
@@ -329,14 +330,14 @@ def keep_ends(text: str, limit: int) -> str:
 
 
 def _listed(check: Check, *, brief: bool) -> str:
-    """Render one bad check; the last lines of a whole command are shown with the command."""
+    """Render one bad check; a whole command is shown with its last lines."""
     message = check.message.partition("\n")[0] if brief else keep_start(check.message, 1200)
     text = message.replace("\n", "\n  ") if not is_sentence(check) else ""
     return f"- {check.name} ({check.status.value})" + (f": {text}\n" if text else "\n")
 
 
 def _with_short_messages(checks: Sequence[Check]) -> tuple[Check, ...]:
-    """Shorten messages after a total length, so that a row stays small whatever a tool prints."""
+    """Shorten messages beyond a total length, so that a row stays small whatever a tool prints."""
     used = 0
     result = []
     for check in checks:
@@ -361,26 +362,29 @@ def _unique_ids(checks: Sequence[Check]) -> tuple[Check, ...]:
     return tuple(result)
 
 
-# Commands that something outside ended: the system when memory ran out, or a signal.
+# Commands that were ended from outside: by the system when memory ran out, or by a signal.
 
 _HANGUP: Final = 1
 _KILL: Final = 9
 _TERM: Final = 15
 _FROM_OUTSIDE: Final = {
     **{-number: number for number in (_HANGUP, _KILL, _TERM)},
-    # How a shell, or a sandbox, tells of a process below it. 129 is left out: git ends so when it is called wrongly.
+    # How a shell or a sandbox reports a killed process. 129 is left out: git exits with it on a usage error.
     **{128 + number: number for number in (_KILL, _TERM)},
 }
-"""Exit codes of commands that were killed, and the signal. A program that crashes ends by other ones: that is red."""
+"""Exit codes of commands that were killed, and the signal.
+
+A program that crashes has other exit codes and counts as red.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Killed:
-    """Commands of one gate run that did not end by themselves."""
+    """Commands of one gate run that were killed."""
 
     commands: tuple[str, ...]
     signal: int
-    """Of the first of them."""
+    """The signal that killed the first of them."""
     name: str
 
     @property
@@ -391,7 +395,7 @@ class Killed:
 
 
 def killed_in(verdict: Verdict) -> Killed | None:
-    """Return what was killed in a gate run; None when every command ended by itself or at its own time limit."""
+    """Return what was killed in a gate run; None if every command ended by itself or at its own time limit."""
     dead = [one for one in verdict.commands if _signal(one) is not None]
     if not dead or verdict.status is not VerdictStatus.FAILED:
         return None

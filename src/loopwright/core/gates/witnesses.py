@@ -1,7 +1,8 @@
 """What Loopwright's own witness saw inside a test runner, and what follows from it.
 
-A runner's exit code and report come from a process that loads the agent's code. The witness is independent: it records
-which tests there are, how each ended, and whether the runner still tells a failing test from a passing one.
+A runner's exit code and report come from a process that loads the agent's code. The witness is independent:
+it records which tests exist, how each ended, and whether the runner still tells a failing test from a passing
+one.
 """
 
 import re
@@ -26,22 +27,22 @@ from loopwright.core.values.policy import GateCommand
 NO_END: Final = "the test runner did not come to its end"
 NOTHING: Final = "no tests were collected"
 WITNESS: Final = "witness"
-"""In the ids of checks that say what speaks against a run of tests, besides tests that failed."""
+"""Part of the ids of checks that speak against a test run for a reason other than failed tests."""
 _KNOWN: Final = "it failed before this work too"
 _COULD_NOT_RUN: Final = (126, 127)
 _NAMED: Final = 20
-"""So many tests that failed before are kept by name."""
+"""The most earlier failures that are kept by name."""
 _NEEDS_WORK: Final = "it runs no test that was there before this work"
 _STUCK: Final = "inconclusive: it did not come to its end before this work either"
 _WORD: Final = re.compile(r"(?<![\w./:-])\w[\w./:-]*")
-"""A word of a command that may be a path: no option, and none that leads out of the tree."""
+"""A word of a command that may be a path: not an option, and not a path out of the tree."""
 _RUNNERS: Final = re.compile(
     r"\bpy\.?test\b|\s-m\s+unittest\b|\bnode\b[^;&|]*\s--test\b|\bjest\b|\bvitest\b|\bgo\s+test\b"
 )
 
 
 def is_test_runner(command: str) -> bool:
-    """Return whether a command names a test runner that can be seen from inside."""
+    """Return whether a command names a test runner that Loopwright can watch from inside."""
     return _RUNNERS.search(command) is not None
 
 
@@ -50,7 +51,7 @@ def is_compared(
 ) -> bool:
     """Return whether a comparison with the base commit makes sense.
 
-    There is when tests were seen in one of the project's gates, or when a gate is a test runner by its name.
+    It does if tests were seen in one of the project's gates, or if a gate names a known test runner.
     """
     named = {gate.command for gate in gates}
     in_gates = any(one for one, command in zip(seen, ran, strict=True) if command.command in named)
@@ -63,14 +64,15 @@ def failed_unseen(
     verdict: Verdict,
     seen: Sequence[Witnessed | None],
 ) -> bool:
-    """Return whether a project gate failed and no tests were seen in it. It may have failed on the base commit too.
+    """Return whether a project gate failed and no tests were seen in it.
 
-    What the work itself is to make pass (`own`) had to fail before.
+    It may have failed on the base commit too. Commands that the work should make pass (`own`) had to fail
+    before.
     """
     named = {gate.command for gate in gates} - {command.command for command in own}
     return any(
         found is None and result.command in named and _bad(verdict.checks, command_id(n, result.name))
-        # A gate that tells nothing of its commands names none to ask about.
+        # A gate that reports nothing about its commands names none to ask about.
         for n, (result, found) in enumerate(zip(verdict.commands, seen, strict=False), 1)
     )
 
@@ -84,10 +86,10 @@ def held_against(
 ) -> Verdict:
     """Compare a gate's verdict with what the witness saw inside its test runners, and with the base commit.
 
-    Without a baseline only what needs none is judged. A command whose failures all were there before is no longer
-    refused for them, and says so. `own` are the commands that the work is to make pass: of their tests, if there are
-    any, one has to. Tests that ran before and do not run now fail nothing here: `Verdict.lost` names them. A command of
-    `may_be_empty` in which no test runs says nothing.
+    Without a baseline, only what needs none is judged. A command whose failures all existed before is
+    excused, and says so. `own` are the commands that the work should make pass: if they have tests, at least
+    one has to pass. Tests that ran before and do not run now do not fail anything here: `Verdict.lost` names
+    them. A command of `may_be_empty` that runs no test proves nothing.
     """
     if verdict.status not in (VerdictStatus.PASSED, VerdictStatus.FAILED):
         return verdict
@@ -187,7 +189,7 @@ def held_against(
 
 
 def _as_before(held: Verdict, reason: str) -> Verdict:
-    """Return a verdict that says nothing about the work, because the same failed before it."""
+    """Return a verdict that says nothing about the work, because the same check failed before it."""
     return replace(held, status=VerdictStatus.INCONCLUSIVE, reason=reason, lasting=True, as_before=True)
 
 
@@ -202,7 +204,7 @@ def baseline(
 ) -> Baseline:
     """Return what commands found on the tree that the work started from.
 
-    `own` are those that the work is to make pass: that they failed there excuses nothing.
+    `own` are the commands that the work should make pass: their failures there excuse nothing.
     """
     pairs = list(zip(results, seen, strict=True))
     wanted = {command.command for command in own}
@@ -237,7 +239,7 @@ def _was_red(before: Baseline, result: CommandResult, prefix: str, checks: Seque
 
 
 def _told_of_red(red: Sequence[CommandResult], commit: str) -> str:
-    """Tell a person which commands fail on which commit, and what to do about it."""
+    """Tell the user which commands fail on which commit, and what to do about it."""
     names = "; ".join(f"{one.name} ({one.command})" for one in red)
     where = f"commit {commit[:12]}, which the work started from" if commit else "the tree before the work"
     return (
@@ -254,7 +256,7 @@ def _told_of_blind(result: CommandResult, found: Witnessed) -> str:
 
 
 def without_baseline(verdict: Verdict, why: Verdict) -> Verdict:
-    """Note that there is no baseline: what fails may have failed before the work too."""
+    """Note that there is no baseline: failures may have existed before the work too."""
     told = f"how it was before the work could not be found out: {why.reason}"
     if verdict.status is VerdictStatus.FAILED:
         return replace(verdict, status=VerdictStatus.INCONCLUSIVE, reason=told, lasting=why.lasting)
@@ -268,9 +270,10 @@ def uncompared(
     seen: Sequence[Witnessed | None],
     before: Baseline | None,
 ) -> tuple[tuple[CommandResult, Witnessed], ...]:
-    """Return the task's own commands whose tests were compared with nothing.
+    """Return the task's own commands whose tests were not compared.
 
-    The tree before the work is asked for the project's gates only; what they see is compared, by whomever it is run.
+    Only the project's gates run on the tree before the work; tests that they see are compared in every
+    command.
     """
     named = {gate.command for gate in gates}
     wanted = {command.command for command in own} - named
@@ -286,7 +289,7 @@ def uncompared(
 
 
 def files_named(command: str) -> tuple[str, ...]:
-    """Return the paths that the words of a command may mean, as a path or as a module."""
+    """Return the files that the words of a command may mean, as a path or as a module."""
     words = [word.partition("::")[0] for word in _WORD.findall(command)]
     modules = [f"{word.replace('.', '/')}.py" for word in words if "/" not in word]
     return tuple(dict.fromkeys((*words, *modules)))
@@ -307,7 +310,7 @@ def tests_named(command: str) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 
 def stand_in(found: Witnessed, prefixes: tuple[str, ...]) -> bool:
-    """Return whether the ids of all seen tests begin with one of these."""
+    """Return whether the ids of all seen tests begin with one of these prefixes."""
     return all(test.startswith(prefixes) for test in found.tests)
 
 
@@ -349,15 +352,15 @@ def _count(found: Witnessed | None) -> int | None:
 
 
 def _objections(found: Witnessed | None, base: Witnessed | None) -> list[str]:
-    """Return what speaks against a run of tests, besides tests that failed or did not run."""
+    """Return what speaks against a test run, besides tests that failed or did not run."""
     if found is None:
         return ["its tests were seen to run before, and were not seen now"] if base is not None else []
-    # A project whose own hooks cannot bear the canaries is not at fault: it was so before.
+    # If the project's own hooks cannot cope with the canaries, the work is not at fault: it was so before.
     return [words for words in found.problems if base is None or words not in base.problems]
 
 
 def _lost(found: Witnessed | None, base: Witnessed | None, exempt: tuple[str, ...]) -> list[str]:
-    """Return the tests that passed or failed before and do not run now; those of `exempt` files need not."""
+    """Return the tests that passed or failed before and do not run now, except those of `exempt` files."""
     if found is None or base is None or (exempt and base.reported):
         return []  # a report need not say which file a test is in
     passed = base.passed - found.passed - found.failed
@@ -367,13 +370,13 @@ def _lost(found: Witnessed | None, base: Witnessed | None, exempt: tuple[str, ..
 
 
 def _set_aside(check: Check, prefix: str, why: str) -> Check:
-    """Do not count an earlier failure against the work; it does not pass either."""
+    """Excuse an earlier failure; it does not count as a pass either."""
     if not is_bad(check) or not is_of(check, prefix):
         return check
     return replace(check, status=CheckStatus.SKIPPED, message=f"{why}\n{check.message}")
 
 
-# What the commands of a gate did to the tree that they judge: it is to be the one that lands, with its own files.
+# What a gate's commands did to the tree that they check: it must stay the tree that lands, with its own files.
 
 
 def held_to_files(
@@ -381,8 +384,8 @@ def held_to_files(
 ) -> Verdict:
     """Fail a gate whose commands changed judging files, and name other changed files.
 
-    `known` is what the gate wrote on the tree before the work as well: a project that does so is left alone. The setup
-    judges nothing, so it may write what is there already.
+    `known` is what the gate also wrote on the tree before the work: those files are accepted. Setup checks
+    nothing, so it may write existing files.
     """
     checks, left = list(verdict.checks), list(verdict.left_open)
     for n, result in enumerate(verdict.commands, 1):

@@ -1,6 +1,7 @@
-"""Reads a line of the shell as far as it says which programs are called, and in which folder.
+"""Parse a shell line as far as needed to know which programs it calls, and in which folder.
 
-This is not a shell: what a variable or a condition decides is not known here, and everything that may be called counts.
+This is not a shell: the results of variables and conditions are unknown here, and everything that may be
+called counts.
 """
 
 import posixpath
@@ -33,16 +34,16 @@ _MOVES: Final[Mapping[str, tuple[frozenset[str], int]]] = {
     "env": (frozenset({"-C", "--chdir"}), 0),
     "sudo": (frozenset({"-D", "--chdir"}), 0),
 }
-"""Programs that are told by an option in which folder to work, and how many other words may stand before it."""
+"""Programs that take their working folder as an option, and how many other words may come before it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """One program with its arguments, without what only says where it works."""
+    """One program with its arguments, without the options that only set its folder."""
 
     words: tuple[str, ...]
     folder: str = ""
-    """Relative to where the line is run; empty for there."""
+    """The folder, relative to where the line runs; empty for that folder."""
 
     @property
     def text(self) -> str:
@@ -51,18 +52,18 @@ class Call:
 
     @property
     def program(self) -> str:
-        """The name of what is called."""
+        """The name of the program."""
         return posixpath.basename(self.words[0])
 
 
 def words_of(command: str) -> list[str]:
-    """Return the words of a command, and the signs between its parts."""
+    """Return the words of a command, and the operators between its parts."""
     words: list[str] = []
     text = ""
     for line in command.replace("\\\n", " ").splitlines():
         text = f"{text}\n{line}" if text else line
         try:
-            # Only where a word could begin a comment does, and `shlex` does not know that.
+            # A comment begins only where a word can begin, and `shlex` does not know that.
             lexer = shlex.shlex(_WITHIN.sub(_NO_COMMENT, text), posix=True, punctuation_chars=True)
             lexer.whitespace_split = True
             words += [*(word.replace(_NO_COMMENT, "#") for word in lexer), ";"]
@@ -73,12 +74,12 @@ def words_of(command: str) -> list[str]:
 
 
 def calls_in(command: str) -> list[Call]:
-    """Return what a line calls, what it hands to a shell as a text included."""
+    """Return what a line calls, including text that it hands to a shell."""
     return read(command)[0]
 
 
 def read(command: str, folder: str = "", *, depth: int = 0) -> tuple[list[Call], str]:
-    """Return what a line calls when it is run in a folder, and the folder in which it ends."""
+    """Return what a line calls when it runs in a folder, and the folder that it ends in."""
     found: list[Call] = []
     folders = [folder]
     words: list[str] = []
@@ -98,18 +99,18 @@ def read(command: str, folder: str = "", *, depth: int = 0) -> tuple[list[Call],
 
 
 def joined(folder: str, path: str) -> str:
-    """Return where a path leads from a folder; empty for the top."""
+    """Return the path relative to a folder; empty for the top."""
     place = posixpath.normpath(posixpath.join(folder, path))
     return "" if place == "." else place
 
 
 def is_outside(path: str) -> bool:
-    """Return whether reading cannot tell where a path leads, or it leads out of the tree."""
+    """Return whether a path is unknown without running the line, or leads out of the tree."""
     return path.startswith(("/", "~", "$")) or path == ".." or posixpath.normpath(path).startswith("../")
 
 
 def given(words: Iterable[str], options: frozenset[str]) -> list[str]:
-    """Return what is behind these options."""
+    """Return the values of these options."""
     values: list[str] = []
     waits = False
     for word in words:
@@ -121,17 +122,17 @@ def given(words: Iterable[str], options: frozenset[str]) -> list[str]:
 
 
 def takes_code(option: str) -> bool:
-    """Return whether a shell is given a text to run with this option, as in `bash -lc`."""
+    """Return whether this option gives a shell a text to run, as in `bash -lc`."""
     return _CODE.fullmatch(option) is not None
 
 
 def takes_name(option: str) -> bool:
-    """Return whether the name of an option follows this one of a shell, as in `bash -eo pipefail`."""
+    """Return whether this option of a shell is followed by a name, as in `bash -eo pipefail`."""
     return _WITH_NAME.fullmatch(option) is not None
 
 
 def _given(word: str, options: frozenset[str]) -> str | None:
-    """Return what one of the options is given in this word; empty when that is the next word, None for other words."""
+    """Return the option's value in this word; empty if the value is the next word, None for other words."""
     if word in options:
         return ""
     if word.startswith("--"):
@@ -167,7 +168,7 @@ def _called(words: Sequence[str], folder: str, found: list[Call], depth: int) ->
 
 
 def _moved(words: Iterable[str]) -> tuple[list[str], list[str]]:
-    """Return words without what only says in which folder a program works, and the folders that were said."""
+    """Return the words without those that set the working folder, and the folders that they set."""
     rest: list[str] = []
     moves: list[str] = []
     options: frozenset[str] = frozenset()
@@ -184,7 +185,7 @@ def _moved(words: Iterable[str]) -> tuple[list[str], list[str]]:
 
 
 def _listens(word: str, options: frozenset[str], left: int) -> tuple[frozenset[str], int]:
-    """Return the options that say where to work behind this word, and before how many words they still count."""
+    """Return the options that set the folder after this word, and how many words may come before them."""
     name = posixpath.basename(word)
     if name in _MOVES:
         return _MOVES[name]
@@ -195,7 +196,7 @@ def _listens(word: str, options: frozenset[str], left: int) -> tuple[frozenset[s
 
 
 def _texts(words: Sequence[str]) -> list[str]:
-    """Return what is handed to shells as a text: `sh -c 'make test'`."""
+    """Return the texts that are handed to shells: `sh -c 'make test'`."""
     texts: list[str] = []
     for n, word in enumerate(words):
         if not re.fullmatch(SHELL, posixpath.basename(word)):

@@ -1,7 +1,7 @@
 """Which files of a project decide what its gate says: existing tests, their configuration, gate scripts.
 
-They are known by their names, per ecosystem, as tables; the setting `gate_files` adds to them or takes out. What an
-attempt changed among them is judged with the files as they were before: see `docs/adr/0028-old-checks-decide.md`.
+They are recognised by name, with a table per ecosystem; the setting `gate_files` adds or removes some. If an
+attempt changed any, its work is also judged with the old ones: see `docs/adr/0028-old-checks-decide.md`.
 """
 
 import json
@@ -21,14 +21,14 @@ from loopwright.core.values.templates import FOLDER as PROMPTS
 
 
 class Kind(StrEnum):
-    """How a file steers a gate."""
+    """How a file affects a gate."""
 
     TEST = "test"
     """A test, or data that tests read."""
     STEERING = "steering"
     """Configuration, a plugin or a script of the gate."""
     MIXED = "mixed"
-    """Holds other things too: only its judging keys are restored."""
+    """Contains other things too: only its judging keys are restored."""
     BUILD = "build"
     """A build file whose judging parts cannot be separated: it is never restored, only noted."""
 
@@ -39,10 +39,10 @@ _TEST_FOLDERS: Final = frozenset(
 )
 _HELPERS: Final = r"test[-_]?(?:utils?|helpers?|support)\.\w+"
 _NAMED_BY_FILE: Final = (".py", ".js", ".cjs", ".mjs", ".ts", ".cts", ".mts", ".jsx", ".tsx")
-"""How test files end whose tests have ids that begin with the file."""
+"""Name endings of test files whose test ids begin with the file."""
 _TEST_NAMES: Final = (
     r"test_.*\.py|.*_test\.py|tests\.py",
-    # What `node --test` and Deno take for tests by themselves, too.
+    # `node --test` and Deno also pick these up as tests.
     r"(?:.*[._-])?test\.[cm]?[jt]sx?|test-.*\.[cm]?[jt]sx?|.*\.spec\.[cm]?[jt]sx?|.*\.snap",
     r".*_test\.(?:go|exs|dart|c|cc|cpp|cxx|rs|rb|clj|kt)|test_.*\.(?:c|cc|cpp|cxx|rb|jl|lua|sh)",
     r".*_spec\.(?:rb|lua)|.*\.bats|.*\.feature|.*_(?:SUITE|tests)\.erl",
@@ -51,7 +51,7 @@ _TEST_NAMES: Final = (
     r".*Spec\.(?:groovy|hs)",
 )
 _DATA_FOLDERS: Final = re.compile(r"fixtures?|goldens?|golden[-_].*|snapshots?|test[-_]?data")
-"""Folders of what tests read; code in a folder of such a name may be the product's own."""
+"""Folders of test data; code in a folder with such a name may belong to the product."""
 _CODE: Final = frozenset(
     {
         ".py",
@@ -91,9 +91,9 @@ _TEST_PLACES: Final = re.compile(
     r"(?:^|/)(?:features/(?:(?:steps|step_definitions|support)/.*|environment\.py)"
     r"|specs?/.*(?:[sS]pec\.[cm]?[jt]sx?|Spec\.(?:scala|kt|java|cs))|src/test/.*)"
 )
-"""Tests by name and folder together: elsewhere a `features` or a `JobSpec` is as often the product."""
+"""Tests recognised by name and folder together: elsewhere a `features` or a `JobSpec` is as often product code."""
 _STEERING_NAMES: Final = (
-    r"\.gitattributes",  # says how git writes every other file of the tree, tests too
+    r"\.gitattributes",  # says how git writes every other file of the tree, including tests
     r"conftest\.py|\.?pytest\.(?:ini|toml)|tox\.ini|noxfile\.py|\.coveragerc",
     r"\.?ruff\.toml|\.?mypy\.ini|\.flake8|\.?pylintrc|pyrightconfig\.json|\.pre-commit-config\.yaml",
     r"(?:sitecustomize|usercustomize)\.py|.*\.pth",
@@ -118,16 +118,16 @@ _STEERING_FOLDERS: Final = frozenset(
     {"node_modules", "site-packages", ".cargo", "__mocks__", "__pycache__", ".mvn", "buildSrc"}
 )
 _CI_FOLDERS: Final = frozenset({"ci", ".ci"})
-"""Folders at the top in which everything is there to judge: scripts, and the lists that they read."""
+"""Top-level folders in which every file affects checks: scripts, and the lists that they read."""
 _VENDORED: Final = frozenset({"vendor", "vendored", "_vendor", "third_party", "third-party", "thirdparty"})
 _CHECKERS: Final = re.compile(
     r"testify|stretchr|gomega|ginkgo|go-cmp|gotest\.tools|check\.v1|pytest|unittest|hypothesis|hamcrest|mock"
     r"|assert|expect|chai|jest|vitest|mocha|sinon|googletest|gtest|gmock|catch2|doctest|rspec|minitest|phpunit",
     re.IGNORECASE,
 )
-"""What libraries that tests check with are called."""
+"""Names of libraries that tests check with."""
 _PLUGGED: Final = (".egg-info", ".dist-info")
-"""How the folders end from which Python's test runners take plugins."""
+"""Endings of the folders from which Python's test runners load plugins."""
 _MIXED_NAMES: Final = frozenset(
     {"pyproject.toml", "setup.cfg", "package.json", "composer.json", "Cargo.toml", "go.mod", "go.work"}
     | {"Makefile", "makefile", "GNUmakefile"}
@@ -136,12 +136,12 @@ _BUILD_NAMES: Final = (
     r"setup\.py|pom\.xml|(?:build|settings)\.gradle(?:\.kts)?|build\.rs|CMakeLists\.txt|meson\.build"
     r"|.*\.gradle(?:\.kts)?|.*\.cmake|BUILD(?:\.bazel)?|WORKSPACE(?:\.bazel)?|MODULE\.bazel|\.pnp\.[cm]?js"
     r"|deno\.jsonc?|pixi\.toml|mix\.exs|Package\.swift|.*\.(?:cs|fs)proj|.*\.sbt|Earthfile|project\.json"
-    r"|loopwright\.toml"  # read from the commit that a plan starts from: it steers the gates of the next one
+    r"|loopwright\.toml"  # read from the commit that a plan starts from: it affects the gates of the next plan
 )
 _RUNNERS: Final = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "unittest", "nose", "nose2", "xdist"}
 )
-"""Python modules that, newly added, would take the place of a test runner."""
+"""Python modules that would replace a test runner if they were added."""
 _SHADOWED: Final = frozenset(
     {"argparse", "ast", "contextlib", "doctest", "functools", "importlib", "inspect", "io", "os", "re"}
     | {"runpy", "site", "traceback", "types", "warnings"}
@@ -159,12 +159,14 @@ _SHADOWED: Final = frozenset(
     | {"bandit", "black", "coverage", "flake8", "isort", "mypy", "nox", "pycodestyle", "pyflakes", "pylint"}
     | {"pyright", "ruff", "tox"}
 )
-"""Modules that test runners load, that tests check with, or that judge source: a new file of that name in a folder
-that Python searches would be taken instead."""
+"""Modules that test runners load, that tests check with, or that check source.
+
+If a new file in a searched folder has that name, Python loads it instead.
+"""
 _ROOTS: Final = frozenset({"", "src", "lib", "tests", "test"})
 _STANDARD: Final = frozenset(sys.stdlib_module_names)
 _FIRST: Final = frozenset({"", "tests", "test"})
-"""Folders that come before the standard library where Python searches, whatever the project says."""
+"""Folders that Python searches before the standard library, whatever the project configures."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -172,62 +174,62 @@ class Rules:
     """What counts as a judging file in one plan."""
 
     patterns: tuple[str, ...] = ()
-    """Added by the setting `gate_files`; a pattern that starts with `!` takes files out."""
+    """The patterns of the setting `gate_files`; a pattern that starts with `!` excludes files."""
     scripts: frozenset[str] = frozenset()
     """Files that the gate commands run, and modules that the runner's configuration loads."""
     targets: frozenset[str] = frozenset()
-    """Make targets: a new file or folder of that name would tell make that there is nothing to do."""
+    """Make targets: make does nothing if a new file or folder has that name."""
     test_names: tuple[str, ...] = ()
-    """Names of test files, as the configuration of pytest has them."""
+    """Names of test files, from the configuration of pytest."""
     packages: frozenset[str] = frozenset()
     """Folders that were Python packages before the work: a new module in one replaces no other module."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateFiles:
-    """What an attempt did to the files that judge it, and what came of it: a fact of the receipt."""
+    """What an attempt did to its judging files, and the result: a fact of the receipt."""
 
     pinned: tuple[str, ...] = ()
-    """Judging files that it changed, added or deleted: the gate also ran with these as they were before."""
+    """Judging files that it changed, added or deleted: the gate also ran with the old versions of these."""
     pinned_tree: Sha | None = None
     """The tree of that run."""
     pinned_without: tuple[str, ...] = ()
     """Commands that need a file which the work added, so they ran on the candidate only."""
     exempt: tuple[str, ...] = ()
-    """Judging files other than tests that it changed and that `may_change` names: they were not restored."""
+    """Judging files other than tests that it changed and `may_change` names: they were not restored."""
     build_files: tuple[str, ...] = ()
-    """Build files that it changed: they may steer the gate and cannot be restored in part."""
+    """Build files that it changed: they may affect the gate and cannot be restored in part."""
     contradicted: tuple[str, ...] = ()
     """Existing checks that fail, or no longer run, with the new code and the old judging files."""
     allowed_by: tuple[str, ...] = ()
     """Who allowed each of them, in the same order; empty while undecided."""
     removed: tuple[str, ...] = ()
-    """Those of them that fail nowhere, but no longer run."""
+    """Those that do not fail anywhere but no longer run."""
     reason: str = ""
-    """Why the agent changes what these checks demand, in its own words."""
+    """The agent's reason for changing what these checks require."""
     missing: tuple[str, ...] = ()
-    """Tests that passed before and do not run in the candidate's own run."""
+    """Tests that passed before and do not run on the candidate."""
     added_tests: Count = 0
     red_proof: bool | None = None
-    """Whether what checks the task failed before the work, as it should; None when it was not tried there."""
+    """Whether the task's checks failed before the work, as they should; None if they did not run there."""
     red_tree: Sha | None = None
-    """Where it was tried: the tree before the work, with the tests that the work brought along."""
+    """The tree of the red proof: the tree before the work, with the tests that the work adds."""
     red_tests: tuple[str, ...] = ()
-    """Those tests."""
+    """The tests that were added to it."""
     red_skipped: str = ""
-    """Why it need not be tried; empty when it was, or was not asked for."""
+    """Why no red proof is needed; empty if it was made, or not required."""
     red_missing: str = ""
-    """Why it is not known although it was asked for."""
+    """Why the required red proof is missing."""
     red_seen: tuple[str, ...] = ()
-    """Tests that the gates saw fail on the tree before the work, and that pass with it: nothing else has to show it."""
+    """Tests that failed on the tree before the work and pass with it: they already prove it."""
     suspicious: tuple[str, ...] = ()
-    """Places that a reviewer should look at. They never change the outcome."""
+    """Places that a reviewer should read. They never change the outcome."""
 
 
 def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
-    """Return how a file judges, None when it does not; `path` is relative to the project."""
+    """Return how a file affects gates, None if it does not; `path` is relative to the project."""
     for pattern in reversed(rules.patterns):
-        # The last that names it decides, so that a folder can be added and a part of it taken out again.
+        # The last matching pattern decides, so that you can add a folder and exclude a part of it.
         if any_covers([pattern.removeprefix("!")], path):
             return None if pattern.startswith("!") else _named(path, existed=existed) or Kind.STEERING
     if path in rules.scripts or (not existed and _stops_make(path, rules.targets)):
@@ -239,30 +241,30 @@ def kind_of(path: str, rules: Rules, *, existed: bool) -> Kind | None:
 
 
 def takes_a_place(path: str, rules: Rules) -> bool:
-    """Return whether a new file would be taken for something else: a module of that name, or a target of make."""
+    """Return whether a new file would hide something else: a module of that name, or a target of make."""
     *folders, name = path.split("/")
     shadows = name.endswith((".py", ".so")) and _shadows(folders, name, rules.scripts)
     return _stops_make(path, rules.targets) or (shadows and posixpath.dirname(path) not in rules.packages)
 
 
 def is_code(path: str) -> bool:
-    """Return whether a file by its name is source of some program."""
+    """Return whether a file is source code, judged by its name."""
     return posixpath.splitext(path)[1] in _CODE
 
 
 def is_named_like_a_library(path: str) -> bool:
-    """Return whether a module is called like one that programs of others load."""
+    """Return whether a module has the name of a third-party library."""
     parts = path.removesuffix(".so").removesuffix(".py").split("/")[-2:]
     return path.endswith((".py", ".so")) and not (_STANDARD | _SHADOWED).isdisjoint(parts)
 
 
 def _stops_make(path: str, targets: frozenset[str]) -> bool:
-    """Return whether a new file is, or lies in, what make would take for something that is made already."""
+    """Return whether a new file has the name of a make target, or is in such a folder, so that make would skip it."""
     return bool(targets) and any(path == each or path.startswith(f"{each}/") for each in targets)
 
 
 def is_test_file(path: str) -> bool:
-    """Return whether a file by its name holds tests and nothing that other tests run with."""
+    """Return whether a file, judged by its name, contains only tests and nothing that other tests need."""
     name = path.rpartition("/")[2]
     return any(re.fullmatch(each, name) for each in _TEST_NAMES) and _named(path, existed=True) is Kind.TEST
 
@@ -270,8 +272,9 @@ def is_test_file(path: str) -> bool:
 def is_restored_if_permitted(path: str) -> bool:
     """Return whether a judging file is restored even if `may_change` names it.
 
-    So it is with a file that holds nothing but tests, whose ids begin with its path: what it contradicts is known to be
-    permitted. If a helper, a snapshot or a Go test were restored, tests of other files would fail too.
+    This holds for a file that contains only tests whose ids begin with its path: what it contradicts is then
+    known to be permitted. If a helper, a snapshot or a Go test were restored, tests of other files would fail
+    too.
     """
     name = path.rpartition("/")[2]
     return name.endswith(_NAMED_BY_FILE) and is_test_file(path) and not re.fullmatch(_HELPERS, name)
@@ -298,14 +301,14 @@ def _named(path: str, *, existed: bool, searched: Iterable[str] = ()) -> Kind | 
         return Kind.TEST
     if not is_code(path) and any(_DATA_FOLDERS.fullmatch(folder) for folder in folders):
         return Kind.TEST
-    # The project's own prompts are read from the same commit as `loopwright.toml`: they steer the next plan's agents.
+    # The project's own prompts are read from the same commit as `loopwright.toml`: they affect the next plan's agents.
     return Kind.BUILD if PROMPTS in folders or re.fullmatch(_BUILD_NAMES, name) else None
 
 
 def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool:
-    """Return whether a new file would be taken for a module that test runners, tests or scripts load.
+    """Return whether a new file would be loaded instead of a module that test runners, tests or scripts load.
 
-    Python searches the folder of the script that it runs before all others (`searched` has those of the gate).
+    Python first searches the folder of the script that it runs (`searched` has those of the gate).
     """
     stem = name.partition(".")[0]
     if stem in _RUNNERS or _RUNNERS & set(folders):
@@ -313,7 +316,7 @@ def _shadows(folders: Sequence[str], name: str, searched: Iterable[str]) -> bool
     beside = {posixpath.dirname(script) for script in searched if script.endswith(".py")}
     if stem in _SHADOWED and "/".join(folders) in _ROOTS | beside:
         return True
-    # Without its `__init__` a folder takes no module's place.
+    # Without `__init__.py` a folder replaces no module.
     module = folders if stem == "__init__" and folders else [*folders, stem]
     if module[-1] in _STANDARD and "/".join(module[:-1]) in _FIRST | beside:
         return True
@@ -325,7 +328,7 @@ def declared(path: str, scope: Sequence[str]) -> bool:
     return any_covers((pattern for pattern in scope if not names_anything(pattern)), path)
 
 
-# What a project has installed from elsewhere than its registry: its own folder, an address.
+# What a project installs from elsewhere than its registry: its own folder, an address.
 
 _LISTS: Final = re.compile(
     r"(?:.*[-_.])?(?:requirements|constraints|overrides)(?:[-_.].*)?\.(?:txt|in)|(?:.*/)?requirements/[^/]+\.(?:txt|in)"
@@ -343,12 +346,12 @@ _PLACES: Final = frozenset({"path", "git", "url", "file", "workspace", "index"})
 
 
 def lists_packages(path: str) -> bool:
-    """Return whether a file does nothing but list packages to install."""
+    """Return whether a file only lists packages to install."""
     return _LISTS.fullmatch(path) is not None or _LISTS.fullmatch(posixpath.basename(path)) is not None
 
 
 def redirects(path: str, text: str | None) -> frozenset[str]:
-    """Return what a file has installed from elsewhere, as texts to compare."""
+    """Return what a file installs from other places, as texts to compare."""
     name = posixpath.basename(path)
     try:
         if name == "package.json":
@@ -360,7 +363,7 @@ def redirects(path: str, text: str | None) -> frozenset[str]:
         if name == "pyproject.toml":
             return frozenset(_python_packages(tomllib.loads(text or "")))
     except (ValueError, RecursionError):
-        return frozenset()  # what cannot be read steers as a whole
+        return frozenset()  # an unreadable file counts as a whole
     if not lists_packages(path):
         return frozenset()
     lines = (re.sub(r"(?:^|\s)#.*", "", line).strip() for line in (text or "").splitlines())
@@ -381,7 +384,7 @@ def _python_packages(data: dict[str, Any]) -> Iterator[str]:
 
 
 def _texts(data: Any, where: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every text in nested tables with its place."""
+    """Yield every text in nested tables with its key path."""
     if isinstance(data, dict):
         for key, value in data.items():
             yield from _texts(value, f"{where}/{key}" if where else str(key))

@@ -1,4 +1,4 @@
-"""Which modules the configuration of a test runner loads before any test: plugins and setup files."""
+"""Find the modules that a test runner's configuration loads before any test: plugins and setup files."""
 
 import posixpath
 import re
@@ -22,7 +22,7 @@ _KEYS: Final = re.compile(
     r"\b(?:setupFiles\w*|globalSetup|globalTeardown|testEnvironment|testRunner|runner|reporters|transform|resolver"
     rf"|snapshotSerializers|testSequencer){_VALUE}"
 )
-"""Keys of test runners' configuration that name modules to load."""
+"""Configuration keys of test runners that name modules to load."""
 _SHORT_KEYS: Final = re.compile(rf"\b(?:require|file|import|loader|preload){_VALUE}")
 _WITH_SHORT_KEYS: Final = re.compile(r"\.mocharc\..*|bunfig\.toml|\.taprc|ava\.config\..*")
 """Files in which the short keys mean the same."""
@@ -32,11 +32,11 @@ _TEST_NAMES: Final = re.compile(r"^python_files[ \t]*=[ \t]*(\[[^\]]*|.*(?:\n[ \
 _WITH_PYTEST: Final = re.compile(r"^(?:import|from)[ \t]+pytest\b", re.MULTILINE)
 _NAME: Final = re.compile(r"[\w.*?-]+")
 _TOO_WIDE: Final = frozenset({"*", "*.py", "__init__.py"})
-"""Names that product source has too."""
+"""Name patterns that product source matches too."""
 SOURCE: Final = ("src/", "lib/")
 CONFIGURED: Final = frozenset({Kind.STEERING, Kind.MIXED})
 COMMANDS: Final = ""
-"""The path under which the gate's own commands are read."""
+"""The pseudo-path of the gate's own commands."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,13 +53,13 @@ def word_for(path: str) -> str:
 
 
 def names_of_tests(text: str) -> list[str]:
-    """Return the names of test files that configuration of pytest gives, without those that any source has."""
+    """Return the test file names in pytest's configuration, without those that any source file has."""
     named = [name for part in _TEST_NAMES.findall(text) for name in _NAME.findall(part)]
     return [name for name in named if name.endswith(".py") and name not in _TOO_WIDE]
 
 
 def loads(text: str, by: str, path: str) -> bool:
-    """Return whether configuration of a test runner names a module to load: a plugin, a setup file."""
+    """Return whether a test runner's configuration names a module to load: a plugin, a setup file."""
     if path.endswith(".py"):
         given = by.endswith((".ini", ".toml", ".cfg")) or "pytest" in text
         plugins = _PLUGIN.findall(text) if given else []
@@ -78,7 +78,7 @@ def loads(text: str, by: str, path: str) -> bool:
 
 
 def has_fixtures_for(text: str, by: str, path: str, own: str) -> bool:
-    """Return whether a `conftest.py` imports a module that is itself written with pytest: both are one."""
+    """Return whether a `conftest.py` imports a module that itself uses pytest: then they belong together."""
     if posixpath.basename(by) != "conftest.py" or not _WITH_PYTEST.search(own):
         return False
     return any(means(place, path) for place in imported(by, text))

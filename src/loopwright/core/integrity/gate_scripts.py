@@ -1,7 +1,7 @@
-"""Which scripts of the project a gate runs: those in its commands, and those that these run in turn.
+"""Find the project's scripts that a gate runs: those in its commands, and those that these run in turn.
 
-A command says `make check`, the Makefile says `sh ci/all.sh`, and that says `python ci/rules.py`: all three decide.
-They are found by reading, one step after the other; the caller reads the files of the tree.
+A command says `make check`, the Makefile says `sh ci/all.sh`, and that says `python ci/rules.py`: all three
+count. They are found by reading, one step after the other; the caller reads the files of the tree.
 """
 
 import json
@@ -28,7 +28,7 @@ from loopwright.core.integrity.makefiles import file_targets, make_steering
 from loopwright.core.values.policy import GateCommand
 
 STEPS: Final = 4
-"""So many scripts are followed one behind the other."""
+"""The longest chain of scripts that is followed."""
 LARGEST: Final = 200_000
 """A file with more characters was not written by hand."""
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
@@ -40,7 +40,7 @@ _INTERPRETERS: Final = {
         {"-e", "-p", "-r", "--eval", "--print", "--test"}
     ),
 }
-"""Programs that run a file, each with the options after which no file comes."""
+"""Programs that run a file, each with the options after which no file follows."""
 _WRAPPERS: Final = frozenset({"env", "exec", "time", "nice", "sudo", "command", "npx", "bunx", "timeout"})
 _RUNS: Final = {
     **dict.fromkeys(
@@ -48,9 +48,9 @@ _RUNS: Final = {
     ),
     **dict.fromkeys(("pnpm", "yarn", "npm", "bundle"), ("exec", "dlx")),
 }
-"""Programs that run another one, after one of these words."""
+"""Programs that run another program, which comes after one of these words."""
 _WITH_FILE: Final = frozenset({"uv", "deno", "bun"})
-"""Of those, these that also take a file."""
+"""Those of them that also take a file."""
 _SUFFIXES: Final = (".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".sh")
 _CHECKING: Final = re.compile(
     r"test|check|verif|gate|lint|spec|accept|(?:^|/)(?:ci|scripts?|tools|hack)/", re.IGNORECASE
@@ -83,9 +83,9 @@ _READ_BY: Final = {
     **dict.fromkeys(("inv", "invoke"), ("tasks.py",)),
     "rake": ("Rakefile",),
 }
-"""Files that say what a program runs; for most projects they say nothing of the gate, so they count only then."""
+"""Files that say what a program runs; most of them say nothing about the gate, so they count only then."""
 _BEFORE: Final = re.compile(r"^(?:-\s+)*(?:[A-Za-z_][\w-]*\s*(?::(?!:)|[?+]?=)\s*)?(?:-\s+)*(?:\[\s*)?")
-"""What is in front of a command in the lines of these files: `- `, `cmd: `, `commands = `."""
+"""The text before a command in the lines of these files: `- `, `cmd: `, `commands = `."""
 _SAID: Final = re.compile(r"\.(?:run|run_always|run_install|sudo)\(([^()]*)\)|\bsystem\(([^()]*)\)")
 _TEXTS: Final = re.compile(r"['\"]([^'\"\n]*)['\"]")
 _LISTING: Final = frozenset({*_TASKFILES, "tox.ini", ".pre-commit-config.yaml"})
@@ -93,16 +93,15 @@ _WITH_CALLS: Final = frozenset({"noxfile.py", "tasks.py"})
 _SOURCES: Final = frozenset({".", "source"})
 _NAMES_MAKEFILE: Final = frozenset({"-f", "--file", "--makefile"})
 _PLACES: Final = 12
-"""In so many folders what a script runs is looked for, when it changes from one to the next."""
+"""The most folders in which a script's files are searched, if it changes folder."""
 
 
 def scripts_in(
     gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = (), *, sourced: bool = True
 ) -> frozenset[str]:
-    """Return the paths that commands run as programs or hand to an interpreter, and those that their shell reads in.
+    """Return the paths that commands run as programs, hand to an interpreter, or read into their shell.
 
-    What a task's acceptance runs may be what the task is about, so there a path counts only when its
-    name speaks of checking.
+    Acceptance may run what the task is about, so there a path counts only if its name suggests a check.
     """
     found = {path for gate in gates for path in _scripts(gate.command, sourced=sourced)}
     found |= {
@@ -115,7 +114,7 @@ def scripts_in(
 
 
 def first_looks(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] = ()) -> frozenset[str]:
-    """Return the files that say what commands run, wherever the tree has them; none for most commands."""
+    """Return the files that say what commands run, at any place in the tree; empty for most commands."""
     gates, acceptance = list(gates), list(acceptance)
     found = set(scripts_in(gates, acceptance))
     found |= {path for each in gates for path in _modules(each.command)}
@@ -128,9 +127,10 @@ def first_looks(gates: Iterable[GateCommand], acceptance: Iterable[GateCommand] 
 
 
 def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]) -> frozenset[str]:
-    """Return where what a file of the gate runs may lie; not every place need be there.
+    """Return the possible paths of what a gate file runs; not every path need exist.
 
-    Commands say what of a Makefile or of package.json is run; with acceptance it is as in `scripts_in`.
+    The commands decide which parts of a Makefile or package.json count; acceptance is handled as in
+    `scripts_in`.
     """
     name, folder = posixpath.basename(path), posixpath.dirname(path)
     if len(text) > LARGEST:
@@ -140,7 +140,7 @@ def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]
         own = _of_lines(_recipes(name, text, gates), folder, goes_on=False)
         return frozenset({*own, *(each for each in theirs if _CHECKING.search(each))})
     if name.endswith((".py", ".js", ".mjs", ".cjs", ".ts", ".mts", ".cts")):
-        # What lies in no folder for checking would be the work itself.
+        # A script outside folders for checks would be the work itself.
         places = (place for place in imported(path, text) if _FOLDER.search(f"{posixpath.dirname(place)}/"))
         found = {file for place in places if not is_outside(place) for file in files_at(place)}
         return frozenset(found.union(_of_lines(_said(text), folder) if name in _WITH_CALLS else ()))
@@ -149,7 +149,7 @@ def run_by(path: str, text: str, gates: Sequence[str], acceptance: Sequence[str]
 
 
 def made_by(path: str, text: str, commands: Sequence[str]) -> frozenset[str]:
-    """Return where a file or a folder would keep a Makefile from running what these commands ask of it."""
+    """Return the paths of files or folders that would stop make from running what these commands ask for."""
     if posixpath.basename(path) not in MAKEFILES or len(text) > LARGEST:
         return frozenset()
     calling = _calling(commands)
@@ -168,17 +168,17 @@ def _calling(commands: Iterable[str]) -> list[str]:
 
 
 def _bare(line: str) -> str:
-    """Return a line of a file that lists commands without what such a file puts around them."""
+    """Return a line of a file that lists commands without that file's own markup."""
     return _BEFORE.sub("", line.strip(), count=1).strip().strip("'\"")
 
 
 def _said(text: str) -> list[str]:
-    """Return the commands that a Python file hands on: `session.run("sh", "ci/all.sh")`."""
+    """Return the commands that a Python file runs: `session.run("sh", "ci/all.sh")`."""
     return [" ".join(_TEXTS.findall(one or other)) for one, other in _SAID.findall(text)]
 
 
 def _recipes(name: str, text: str, commands: Sequence[str]) -> Sequence[str]:
-    """Return the command lines of a file that holds several, as far as these commands lead to them."""
+    """Return the command lines that these commands reach in a file with several recipes."""
     if name == PACKAGE:
         return _npm_lines(text, commands)
     calling = _calling(commands)
@@ -186,7 +186,7 @@ def _recipes(name: str, text: str, commands: Sequence[str]) -> Sequence[str]:
 
 
 def _of_lines(lines: Iterable[str], folder: str, *, goes_on: bool = True) -> Iterator[str]:
-    """Yield where what lines run may lie: from the top, from a folder, or from where the lines before went."""
+    """Yield the possible paths of what lines run: from the top, a folder, or where earlier lines changed to."""
     places = dict.fromkeys(("", folder))
     for line in lines:
         plain = line.strip().lstrip("@-+").strip()
@@ -198,7 +198,7 @@ def _of_lines(lines: Iterable[str], folder: str, *, goes_on: bool = True) -> Ite
 
 
 def _npm_lines(text: str, commands: Sequence[str]) -> list[str]:
-    """Return the scripts of package.json that commands call, and those that these call."""
+    """Return the scripts of package.json that commands call, and those that they call."""
     try:
         scripts = json.loads(text)["scripts"]
     except (ValueError, KeyError, TypeError):
@@ -228,7 +228,7 @@ def _package_words(commands: Iterable[str]) -> list[str]:
 
 
 def _modules(command: str) -> list[str]:
-    """Return where the modules lie that a command runs with `python -m`."""
+    """Return the possible paths of modules that a command runs with `python -m`."""
     found: list[str] = []
     for call in calls_in(command):
         for name in _MODULE.findall(call.text):
@@ -240,7 +240,7 @@ def _modules(command: str) -> list[str]:
 
 
 def _scripts(command: str, *, sourced: bool = True) -> list[str]:
-    """Return the files that a command runs, as seen from where it is run."""
+    """Return the files that a command runs, relative to where it runs."""
     found: list[str] = []
     for call in calls_in(command):
         named = _run_in(call.words)
@@ -283,7 +283,7 @@ def _run_in(words: Sequence[str]) -> list[str]:
 
 
 def _comes_first(word: str) -> bool:
-    """Return whether a word is in front of the program that is meant: a variable, another program, an option of it."""
+    """Return whether a word precedes the actual program: a variable, another program, or one of its options."""
     return (
         word.startswith("-")
         or posixpath.basename(word) in _WRAPPERS

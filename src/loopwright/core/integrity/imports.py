@@ -1,4 +1,4 @@
-"""What a text of Python or JavaScript imports of its own project, told by reading: places without their endings."""
+"""Find what Python or JavaScript source imports from its own project: paths without file endings."""
 
 import posixpath
 import re
@@ -17,7 +17,7 @@ _INDEX: Final = ("__init__", "index", "__main__")
 
 
 def imported(path: str, text: str) -> Iterator[str]:
-    """Yield where what a file imports may lie, without endings; not every place need be there."""
+    """Yield the possible paths of what a file imports, without endings; not every path need exist."""
     folder = posixpath.dirname(path)
     if path.endswith((".py", ".pyi")):
         yield from _of_python(text, folder)
@@ -26,7 +26,7 @@ def imported(path: str, text: str) -> Iterator[str]:
             if name.startswith("."):
                 yield posixpath.normpath(posixpath.join(folder, name))
             elif "/" in name:
-                yield name.lstrip("@~#/")  # by an alias for some folder of the project
+                yield name.lstrip("@~#/")  # by an alias for a folder of the project
 
 
 def _of_python(text: str, folder: str) -> Iterator[str]:
@@ -55,7 +55,7 @@ def _places(module: str, folder: str) -> Iterator[str]:
 
 
 def files_at(place: str) -> tuple[str, ...]:
-    """Return the files that an import of a place may mean."""
+    """Return the files that an import path may mean."""
     if place.endswith((".py", *_NODE_ENDS)):
         return (place,)
     node = tuple(place + end for end in _NODE_ENDS)
@@ -68,13 +68,13 @@ def files_at(place: str) -> tuple[str, ...]:
 
 
 def module_at(path: str) -> str:
-    """Return the place by which a file is imported."""
+    """Return the path by which a file is imported."""
     stem = posixpath.splitext(path)[0]
     return posixpath.dirname(stem) if posixpath.basename(stem) in _INDEX else stem
 
 
 def means(place: str, path: str) -> bool:
-    """Return whether an import of a place may mean this file, wherever modules are searched for."""
+    """Return whether an import path may mean this file, wherever modules are searched for."""
     found = posixpath.splitext(place)[0] if place.endswith((".py", *_NODE_ENDS)) else place
     mine = module_at(path)
     return mine == found or ("/" in found and mine.endswith(f"/{found}"))

@@ -1,4 +1,4 @@
-"""What in a Makefile steers a gate: everything but the rules that its commands cannot reach."""
+"""Find what affects a gate in a Makefile: everything but the rules that its commands cannot reach."""
 
 import re
 import shlex
@@ -16,7 +16,7 @@ _DEFAULT: Final = ""
 _DEFAULT_GOAL: Final = re.compile(r"(?:override\s+|export\s+)*\.DEFAULT_GOAL\s*[:?!+]*=\s*(.*)")
 _INCLUDES: Final = re.compile(r"\s*[-s]?include\b")
 _HIDDEN: Final = "$"
-"""A goal that reading cannot tell, such as one with a variable in it."""
+"""A goal that cannot be known by reading, such as one with a variable in it."""
 _WITH_WORD: Final = frozenset("CEfIoW")
 _WITH_NUMBER: Final = frozenset("jl")
 _LONG_WITH_WORD: Final = frozenset(
@@ -24,7 +24,7 @@ _LONG_WITH_WORD: Final = frozenset(
     | {"--what-if", "--new-file", "--assume-new"}
 )
 _LONG_WITH_NUMBER: Final = frozenset({"--jobs", "--load-average", "--max-load"})
-"""Options of make that are followed by a word that is not a goal; a number is optional."""
+"""Options of make that take the next word as their value; a number is optional."""
 
 
 @dataclass(slots=True)
@@ -39,13 +39,13 @@ def make_steering(text: str, commands: Sequence[str]) -> tuple[str, ...]:
     lines, rules, phony = _read(text)
     reached = _reached(rules, _goals(commands) or _USUAL, _defaults(lines, rules))
     kept = [line for rule in rules if reached is None or reached & set(rule.targets) for line in rule.lines]
-    # Without the word a file of that name is enough, and nothing is run.
+    # Without `.PHONY` a file of that name is enough, and nothing runs.
     always = sorted(phony if reached is None else phony & reached)
     return (*lines, "", *kept, *([f".PHONY: {' '.join(always)}"] if always else []))
 
 
 def file_targets(text: str, commands: Sequence[str]) -> frozenset[str]:
-    """Return the targets that commands lead to and that make takes for made where something of that name lies."""
+    """Return the targets that commands reach and that make skips if a file of that name exists."""
     lines, rules, phony = _read(text)
     reached = _reached(rules, _goals(commands) or _USUAL, _defaults(lines, rules))
     targets = {target for rule in rules for target in rule.targets}
@@ -56,9 +56,9 @@ def file_targets(text: str, commands: Sequence[str]) -> frozenset[str]:
 
 
 def _read(text: str) -> tuple[list[str], list[_Rule], frozenset[str]]:
-    """Return the lines outside of rules, the rules, and what is made however the tree is.
+    """Return the lines outside rules, the rules, and the phony targets.
 
-    What stands inside a condition counts as outside.
+    Lines inside a condition count as outside.
     """
     outside: list[str] = []
     rules: list[_Rule] = []
@@ -88,18 +88,18 @@ def _read(text: str) -> tuple[list[str], list[_Rule], frozenset[str]]:
 
 
 def _defaults(lines: Iterable[str], rules: Iterable[_Rule]) -> tuple[str, ...]:
-    """Return what make makes when no goal is named: what `.DEFAULT_GOAL` says, else the first target."""
+    """Return what make builds without a goal: the value of `.DEFAULT_GOAL`, else the first target."""
     lines = list(lines)
     said = tuple(found[1].strip() for line in lines if (found := _DEFAULT_GOAL.match(line)))
     targets = (target for rule in rules for target in rule.targets)
     first = next((one for one in targets if (not one.startswith(".") or "/" in one) and "%" not in one), "")
-    # A file that is taken in may have a target before the first one here.
+    # An included file may have a target before the first one here.
     hidden = (_HIDDEN,) if not said and any(_INCLUDES.match(line) for line in lines) else ()
     return (*said, *hidden, *((first,) if first else ()))
 
 
 def _reached(rules: Iterable[_Rule], goals: Iterable[str], defaults: Sequence[str]) -> set[str] | None:
-    """Return the targets that goals lead to; None when a variable or a pattern hides where they lead."""
+    """Return the targets that goals reach; None if a variable or a pattern hides them."""
     known = list(rules)
     reached: set[str] = {target for rule in known for target in rule.targets if target.startswith(".")}
     open_goals = [*goals, *reached]
@@ -124,7 +124,7 @@ def _goals(commands: Iterable[str]) -> list[str]:
 
 
 def _called(line: str) -> list[str]:
-    """Return the goals that a command line hands to make, the default one for a call without any."""
+    """Return the goals that a command line gives make, the default goal for a call without any."""
     goals: list[str] = []
     for found in _CALLS.finditer(line):
         try:
@@ -136,7 +136,7 @@ def _called(line: str) -> list[str]:
 
 
 def _named_goals(words: Iterable[str]) -> list[str]:
-    """Return the goals among the words behind `make`."""
+    """Return the goals among the words after `make`."""
     goals: list[str] = []
     takes = ""
     for word in words:
@@ -148,12 +148,12 @@ def _named_goals(words: Iterable[str]) -> list[str]:
 
 
 def _takes(word: str) -> str:
-    """Return what the word behind an option of make can be besides a goal."""
+    """Return what the word after an option of make can be besides a goal."""
     if word.startswith("--"):
         return "word" if word in _LONG_WITH_WORD else "number" if word in _LONG_WITH_NUMBER else ""
     if not word.startswith("-"):
         return ""
-    # What follows the letter in the same word is its argument already.
+    # The rest of the word after the letter is already its argument.
     end = next((n for n, letter in enumerate(word) if letter in _WITH_WORD | _WITH_NUMBER), -1)
     if end != len(word) - 1:
         return ""

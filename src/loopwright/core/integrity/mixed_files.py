@@ -1,7 +1,7 @@
-"""Files that steer the gate among other things: which parts do, and how those are put back without the rest.
+"""Files that affect the gate only in part: which parts do, and how to restore those without the rest.
 
-A new dependency in pyproject.toml is harmless; a new `addopts` beside it tampers. `pinned_text` returns the file with
-the steering parts as they were before and everything else as it is now.
+A new dependency in pyproject.toml is harmless; a new `addopts` beside it is tampering. `pinned_text` returns
+the file with the judging parts as they were before and everything else as it is now.
 """
 
 import configparser
@@ -53,7 +53,10 @@ _OLD_ENTRIES: Final[Mapping[str, frozenset[str]]] = {
     "package.json": frozenset({"scripts", "imports", "exports"}),
     "composer.json": frozenset({"scripts"}),
 }
-"""Tables of which what was there steers: tests load what these lead to. A new entry redirects nothing."""
+"""Tables in which only existing entries affect tests, which load what they point to.
+
+A new entry redirects nothing.
+"""
 _GO: Final = frozenset({"go.mod", "go.work"})
 _GO_STEERS: Final = re.compile(r"(replace|exclude|use)\b\s*(.*)")
 _ON_INSTALL: Final = frozenset({"preinstall", "install", "postinstall", "prepare", "prepublish"})
@@ -61,14 +64,14 @@ _HEADER: Final = re.compile(r"\s*\[.*\]\s*(?:[#;].*)?")
 
 
 def steers_differently(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
-    """Return whether a change of a mixed file touched what steers the gate; None means no file."""
+    """Return whether a change of a mixed file touched its judging parts; None means no file."""
     return redirects(path, before) != redirects(path, after) or _steers_differently(
         path, before, after, commands
     )
 
 
 def only_redirects(path: str, before: str | None, after: str | None, commands: Sequence[str]) -> bool:
-    """Return whether nothing of what steers was touched but from where packages are installed."""
+    """Return whether only the places from which packages are installed changed among the judging parts."""
     return not _steers_differently(path, before, after, commands)
 
 
@@ -79,9 +82,9 @@ def _steers_differently(path: str, before: str | None, after: str | None, comman
 
 
 def pinned_text(path: str, before: str | None, after: str | None) -> str | None:
-    """Return the file with its steering parts as they were `before` and the rest as it is `after`; None for no file.
+    """Return the file with its judging parts as they were `before` and the rest as it is `after`; None for no file.
 
-    Where the two cannot be put together so that both hold, the file is what it was before.
+    If the two cannot be combined, the file is returned as it was before.
     """
     if after is None or (before is None and _is_make(path)):
         return before
@@ -98,7 +101,7 @@ def _is_make(path: str) -> bool:
 
 
 def _steering(path: str, text: str | None, before: str | None, commands: Sequence[str]) -> Any:
-    """Return what steers in a file, as a value to compare; a file that cannot be read steers as a whole."""
+    """Return the judging parts of a file, as a value to compare; an unreadable file counts as a whole."""
     name = posixpath.basename(path)
     if _is_make(path):
         return make_steering(text or "", commands)
@@ -133,7 +136,7 @@ def _parsed(name: str, text: str | None) -> Data | None:
 
 
 def _split(name: str, data: Data, before: Data) -> tuple[Data, Data]:
-    """Return what steers and what does not."""
+    """Return the judging parts and the rest."""
     if name in _TOML:
         steering: Data = {}
         rest = data
@@ -172,14 +175,14 @@ def _split_json(name: str, data: Data, before: Data) -> tuple[Data, Data]:
     if data.get("exports") is not None and data.get("name") != before.get("name"):
         keys.add(
             "name"
-        )  # a package with exports is found under its own name before what is installed under it
+        )  # a package with exports is found under its own name before an installed one
     steering = {key: value for key, value in data.items() if key in keys}
     rest = {key: value for key, value in data.items() if key not in keys and key not in tables}
     for table in tables:
         entries, old = (_entries(table, each.get(table)) for each in (data, before))
         steers = set(entries) & set(old)
         if table == "scripts":
-            # A new script that nothing calls steers nothing; one that runs before or after an old one does.
+            # A new script that nothing calls has no effect; one that runs before or after an old one has.
             around = {f"{when}{script}" for script in old for when in ("pre", "post")}
             steers |= {key for key in entries if key in around or key in _ON_INSTALL}
         steering[table] = {key: entries[key] for key in steers}
@@ -188,14 +191,14 @@ def _split_json(name: str, data: Data, before: Data) -> tuple[Data, Data]:
 
 
 def _entries(table: str, value: Any) -> Data:
-    """Return a table of package.json; what it leads to may be said without one, or by conditions alone."""
+    """Return a table of package.json; its targets may be given without a table, or by conditions alone."""
     if isinstance(value, dict) and (table != "exports" or all(key.startswith(".") for key in value)):
         return value
     return {".": value} if table == "exports" and value is not None else {}
 
 
 def _go_parsed(text: str) -> Data:
-    """Return the lines of a file of modules in Go: those that say what is taken instead of what, and the others."""
+    """Return the replacement lines of a Go module file, and the other lines."""
     found: dict[str, list[str]] = {"steers": [], "rest": []}
     for steers, line in _go_lines(text):
         bare = " ".join(line.partition("//")[0].split())
@@ -205,7 +208,7 @@ def _go_parsed(text: str) -> Data:
 
 
 def _go_lines(text: str) -> Iterator[tuple[bool, str]]:
-    """Yield each line with whether it steers, the lines of a block separately."""
+    """Yield each line with whether it affects checks, the lines of a block separately."""
     block = ""
     for line in text.splitlines():
         bare = line.partition("//")[0].strip()
@@ -225,7 +228,7 @@ def _go_lines(text: str) -> Iterator[tuple[bool, str]]:
 
 
 def _sections(text: str, steers: Callable[[str], bool]) -> tuple[str, str]:
-    """Return the steering sections of a text in TOML or INI, and the others, each as text."""
+    """Return the judging sections of a TOML or INI text, and the others, each as text."""
     steering: list[str] = []
     rest: list[str] = []
     inside = False

@@ -1,7 +1,7 @@
-"""Places in a change where code may only look right to its tests.
+"""Find places in a change where code may only look right to its tests.
 
-A place is advice: the receipt notes it and a reviewer reads it first. It never changes an outcome. Each pattern is rare
-in honest history; `scripts/suspicion_precision.py` measures how rare.
+A place is advice: the receipt notes it and a reviewer reads it first. It never changes an outcome. Each
+pattern is rare in honest history; `scripts/suspicion_precision.py` measures how rare.
 """
 
 import re
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 MOST: Final = 20
-"""The longest list of places."""
+"""The most places that are listed."""
 _LONGEST_LINE: Final = 500
 """Longer lines were not written by hand."""
 _SOURCE: Final = re.compile(r".*\.(?:pyi?|[cm]?[jt]sx?|vue|svelte|go|rs|rb|php)")
@@ -34,7 +34,7 @@ PATTERNS: Final[Mapping[str, re.Pattern[str]]] = {
         r"|\.(?:strictEqual|deepStrictEqual|deepEqual|equal|ok|toBe|toEqual)\s*=(?![=>])"
     ),
 }
-"""What to look for on added lines, by the words for it."""
+"""Patterns to look for on added lines, by their description."""
 HOLLOW: Final = "is a new test that checks nothing"
 _TEST: Final = re.compile(
     r"(?:.*/)?(?:test_[^/]*\.py|[^/]*_test\.(?:py|go)|[^/]*\.(?:test|spec)\.[cm]?[jt]sx?)"
@@ -62,7 +62,7 @@ class Place:
     pattern: str
 
     def __str__(self) -> str:
-        """Return the place as people read it."""
+        """Return the place as text for people."""
         return f"{self.path}:{self.line} {self.pattern}"
 
 

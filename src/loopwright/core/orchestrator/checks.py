@@ -1,4 +1,4 @@
-"""What has to hold between the records of a round, beyond the shape of each."""
+"""Rules that hold between the records of a round, beyond the shape of each record."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
@@ -18,7 +18,7 @@ from loopwright.core.policy.graph import scopes_overlap
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Milestone:
-    """A milestone as the roadmap view has it."""
+    """A milestone in the roadmap view."""
 
     milestone_id: str
     status: str
@@ -52,7 +52,7 @@ class RoadmapView:
 def selection_problems(
     selection: Selection, state: ControlState, view: RoadmapView, round_id: str
 ) -> tuple[str, ...]:
-    """Return why a selection is not lawful for a round of the active roadmap."""
+    """Return why a selection is not allowed for a round of the active roadmap."""
     wanted = {
         "round_id": round_id,
         "roadmap_id": state.roadmap_id,
@@ -79,7 +79,7 @@ def selection_problems(
 
 
 def lineage_problems(record: Lineage, selection: Selection, file: str) -> tuple[str, ...]:
-    """Return where a record's lineage differs from the selection, which is the authority."""
+    """Return where a record's lineage differs from the selection, which is authoritative."""
     return tuple(
         f"{file}: {one.name} is {getattr(record, one.name)!r}, but the selection has {getattr(selection, one.name)!r}"
         for one in fields(Lineage)
@@ -88,7 +88,7 @@ def lineage_problems(record: Lineage, selection: Selection, file: str) -> tuple[
 
 
 def plan_problems(plan: RoundPlan, selection: Selection, plan_path: str) -> tuple[str, ...]:
-    """Return what is wrong with a round's plan record."""
+    """Return what is wrong with the plan record of a round."""
     file = "round-plan-record.json"
     found = list(lineage_problems(plan, selection, file))
     if plan.plan_path != plan_path:
@@ -101,7 +101,7 @@ def plan_problems(plan: RoundPlan, selection: Selection, plan_path: str) -> tupl
 
 
 def fan_out_problems(plan: RoundPlan) -> tuple[str, ...]:
-    """Return why workers cannot work side by side: each needs its own write scope, and one pass integrates."""
+    """Return why workers cannot work in parallel: each needs its own write scope, and one pass integrates."""
     file, found = "round-plan-record.json", []
     ids = [one.worker_id for one in plan.workers]
     if not plan.workers or plan.integration is None:
@@ -140,7 +140,7 @@ def blocking(plan: RoundPlan) -> tuple[Worker, ...]:
 
 
 def review_problems(review: ReviewRecord, selection: Selection, view: RoadmapView) -> tuple[str, ...]:
-    """Return why a review record decides nothing."""
+    """Return why a review record is not a decision."""
     file = "review-record.json"
     found = list(lineage_problems(review, selection, file))
     closeout = review.roadmap_closeout
@@ -194,7 +194,7 @@ def closeout_problems(closeout: Closeout, round_id: str, review_sha256: str) -> 
 def unmerged(
     selection: Selection, merged_rounds: Sequence[str], merged_items: Sequence[str]
 ) -> tuple[str, ...]:
-    """Return what has to be merged before a round and is not."""
+    """Return what must be merged before a round and is not."""
     wanted = selection.scheduler
     return (
         *(one for one in wanted.depends_on_round_ids if one not in merged_rounds),
@@ -205,7 +205,7 @@ def unmerged(
 def observed(
     plan: RoundPlan, started: Mapping[str, bool], handed_over: Mapping[str, bool], *, integrated: bool
 ) -> dict[str, str]:
-    """Return where each worker stands: it is derived, never stored."""
+    """Return the status of each worker: it is derived, never stored."""
     return {
         one.worker_id: "integrated"
         if integrated

@@ -1,4 +1,4 @@
-"""What the controller does next: a pure function of `state.json`, the roadmap and what the worktrees prove."""
+"""Decide what the controller does next: a pure function of `state.json`, the roadmap and the files in the worktrees."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,12 +27,12 @@ class Do(StrEnum):
 
 
 EXITS: Final = frozenset({Do.UPDATE, Do.RECOVER, Do.FAN_OUT, Do.REQUEST})
-"""What the serial path does not know: instructions, roles and code for it are loaded only now."""
+"""Exits from the serial path: their instructions, roles and code are loaded only now."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing to do, and for which round."""
+    """One action, and the round that it is for."""
 
     do: Do
     round_id: str = ""
@@ -45,18 +45,18 @@ class RoundSeen:
 
     has_worktree: bool = True
     requests_update: bool = False
-    """The planner wrote a request instead of a selection."""
+    """Whether the planner wrote a request instead of a selection."""
     is_proven: bool = False
-    """The files of its stage are all there and valid, and nothing asked for them again."""
+    """Whether the files of its stage are all present and valid, and nothing requested them again."""
     is_fan_out: bool = False
     review: ReviewRecord | None = None
-    """A valid review."""
+    """The review, if it is valid."""
     has_bad_review: bool = False
-    """The review record is there and not valid, and nothing asked for another one."""
+    """Whether the review record exists, is invalid, and nothing requested another one."""
 
 
 def next_actions(state: ControlState, view: RoadmapView, seen: Mapping[str, RoundSeen]) -> tuple[Action, ...]:
-    """Return what to do now: one thing, or one for each of several live rounds."""
+    """Return what to do now: one action, or one for each of several live rounds."""
     if state.roadmap_update is not None:
         return (Action(do=Do.UPDATE),)
     errors = state.errors
@@ -65,14 +65,14 @@ def next_actions(state: ControlState, view: RoadmapView, seen: Mapping[str, Roun
     }:
         return (Action(do=Do.RECOVER),)
     if state.controller_stage is ControllerStage.UPDATE:
-        return (Action(do=Do.RECOVER),)  # without a record there is nothing that could be updated
+        return (Action(do=Do.RECOVER),)  # without a record there is nothing to update
     actions = tuple(_of_round(one, seen[one.round_id]) for one in state.active_rounds)
     free = min(state.max_parallel_rounds, len(view.ready)) - len(state.active_rounds)
     if not actions and not view.unfinished:
         return (Action(do=Do.FINISH),)
     if state.controller_stage is ControllerStage.DONE:
         return (Action(do=Do.REOPEN),)
-    # A round that only the planner knows may take any milestone, so the next one begins when that is decided.
+    # A round without a selection may take any milestone, so the next one begins after that is decided.
     undecided = any(one.stage is RoundStage.PLAN for one in state.active_rounds)
     return (*actions, *((Action(do=Do.BEGIN),) if free > 0 and not undecided else ()))
 
@@ -93,7 +93,7 @@ def _of_round(live: LiveRound, seen: RoundSeen) -> Action:
 
 
 def after(live: LiveRound, review: ReviewRecord | None) -> RoundStage:
-    """Return the stage after one that is done: a review names it, and one that is not valid blocks the round."""
+    """Return the stage after a finished one: a review names it, and an invalid review blocks the round."""
     target = {RoundStage.PLAN: RoundStage.IMPLEMENT, RoundStage.IMPLEMENT: RoundStage.REVIEW}.get(live.stage)
     if target is None:
         if review is None:

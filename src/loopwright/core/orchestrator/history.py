@@ -1,4 +1,4 @@
-"""What the event log is told of rounds: the difference between two readings of `state.json`."""
+"""Which events the log gets about rounds: the difference between two readings of `state.json`."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -17,11 +17,11 @@ EVENTS: Final = (
     "roadmap_revised",
 )
 Told = tuple[str, dict[str, Any]]
-"""The type of an event, and what it says."""
+"""The type and the data of an event."""
 
 
 def reading(state: ControlState) -> dict[str, Any]:
-    """Return what of a state the events are made of, as it is stored with the newest of them."""
+    """Return the part of a state that events are made from, as it is stored with the newest event."""
     update = state.roadmap_update
     return {
         "controller": state.controller_stage.value,
@@ -37,7 +37,7 @@ def _words(update: RoadmapUpdate) -> str:
 
 
 def differences(before: Mapping[str, Any], state: ControlState) -> tuple[Told, ...]:
-    """Return what happened since an earlier reading, in the order in which it must have."""
+    """Return what happened since an earlier reading, in order."""
     now = reading(state)
     return (*_of_rounds(before, now, state), *_of_the_whole(before, now, state))
 

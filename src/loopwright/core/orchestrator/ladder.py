@@ -1,4 +1,4 @@
-"""The recovery ladder: what is tried next for a stage that left no result, and when trying ends."""
+"""The recovery ladder: what to try next for a stage without a result, and when to stop trying."""
 
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -7,33 +7,36 @@ from typing import Final, Literal
 from loopwright.core.orchestrator.records import Retry, RetryRecord
 
 SAME_MECHANISM: Final = 3
-"""After so many tries in one way, another lawful way is next."""
+"""After this many tries in one way, another allowed way is next."""
 OBSERVATIONS: Final = 3
-"""So many observations without a change make a stage non-observable."""
+"""After this many observations without a change, a stage is non-observable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """What the last observation of a live stage showed, and how many after it showed the same."""
+    """What the last observation of a live stage showed, and how many later ones showed the same."""
 
     sign: str
     unchanged: int = 0
 
     @property
     def is_lost(self) -> bool:
-        """Return whether the stage is not observable any more. Its agent is not interrupted: a limit may end it."""
+        """Return whether the stage is no longer observable.
+
+        Its agent is not interrupted: a limit may end it.
+        """
         return self.unchanged >= OBSERVATIONS
 
 
 def watched(before: Watched | None, sign: str) -> Watched | None:
-    """Return a stage after one more observation; None where no agent works, so that nothing could change."""
+    """Return a stage after one more observation; None if no agent works, so that nothing could change."""
     if not sign:
         return None
     return Watched(sign=sign, unchanged=before.unchanged + 1 if before and before.sign == sign else 0)
 
 
 class Rung(StrEnum):
-    """What to do, from the cheapest up."""
+    """The steps, cheapest first."""
 
     RESUME = "resume from what the files prove"
     RECREATE = "recreate the worktree"
@@ -46,21 +49,21 @@ class Rung(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """What was observed, after everything was read again."""
+    """What was observed after everything was read again."""
 
     has_worktree: bool = True
     is_proven: bool = False
     is_investigated: bool = False
-    """Whether the investigator already diagnosed this try, or cannot be started at all."""
+    """Whether the investigator already diagnosed this try, or cannot be started."""
     is_undermined: bool = False
-    """Whether files are gone that the stage builds on and its role may not write."""
+    """Whether files that the stage needs and its role may not write are missing."""
     may_step_back: bool = False
-    """Whether the table leads from the stage to an earlier one."""
+    """Whether the table allows a step back from this stage."""
     retry: Retry | None = None
 
 
 def next_rung(trouble: Trouble) -> Rung:
-    """Return the lowest rung that is left."""
+    """Return the lowest step that is left."""
     if not trouble.has_worktree:
         return Rung.RECREATE
     if trouble.is_proven:
@@ -68,7 +71,7 @@ def next_rung(trouble: Trouble) -> Rung:
     if not trouble.is_investigated:
         return Rung.INVESTIGATE
     if trouble.is_undermined:
-        # The same stage cannot make what an earlier one has to.
+        # The same stage cannot create what an earlier one has to.
         return Rung.STEP_BACK if trouble.may_step_back else Rung.BLOCK
     retry = trouble.retry
     if retry is None or retry.same_mechanism < SAME_MECHANISM:
@@ -85,7 +88,7 @@ def tried_again(
     reason: str,
     is_review: bool = False,
 ) -> Retry:
-    """Return the record of one more try; the attempt never starts over, because plans are known by it."""
+    """Return the record of one more try; the attempt number never restarts, because it identifies plans."""
     cycles = (before.review_cycles if before else 0) + is_review
     attempt = (before.attempt if before else 1) + 1
     is_same = before is not None and before.mechanism == mechanism and before.stage == stage
@@ -108,6 +111,6 @@ def with_retry(record: RetryRecord | None, retry: Retry) -> RetryRecord:
 
 
 def without_retry(record: RetryRecord | None, subject_id: str) -> RetryRecord | None:
-    """Return the record without a subject; None when nothing is left."""
+    """Return the record without a subject; None if nothing is left."""
     left = tuple(one for one in (record.entries if record else ()) if one.subject_id != subject_id)
     return replace(record, entries=left) if record and left else None

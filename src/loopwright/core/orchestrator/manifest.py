@@ -1,4 +1,4 @@
-"""Which files an orchestrator folder has, where each is, and who writes it: the one resolver of its paths."""
+"""The only resolver of paths in an orchestrator folder: which files it has, where each is, and who writes it."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -48,7 +48,7 @@ _BEFORE: Final = MappingProxyType(
         RoundStage.REVIEW: frozenset({_WHO.PLANNER, _WHO.IMPLEMENTER}),
     }
 )
-"""The roles whose files a stage builds on."""
+"""The roles whose files each stage needs."""
 
 
 def role_file(role: RoundRole) -> str:
@@ -82,12 +82,12 @@ def worktree(name: str) -> str:
 
 
 def place_of(path: str, worktree_path: str | None) -> str:
-    """Return where an artefact is: inside the worktree while its round is live, then in the parent checkout."""
+    """Return where an artefact is: in the worktree while its round is live, then in the parent checkout."""
     return f"{worktree_path}/{path}" if worktree_path is not None else path
 
 
 def owner_of(path: str) -> RoundRole:
-    """Return who writes a path; everything outside of the folder is the implementer's."""
+    """Return who writes a path; everything outside the folder belongs to the implementer."""
     parts = path.split("/")
     if parts[0] != FOLDER:
         return _WHO.IMPLEMENTER
@@ -104,7 +104,7 @@ def owner_of(path: str) -> RoundRole:
 
 
 def foreign_files(stage: RoundStage, problems: tuple[str, ...]) -> frozenset[str]:
-    """Return the files among problems, each `file: what`, that an earlier stage than this one has to write."""
+    """Return the files among problems, each `file: what`, that a stage before this one has to write."""
     before = _BEFORE.get(stage, frozenset())
     names = {name for name, who in ROUND_FILES.values() if who in before}
     return frozenset(name for name in names if any(one.startswith(name) for one in problems))
@@ -113,7 +113,7 @@ def foreign_files(stage: RoundStage, problems: tuple[str, ...]) -> frozenset[str
 def foreign_to(
     role: RoundRole, changed: tuple[str, ...], round_id: str, *, revision: str = ""
 ) -> tuple[str, ...]:
-    """Return which of the changed paths a role had no right to write in a round.
+    """Return which changed paths a role was not allowed to write in a round.
 
     `revision` is the folder of the new roadmap revision that a planner writes in a roadmap update.
     """

@@ -1,6 +1,7 @@
-"""The machine records of an orchestrator folder as values, each with the JSON Schema that says the same.
+"""The machine records of an orchestrator folder as values, each with an equivalent JSON Schema.
 
-A record may have fields that are not listed here: older contracts had more. They are kept in the file and not read.
+A record may have fields that are not listed here, because older contracts had more. They stay in the file and
+are not read.
 """
 
 import json
@@ -52,7 +53,7 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scheduler:
-    """What has to be merged before a round."""
+    """What must be merged before a round."""
 
     depends_on_round_ids: tuple[Id, ...]
     merge_after_item_ids: tuple[Id, ...]
@@ -61,7 +62,7 @@ class Scheduler:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Selection(Lineage):
-    """`selection-record.json`: the authority for what a round is about."""
+    """`selection-record.json`: the authority for the subject of a round."""
 
     schema_version: Literal["selection-record-v1"]
     summary: Text
@@ -87,7 +88,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Integration:
-    """The pass that puts the slices together."""
+    """The pass that combines the slices."""
 
     summary: Text
     depends_on_worker_ids: tuple[Id, ...]
@@ -118,7 +119,7 @@ class MilestoneChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One line for a place that an anchor names."""
+    """One line for a place with a named anchor."""
 
     anchor_id: Text
     text: Text
@@ -148,13 +149,13 @@ class ReviewRecord(Lineage):
 
     @property
     def is_semantic(self) -> bool:
-        """Whether the roadmap has to mean something else after the merge."""
+        """Whether the meaning of the roadmap has to change after the merge."""
         return self.roadmap_closeout is not None and self.roadmap_closeout.mode == "semantic-update-required"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What the controller checked of a closeout."""
+    """What the controller verified about a closeout."""
 
     roadmap_view_revalidated: bool
     active_bundle_revalidated: bool
@@ -198,14 +199,14 @@ class RoadmapUpdate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retry:
-    """How often one stage was tried, and in which way it is tried now."""
+    """How often one stage was tried, and how it is tried now."""
 
     subject_id: Id
-    """The round, or the round that a roadmap update comes from."""
+    """The round, or the round that caused a roadmap update."""
     stage: Id
     mechanism: Literal["same-role", "fresh-agent"]
     attempt: Number
-    """Part of the identity of the stage's plan: resuming continues exactly this one."""
+    """Part of the identity of the stage's plan: resuming continues exactly this plan."""
     same_mechanism: Number
     review_cycles: Annotated[int, Rule(lambda value: value >= 0, {"minimum": 0})]
     reason: Text
@@ -248,7 +249,7 @@ class ControlState:
 
     @property
     def errors(self) -> dict[str, str]:
-        """Every unresolved error, by who has it."""
+        """Every unresolved error, by its subject."""
         found = {key: text for key, text in (self.resume_errors or {}).items() if text}
         found |= {one.round_id: one.resume_error for one in self.active_rounds if one.resume_error}
         update = self.roadmap_update
@@ -270,7 +271,7 @@ RECORDS: Final[Mapping[str, tuple[str, type]]] = types.MappingProxyType(
         "orchestrator_retry": ("retry in state.json", RetryRecord),
     }
 )
-"""The records that have a schema here, by its published name; `state.json` and the roadmap view have theirs."""
+"""The records that have a schema here, by its published name; `state.json` and the roadmap view have other schemas."""
 
 
 def record_schemas() -> dict[str, dict[str, Any]]:
@@ -282,7 +283,7 @@ def record_schemas() -> dict[str, dict[str, Any]]:
 
 
 def _open(schema: dict[str, Any], kind: Any) -> dict[str, Any]:
-    """Return a schema that allows more fields, and in which a field with a default may be missing."""
+    """Return a schema that allows more fields, and makes fields with a default optional."""
     needed = {field.name for field in fields(kind) if field.default is MISSING}
     hints = get_type_hints(kind)
     inner = {name: _opened(one, hints[name]) for name, one in schema["properties"].items()}
@@ -301,19 +302,19 @@ def _opened(schema: dict[str, Any], hint: Any) -> dict[str, Any]:
 
 
 def _part(hint: Any) -> Any:
-    """Return the dataclass in a hint: itself, in a tuple, or beside None."""
+    """Return the dataclass in a type hint: itself, in a tuple, or beside None."""
     if get_origin(hint) in (Union, types.UnionType, tuple):
         hint = get_args(hint)[0]
     return hint if is_dataclass(hint) else None
 
 
 def read_record(kind: type[R], value: Any, place: str) -> R:
-    """Return a record; raise `Misshapen` with every field that is missing or wrong."""
+    """Return a record; raise `Misshapen` with every missing or wrong field."""
     return decode(kind, _shaped(kind, value), place)
 
 
 def read_state(value: Any) -> ControlState:
-    """Return `state.json`; an error may be a text or any value, and the contract's version was a number once."""
+    """Return `state.json`; an error may be text or any value, and the version used to be a number."""
     if isinstance(value, dict):
         value = {**value}
         if value.get("contract_version") == 2:
@@ -325,7 +326,7 @@ def read_state(value: Any) -> ControlState:
             value["active_rounds"] = [_plain_error(one) for one in value["active_rounds"]]
         value["roadmap_update"] = _plain_error(value.get("roadmap_update"))
         if _table(value.get("retry")).get("schema_version") != "retry-v1":
-            value["retry"] = None  # of another controller, whose form nothing says
+            value["retry"] = None  # written by another controller in an unknown form
     return read_record(ControlState, value, "state.json")
 
 
@@ -344,7 +345,7 @@ def _words(value: Any) -> str:
 
 
 def _shaped(kind: Any, value: Any) -> Any:
-    """Return a value with exactly the fields that its type has, as far as it has them or they have a default."""
+    """Return a value with only the fields of its type; missing ones with a default are left out."""
     if not isinstance(value, dict):
         return value
     found = {}

@@ -1,4 +1,4 @@
-"""The controller's check of itself before it ends: one clause for each line of the contract."""
+"""The controller's self-check before it ends: one clause for each line of the contract."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -21,13 +21,13 @@ class Ending(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What the check looks at, read again from the disk."""
+    """What the check uses, read again from the disk."""
 
     state: ControlState
     view: RoadmapView | None
     """None if the roadmap cannot be read."""
     is_gated: bool = True
-    """Whether the project's own checks passed on the tree that the base branch has."""
+    """Whether the project's own checks passed on the tree of the base branch."""
 
 
 _CLAUSES: Final[Mapping[str, tuple[Ending, Callable[[Facts], bool]]]] = MappingProxyType(
@@ -60,5 +60,5 @@ CLAUSES: Final = MappingProxyType({text: ending for text, (ending, _) in _CLAUSE
 
 
 def failed_clauses(ending: Ending, facts: Facts) -> tuple[str, ...]:
-    """Return the clauses that do not hold for an ending; empty if the controller may end so."""
+    """Return the clauses that do not hold for an ending; empty if the controller may end in that way."""
     return tuple(text for text, (of, holds) in _CLAUSES.items() if of is ending and not holds(facts))

@@ -1,4 +1,4 @@
-"""Marked complete, but was it ever done? What can be said about an item of a source that says it is finished."""
+"""What can be proven about an item that its source marks as complete."""
 
 import re
 from dataclasses import dataclass
@@ -6,26 +6,26 @@ from enum import StrEnum
 from typing import Final
 
 COMMIT: Final = re.compile(r"[0-9a-f]{4,64}")
-"""What a commit's id looks like; anything else that a source names is none."""
+"""What a commit id looks like; anything else in a source is not one."""
 
 
 class Proof(StrEnum):
-    """How well a claim stands."""
+    """How well a claim is proven."""
 
     PROVEN = "proven"
-    """Its checks pass now, and the commit that it names is part of the branch."""
+    """Its checks pass now, and its commit is part of the branch."""
     PASSES = "passes"
     """Its checks pass now, but its commit is unknown."""
     CLAIMED = "claimed"
     """Nothing checks it: there is only the mark."""
     UNMERGED = "unmerged"
-    """The commit that it names is on a branch that is not merged yet."""
+    """Its commit is on a branch that is not merged yet."""
     LOST = "lost"
-    """It names a commit that is not there, or that is not part of the branch."""
+    """Its commit does not exist, or is not part of the branch."""
     FAILING = "failing"
     """Its checks do not pass now."""
     UNKNOWN = "unknown"
-    """Its checks were not run, or could not be."""
+    """Its checks did not run, or could not."""
 
 
 BAD: Final = (Proof.UNMERGED, Proof.LOST, Proof.FAILING)
@@ -34,21 +34,21 @@ BAD: Final = (Proof.UNMERGED, Proof.LOST, Proof.FAILING)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """What became of the commit that an item names."""
+    """The state of the commit that an item names."""
 
     text: str
     sha: str | None = None
-    """The commit that it means; None when there is no such one."""
+    """The full id of the commit; None if there is none."""
     contained: bool = False
-    """Whether what is checked out has it, or the same changes as a squash."""
+    """Whether the checked-out branch contains it, or the same changes as a squash."""
     branch: str = ""
-    """Another branch that has it, where what is checked out has not."""
+    """Another branch that contains it, if the checked-out one does not."""
     recorded: bool = False
-    """Whether the source itself names none, and this is the commit on record."""
+    """Whether the source names no commit, and this one comes from Loopwright's record."""
 
     @property
     def problem(self) -> str:
-        """Return what is wrong with it; empty when nothing is."""
+        """Return what is wrong with it; empty if nothing is."""
         if not COMMIT.fullmatch(self.text):
             return f"{self.text!r} is not a commit id"
         if self.sha is None:
@@ -62,16 +62,16 @@ class Named:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What running an item's checks gave."""
+    """The result of running an item's checks."""
 
     passed: bool | None
-    """None when they could not be run."""
+    """None if they could not run."""
     reason: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Audited:
-    """One finished item, and how well that stands."""
+    """One finished item, and how well it is proven."""
 
     key: str
     title: str
@@ -82,9 +82,9 @@ class Audited:
 
 
 def proof_of(named: Named | None, checks: int, checked: Checked | None) -> tuple[Proof, str]:
-    """Return how well a claim stands, and why; what contradicts it comes first."""
+    """Return how well a claim is proven, and why; contradictions come first."""
     if named is not None and named.branch and not named.contained:
-        # Checks can only pass once its work is there.
+        # Checks can only pass if the work exists.
         return Proof.UNMERGED, named.problem
     if checked is not None and checked.passed is False:
         return Proof.FAILING, checked.reason

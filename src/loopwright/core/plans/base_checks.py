@@ -1,7 +1,7 @@
-"""What a plan's own checks say on the commit that it starts from: can they run there, and can they fail?
+"""What a plan's own checks say on its base commit: can they run there, and can they fail?
 
-Pure functions over what a gate run found. A gate that cannot run proves nothing about any work, so the plan is refused
-unless a person says why; one that is red there is told, because tasks are judged on what fails newly.
+Pure functions over the result of a gate run. A gate that cannot run proves nothing, so the plan is refused
+unless the user gives a reason. A gate that fails there is reported, because tasks are judged by new failures.
 """
 
 import posixpath
@@ -27,34 +27,34 @@ _COULD_NOT_RUN: Final = {
     127: "command not found (exit code 127): is the program installed here and on PATH?",
 }
 _TOLD: Final = 20
-"""So many tasks are named one by one."""
+"""The most tasks that are named one by one."""
 _LINE: Final = 160
 
 
 class Condition(StrEnum):
-    """How a command ends on the base."""
+    """How a command ends on the base commit."""
 
     GREEN = "green"
     RED = "red"
     EMPTY = "empty"
-    """It ran, and there was no test in it."""
+    """It ran, and contained no test."""
     BROKEN = "broken"
-    """It could not run, or did not come to its end."""
+    """It could not run, or did not finish."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OnBase:
-    """One command on the commit that a plan starts from."""
+    """The result of one command on the base commit of a plan."""
 
     name: str
     command: str
     condition: Condition
     why: str = ""
-    """In plain words, unless it is green."""
+    """The reason in plain words, unless it is green."""
     failed: tuple[str, ...] = ()
-    """Tests that were seen to fail."""
+    """Tests that failed."""
     watched: bool = False
-    """Whether its tests can be seen: then what fails here is not held against the work."""
+    """Whether Loopwright sees its tests: then failures here are not counted against the work."""
     duration_s: float = 0.0
     missing: tuple[str, ...] = ()
     """Files that it names and could not find."""
@@ -66,9 +66,9 @@ def conditions(
     seen: Sequence[Witnessed | None],
     denial: str | None = None,
 ) -> tuple[OnBase, ...]:
-    """Return how each command ended; `denial` is what a sandbox refused to one that failed."""
+    """Return how each command ended; `denial` is what a sandbox denied to one that failed."""
     if len(verdict.commands) != len(commands):
-        # The gate as a whole did not come to its end.
+        # The gate as a whole did not finish.
         return tuple(
             OnBase(name=one.name, command=one.command, condition=Condition.BROKEN, why=verdict.reason)
             for one in commands
@@ -116,7 +116,7 @@ def _condition(
 
 
 def missing_files(command: str, output: str) -> tuple[str, ...]:
-    """Return the files that a command could not find by its own words: those it names, and what pytest was given."""
+    """Return the files that a command reports as missing, among those that it names or gave to pytest."""
     found = _NOT_FOUND_BY_PYTEST.findall(output)
     for word in words_of(command):
         path = word.partition("::")[0].removeprefix("./").rstrip("/")
@@ -134,7 +134,7 @@ _NOT_FOUND_BY_PYTEST: Final = re.compile(r"^ERROR: (?:file or directory )?not fo
 
 
 def _not_found(path: str) -> Iterator[re.Pattern[str]]:
-    """Yield how Python, shells and node say that there is no such file."""
+    """Yield how Python, shells and node report a missing file."""
     for text in (
         rf"can't open file '(?:[^'\n]*/)?{path}'",
         rf"^[\w./-]+: (?:line )?(?:\d+: )?(?:cannot open )?(?:\./)?{path}: (?:No such file|not found)",
@@ -162,7 +162,7 @@ def is_green(found: Sequence[OnBase]) -> bool:
 
 
 def is_broken(found: Sequence[OnBase]) -> bool:
-    """Return whether one of these could not run at all."""
+    """Return whether any of these could not run at all."""
     return any(one.condition is Condition.BROKEN for one in found)
 
 
@@ -172,10 +172,10 @@ def is_broken(found: Sequence[OnBase]) -> bool:
 def gate_findings(
     gates: Sequence[OnBase], tasks: Sequence[Item], *, setup: Sequence[str], elsewhere: bool
 ) -> list[Finding]:
-    """Return what follows from how the gates end on the base.
+    """Return what follows from how the gates end on the base commit.
 
-    `setup` names the settings that the first of them runs, if it prepares the workspace; `elsewhere` says that work
-    may run on other machines.
+    `setup` names the settings that the first of them runs, if it prepares the workspace; `elsewhere` is
+    whether work may run on other machines.
     """
     found = []
     for n, one in enumerate(gates):
@@ -212,10 +212,10 @@ def gate_findings(
 
 
 def told_by_gates(command: GateCommand, gates: Sequence[OnBase], there: Collection[str]) -> OnBase | None:
-    """Return how acceptance ends on the base, where that is known without running it: only that it fails.
+    """Return how acceptance ends on the base commit if that is known without running it: only that it fails.
 
-    `there` are the files of the base. Acceptance that names a test file fails if that is not there, or if a gate saw a
-    test in it fail.
+    `there` are the files of the base. Acceptance that names a test file fails if the file is missing, or if a
+    gate saw one of its tests fail.
     """
     files = [path for path in files_named(command.command) if is_test_file(path)]
     failed = tuple(test for gate in gates for test in gate.failed if files and test.startswith(tuple(files)))
@@ -267,7 +267,7 @@ def acceptance_findings(tasks: Sequence[Item], ran: Mapping[str, OnBase]) -> lis
 
 
 def _of_missing(gate: OnBase, tasks: Sequence[Item]) -> Finding:
-    """Return the finding about a gate that names a missing file: no work can pass it before that file exists."""
+    """Return the finding about a gate that names a missing file: no work can pass it until that file exists."""
     said = f"the gate {gate.name} names {some(list(gate.missing))}, which the base commit does not have"
     if all(any(_is_to_create(task, path) for task in tasks) for path in gate.missing):
         return _told(
@@ -284,7 +284,7 @@ def _may_create(task: Item, path: str) -> bool:
 
 
 def _is_to_create(task: Item, path: str) -> bool:
-    """Return whether a task speaks of a file: in its scope, or in what it asks for."""
+    """Return whether a task mentions a file: in its scope, or in its description."""
     said = (task.title, task.description, *task.criteria, *(one.command for one in task.acceptance))
     return (bool(task.scope) and any_covers(task.scope, path)) or any(path in text for text in said)
 
@@ -298,7 +298,7 @@ def _fix_of(settings: Sequence[str]) -> str:
 
 
 def _may_bring_tests(tasks: Sequence[Item]) -> bool:
-    """Return whether some task may write a test; a task without a scope may write anything."""
+    """Return whether any task may write a test; a task without a scope may write anything."""
     return any(not task.scope or any(map(_may_hold_a_test, task.scope)) for task in tasks)
 
 

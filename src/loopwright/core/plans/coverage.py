@@ -1,4 +1,4 @@
-"""Which checks prove what a task was asked for: every criterion with its evidence, or the word that there is none."""
+"""Which checks prove what a task requires: every criterion with its evidence, or that there is none."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -11,42 +11,42 @@ from loopwright.core.values.findings import Verdict
 
 
 class Kind(StrEnum):
-    """What kind of criterion it is."""
+    """The kind of a criterion."""
 
     ACCEPTANCE = "acceptance"
     """A command of the task."""
     HELD_OUT = "held_out"
     """A command that the agent never sees."""
     WORDS = "criterion"
-    """Words; a command can be in them."""
+    """A sentence; it can contain a command."""
 
 
 class Standing(StrEnum):
     """How well a criterion is covered."""
 
     PROVEN = "proven"
-    """A command checked it on what landed, and it passed."""
+    """A command checked it on what landed, and passed."""
     REVIEWED = "reviewed"
     """No command checks it, but a reviewer saw what landed."""
     FAILED = "failed"
-    """A command checked it on what landed, and it did not pass."""
+    """A command checked it on what landed, and failed."""
     NO_EVIDENCE = "no evidence"
 
 
 BARE: Final = (Standing.FAILED, Standing.NO_EVIDENCE)
-"""What keeps work from being covered."""
+"""The results that keep work from being covered."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """One thing that a task has to meet."""
+    """One requirement of a task."""
 
     kind: Kind
     text: str
     commands: tuple[str, ...] = ()
-    """What can be run of it; nothing where it is in words alone."""
+    """The commands in it; empty if it is only words."""
     name: str = ""
-    """Of a command. A held-out one is found by it too, since it says which files it ran with."""
+    """The name of a command. A held-out check is also found by its name, which identifies its files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class Ran:
     verdict_id: str
     run_id: str
     role: str
-    """What the gate ran for: `gate` before a task landed, `verify` on all tasks together."""
+    """The role of the gate run: `gate` before a task landed, `verify` on all tasks together."""
     tree: str
     commit: str | None
     at: datetime
@@ -69,7 +69,7 @@ class Looked:
 
     by: str
     review_id: str | None = None
-    """None for a person."""
+    """The review; None if the user reviewed it."""
     commit: str | None
     at: datetime | None = None
     whole: bool = True
@@ -78,13 +78,13 @@ class Looked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """One check, or one look, that speaks for a criterion or against it."""
+    """One check, or one review, for or against a criterion."""
 
     by: str
-    """`gate` or `verify`, or who looked."""
+    """`gate`, `verify`, or the reviewer."""
     passed: bool
     gaps: bool = False
-    """It passed with something left open: an old failure, a flaky test, or a change that was shown in part."""
+    """What it left open: an old failure, a flaky test, or a change that was shown in part."""
     commit: str | None
     at: datetime | None
     verdict_id: str | None = None
@@ -94,7 +94,7 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
-    """One criterion with what covers it."""
+    """One criterion with its evidence."""
 
     kind: Kind
     name: str
@@ -107,12 +107,12 @@ class Covered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What is known of what a task landed."""
+    """What is known about what a task landed."""
 
     ran: tuple[Ran, ...] = ()
     looked: tuple[Looked, ...] = ()
     nothing: str = ""
-    """Why nothing of it is there to be checked; empty when it has landed."""
+    """Why nothing of it can be checked; empty if it landed."""
 
 
 def covered(wanted: Wanted, facts: Facts) -> Covered:
@@ -152,7 +152,7 @@ def _covered(
 
 
 def _results(ran: Ran, wanted: Wanted) -> list[int]:
-    """Return the positions of the commands that a verdict ran of what is wanted."""
+    """Return the positions of a verdict's commands that belong to a criterion."""
     return [
         n
         for n, one in enumerate(ran.verdict.commands, 1)

@@ -1,11 +1,11 @@
-"""What a person may change in a draft before it is dispatched."""
+"""What the user may change in a draft before it is dispatched."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftTask:
-    """A task of a draft as it should be; None leaves a part as it is."""
+    """The new content of a draft's task; None leaves a part unchanged."""
 
     key: str
     title: str | None = None
@@ -20,11 +20,11 @@ class DraftTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftEdit:
-    """A draft as it should be."""
+    """The new content of a draft."""
 
     title: str | None = None
     tasks: tuple[DraftTask, ...] | None = None
-    """All tasks, in their order: one that is not named is dropped. None leaves the tasks as they are."""
+    """All tasks, in their order: a task that is not named is dropped. None leaves the tasks unchanged."""
 
     @property
     def has_commands(self) -> bool:

@@ -1,7 +1,7 @@
-"""Judging a plan before anything runs: is it well formed, can its checks fail, do its tasks get in each other's way?
+"""Check a plan before anything runs: is it well formed, can its checks fail, do its tasks conflict?
 
-Each pass is a named function with one sentence. What makes a plan impossible is always refused; what makes it pointless
-is refused unless a person says why they want it all the same; the rest is told.
+Each pass is a named function with a one-sentence docstring. An impossible plan is always refused. A pointless
+one is refused unless the user gives a reason. Everything else is reported.
 """
 
 import re
@@ -18,7 +18,7 @@ MOST_TASKS: Final = 10_000
 MOST_CRITERIA: Final = 20
 _NAMED: Final = 5
 _COMPARED: Final = 20_000
-"""So many pairs of tasks that write to the same places are looked at; more would take longer than it is worth."""
+"""The most pairs of tasks with overlapping write scopes that are compared; more would take too long."""
 
 
 class Weight(StrEnum):
@@ -27,9 +27,9 @@ class Weight(StrEnum):
     IMPOSSIBLE = "impossible"
     """Nothing could run: refused."""
     POINTLESS = "pointless"
-    """It could run and prove nothing: refused unless a person says why."""
+    """It could run and prove nothing: refused unless the user gives a reason."""
     OBJECTED = "objected"
-    """The evaluator objects: the plan is refused unless a person says why it may run."""
+    """The evaluator objects: refused unless the user gives a reason."""
     TOLD = "told"
 
 
@@ -46,7 +46,7 @@ class Finding:
 
 
 class Item(Protocol):
-    """What a pass needs to know of a task."""
+    """What a pass needs to know about a task."""
 
     @property
     def key(self) -> str: ...
@@ -79,7 +79,7 @@ def _ids(tasks: Tasks) -> list[Finding]:
 
 
 def _dependencies(tasks: Tasks) -> list[Finding]:
-    """What a task waits for is a task of the plan."""
+    """Every dependency is a task of the plan."""
     return [
         _impossible("dependencies", f'task "{node}" depends on unknown "{dep}"')
         for node, dep in graph.unknown_dependencies(_edges(tasks))
@@ -87,7 +87,7 @@ def _dependencies(tasks: Tasks) -> list[Finding]:
 
 
 def _cycles(tasks: Tasks) -> list[Finding]:
-    """No task waits for itself, not even through others."""
+    """No task waits for itself, directly or through others."""
     if _dependencies(tasks):
         return []
     cycle = graph.find_cycle(_edges(tasks))
@@ -95,7 +95,7 @@ def _cycles(tasks: Tasks) -> list[Finding]:
 
 
 def _order(tasks: Tasks) -> list[Finding]:
-    """The order of the source fits the dependencies; where it does not, the dependencies count."""
+    """The order of the source fits the dependencies; if it does not, the dependencies count."""
     if _ids(tasks) or _dependencies(tasks) or _cycles(tasks):
         return []
     known = {task.key for task in tasks}
@@ -113,7 +113,7 @@ def _order(tasks: Tasks) -> list[Finding]:
 
 
 def _can_fail(tasks: Tasks) -> list[Finding]:
-    """A task's own checks can fail: one that always passes proves nothing."""
+    """A task's own checks can fail: a check that always passes proves nothing."""
     vain = [
         f"{task.key}: {command.command}"
         for task in tasks
@@ -126,7 +126,7 @@ def _can_fail(tasks: Tasks) -> list[Finding]:
 
 
 def _size(tasks: Tasks) -> list[Finding]:
-    """The plan and its tasks are of a size that can be worked on."""
+    """The plan and its tasks are not too large."""
     found = []
     if len(tasks) > MOST_TASKS:
         found.append(
@@ -140,7 +140,7 @@ def _size(tasks: Tasks) -> list[Finding]:
 
 
 def _scopes(tasks: Tasks) -> list[Finding]:
-    """Tasks that could run side by side do not write to the same places."""
+    """Tasks that could run in parallel do not write to the same places."""
     if _ids(tasks) or _dependencies(tasks) or _cycles(tasks):
         return []
     meeting = sorted(set(islice(_meeting(tasks), _COMPARED)))
@@ -155,7 +155,7 @@ def _scopes(tasks: Tasks) -> list[Finding]:
 
 
 def _twins(tasks: Tasks) -> list[Finding]:
-    """No two tasks ask for the same."""
+    """No two tasks ask for the same work."""
     seen: dict[str, str] = {}
     twins = []
     for task in tasks:
@@ -188,11 +188,11 @@ PASSES: Final[Mapping[str, Callable[[Tasks], list[Finding]]]] = {
 
 
 OF_OPEN: Final = frozenset({"acceptance"})
-"""Passes that ask nothing of what is done already."""
+"""Passes that do not apply to finished tasks."""
 
 
 def findings(tasks: Tasks, *, settled: Collection[str] = ()) -> tuple[Finding, ...]:
-    """Return what all passes find; `settled` are the keys of tasks that are done or cancelled."""
+    """Return the findings of all passes; `settled` are the keys of tasks that are done or cancelled."""
     to_do = [task for task in tasks if task.key not in settled]
     return tuple(
         finding for name, look in PASSES.items() for finding in look(to_do if name in OF_OPEN else tasks)
@@ -200,13 +200,13 @@ def findings(tasks: Tasks, *, settled: Collection[str] = ()) -> tuple[Finding, .
 
 
 def impossible(tasks: Tasks) -> tuple[str, ...]:
-    """Return why nothing could run of a plan, nothing if it could."""
+    """Return why nothing of a plan could run; empty if it could."""
     looks = (_ids, _dependencies, _cycles, _size)
     return tuple(one.text for look in looks for one in look(tasks) if one.weight is Weight.IMPOSSIBLE)
 
 
 def alone(task: Item) -> tuple[Finding, ...]:
-    """Return what speaks against a task whatever else is in its plan: for one that comes to a plan under way."""
+    """Return the objections to a single task, without its plan: for a task that is added to a running plan."""
     return tuple(one for one in _can_fail([task]) if one.weight in OVERRIDABLE)
 
 
@@ -228,16 +228,17 @@ def _edges(tasks: Tasks) -> dict[str, tuple[str, ...]]:
 
 
 def waits(tasks: Tasks) -> dict[str, tuple[str, ...]]:
-    """Return what each task waits for, by dependency or by order; the dependencies must have no cycle."""
+    """Return the predecessors of each task, by dependency or by order; the dependencies must have no cycle."""
     edges = _edges(tasks)
     order, _ = graph.ordered(edges, {task.key: task.after for task in tasks})
     return {key: tuple(dict.fromkeys((*deps, *order[key]))) for key, deps in edges.items()}
 
 
 def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
-    """Return the tasks, by their numbers, whose write scopes may touch the same path.
+    """Return the pairs of tasks, by number, whose write scopes may touch the same path.
 
-    In order of their fixed parts, a place comes right after those that it lies in: no task is compared with all others.
+    In the order of their fixed parts, a path comes right after its parents, so no task is compared with all
+    others.
     """
     places = sorted((graph.fixed_part(pattern), n) for n, task in enumerate(tasks) for pattern in task.scope)
     around: list[tuple[tuple[str, ...], int]] = []
@@ -249,7 +250,7 @@ def _meeting(tasks: Tasks) -> Iterator[tuple[int, int]]:
 
 
 def _before(tasks: Tasks) -> list[int]:
-    """Return what has to be complete before each task, through others too, as bits by their numbers."""
+    """Return what must be complete before each task, directly or through others, as bits by task number."""
     edges = waits(tasks)
     number = {task.key: n for n, task in enumerate(tasks)}
     found = [0] * len(tasks)

@@ -1,6 +1,6 @@
-"""Inspection packets: what a person or a planner needs to know about a run, or about a project and a goal.
+"""Inspection packets: what the user or a planner needs to know about a run, or about a project and a goal.
 
-A packet is bounded in every part and as a whole, and says what was cut.
+Each part and the whole packet are bounded, and the packet names what was cut.
 """
 
 import json
@@ -20,14 +20,14 @@ LONGEST_TEXT: Final = 20_000
 MOST_ENTRIES: Final = 400
 MOST_QUESTIONS: Final = 100
 LARGEST: Final = 1_000_000
-"""So many characters has a whole packet as JSON, without line breaks and indents."""
+"""The most characters of a whole packet as JSON, without line breaks and indents."""
 _GO_FIRST: Final[Mapping[str, str]] = {
     "events": "older events",
     "clarifications": "older questions and answers",
     "open_questions": "older open questions",
     "logs": "older lines of the log",
 }
-"""What makes room, the oldest first, in this order; all else is bounded by itself."""
+"""The parts that are cut to make room, oldest entries first, in this order; other parts have their own limits."""
 
 T = TypeVar("T")
 
@@ -39,7 +39,7 @@ class LogLine:
     stream: str
     line: str
     timestamp: str = ""
-    """When it says that it was printed: most agents that print JSON do, a recording itself has no time for each."""
+    """The time that the line itself contains: most agents that print JSON add one; a recording has no time per line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,13 +59,13 @@ class PacketTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PacketProject:
-    """A project as it stands."""
+    """The current state of a project."""
 
     name: str
     languages: tuple[str, ...] = ()
     setup: str = ""
     gates: tuple[Mapping[str, str], ...] = ()
-    """What would check it: name, command, and why that is thought."""
+    """Possible checks: name, command, and the reason for the guess."""
     layout: tuple[str, ...] = ()
     """Folders with the number of their files, and the files at the top."""
     texts: Mapping[str, str] = field(default_factory=dict)
@@ -77,7 +77,7 @@ class PacketProject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packet:
-    """Everything together. Names are those of its JSON."""
+    """A whole packet. Names are those of its JSON."""
 
     packet_id: str
     type: str
@@ -94,16 +94,16 @@ class Packet:
     logs: tuple[LogLine, ...] = ()
     errors: tuple[str, ...] = ()
     clarifications: tuple[Mapping[str, str], ...] = ()
-    """What was asked, and answered."""
+    """Earlier questions, with their answers."""
     open_questions: tuple[str, ...] = ()
-    """What a planner has to settle, or ask."""
+    """What a planner has to decide, or ask."""
     cut: tuple[str, ...] = ()
-    """What is not in here because there was too much of it."""
+    """What was left out because there was too much of it."""
     version: str = VERSION
 
 
 def last_lines(lines: Iterable[T]) -> tuple[tuple[T, ...], str]:
-    """Return the end of a log, and what was cut of it."""
+    """Return the end of a log, and what was cut from it."""
     kept: deque[T] = deque(maxlen=MOST_LINES)
     count = 0
     for count, line in enumerate(lines, 1):  # noqa: B007 - the last one is the number
@@ -118,7 +118,7 @@ def bounded(text: str, limit: int = LONGEST_TEXT) -> str:
 
 
 def cleaned(packet: Packet, clean: Callable[[str], str]) -> Packet:
-    """Return a packet whose every text is clean, and only then cut: half of a secret would not be found any more."""
+    """Return a packet with every text redacted first and cut after that: half of a secret would not be recognised."""
     made = _each_text(packet, clean)
     assert isinstance(made, Packet)
     return fitted(made)
@@ -146,7 +146,7 @@ def _size(value: Any) -> int:
 
 
 def moment_in(line: str) -> str:
-    """Return when a line of JSON says that it was printed; nothing where it does not."""
+    """Return the time in a line of JSON; None if it has none."""
     if not line.startswith("{") or '"timestamp"' not in line:
         return ""
     try:
@@ -173,7 +173,7 @@ def _each_text(value: Any, clean: Callable[[str], str]) -> Any:
 
 
 def layout(paths: Iterable[str]) -> tuple[tuple[str, ...], str]:
-    """Return the folders of two levels with how many files are below, and the files at the top; and what was cut."""
+    """Return the folders of two levels with their file counts, the files at the top, and what was cut."""
     counts: dict[str, int] = {}
     top: list[str] = []
     for path in paths:

@@ -1,4 +1,4 @@
-"""Which item of a source is which task: keys may be renumbered, so the title decides as well."""
+"""Match items of a source with tasks: keys may be renumbered, so the title decides as well."""
 
 import re
 from collections.abc import Mapping, Sequence, Set
@@ -12,16 +12,16 @@ _EDGES: Final = re.compile(r"^\W+|\W+$")
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Where the tasks of a plan are in its source now."""
+    """The current place of a plan's tasks in its source."""
 
     moved: Mapping[str, str]
-    """The new key of each task whose item has another key now, by its old key."""
+    """The new key of each task whose item was renumbered, by its old key."""
     displaced: tuple[str, ...]
-    """Keys of tasks whose key belongs to another item now, while their own item is nowhere."""
+    """Keys of tasks whose key now belongs to another item, while their own item is gone."""
 
 
 def normalised(title: str) -> tuple[str, ...]:
-    """Return the words of a title without case and without signs around them."""
+    """Return the words of a title without case and surrounding punctuation."""
     words = (_EDGES.sub("", word) for word in title.casefold().split())
     return tuple(word for word in words if word)
 
@@ -29,7 +29,7 @@ def normalised(title: str) -> tuple[str, ...]:
 def is_same_item(before: str, now: str) -> bool:
     """Return whether two titles name the same work: equal, or different only by a typing error or a small word.
 
-    `a.txt` and `b.txt` are other work, and so are `login` and `logout`.
+    `a.txt` and `b.txt` are different work, and so are `login` and `logout`.
     """
     old, new = normalised(before), normalised(now)
     if old == new:
@@ -47,8 +47,8 @@ def is_same_item(before: str, now: str) -> bool:
 def identify(titles: Mapping[str, str], items: Mapping[str, str], begun: Set[str]) -> Identity:
     """Compare the titles of a plan's tasks with those of its source's items, both by key.
 
-    `begun` are the tasks that a person worked on or settled. Only such a task is displaced by another title under its
-    key. The others take the new title as their own.
+    `begun` are the tasks that the user worked on or settled. Only such a task is displaced by another title
+    under its key. Other tasks take the new title.
     """
     known = {key: normalised(title) for key, title in titles.items()}
     now = {key: normalised(title) for key, title in items.items()}
@@ -70,7 +70,7 @@ def identify(titles: Mapping[str, str], items: Mapping[str, str], begun: Set[str
 
 
 def unused_key(key: str, used: Set[str]) -> str:
-    """Return a key for a task that lost its own to another item."""
+    """Return a new key for a task that lost its key to another item."""
     names: Sequence[str] = [f"{key}-before", *(f"{key}-before-{n}" for n in range(2, len(used) + 3))]
     return next(name for name in names if name not in used)
 

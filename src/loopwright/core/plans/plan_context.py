@@ -1,7 +1,7 @@
-"""Judging a plan by where it would run: are its checks there, and is what it asks for there already?
+"""Check a plan against the place where it would run: do its checks exist, and is its work already done?
 
-Pure functions over facts from the caller. Only what is plain to see counts: a command that does more than its words
-tell is left alone, and nothing is said to be missing that a setup command or a task could bring.
+Pure functions over facts from the caller. Only obvious facts count: a complex command is accepted, and
+nothing is reported as missing if a setup command or a task could provide it.
 """
 
 import posixpath
@@ -18,7 +18,7 @@ from loopwright.core.values.permissions import parts
 from loopwright.core.values.policy import GateCommand
 
 MAKEFILES: Final = ("GNUmakefile", "makefile", "Makefile")
-"""Where `make` looks, in its order."""
+"""The file names that `make` tries, in its order."""
 FAILED_BEFORE: Final = "failed_before"
 _UNCOMMITTED: Final = "is in your checkout, but not committed"
 _BUILT_IN: Final = frozenset(
@@ -70,9 +70,9 @@ _BUILT_IN: Final = frozenset(
     }
     | {"type", "ulimit", "umask", "unalias", "unset", "until", "wait", "while", "!", "source"}
 )
-"""What a shell has itself, or means something to it."""
+"""Words that a shell defines itself."""
 _MARKS: Final = re.compile(r"[^\w\s./:=,@%+-]")
-"""What may be more to a shell than a letter; most commands have none of it."""
+"""Characters with a special meaning to a shell; most commands contain none."""
 _VALUE: Final = re.compile(r"[A-Za-z_]\w*=")
 _TARGET: Final = re.compile(r"^([^\s#:=][^#:=\n]*?)\s*::?(?!=)", re.MULTILINE)
 _GENERATED: Final = re.compile(r"^\s*(?:-?include|sinclude)\b|^[^#\n]*%[^#\n]*:|\$[({]", re.MULTILINE)
@@ -85,41 +85,41 @@ _CREATES: Final = re.compile(
 _PIP: Final = re.compile(
     r"(?:^|[;&|(]\s*)(?:\w+=\S*\s+)*(?:python[\d.]*\s+-m\s+)?pip[\d.]*\s+install\s(?:.*\s)?[\"']?\.(?:/|\[|[\"']|\s|$)"
 )
-"""pip without a path in front of it, that installs the folder it is run in."""
+"""pip without a path in front, installing the folder that it runs in."""
 _OWN_ENVIRONMENT: Final = re.compile(r"venv|activate|\s(?:-t|--target|--prefix|--root|--python)\b")
 _IS_THERE: Final = re.compile(r"(?:test|\[)\s+-[efs]\s+[\"']?(?P<path>[\w./@-]+)[\"']?(?:\s+\])?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a plan would find."""
+    """The context of a plan."""
 
     files: Collection[str] = frozenset()
-    """Paths of the commit that it starts from, relative to the project."""
+    """Paths of its base commit, relative to the project."""
     makefile: str | None = None
-    """What `make` would read there."""
+    """The file that `make` would read there."""
     lies_about: Callable[[str], bool] = lambda _: False
-    """Whether the checkout has a file, be it committed or not."""
+    """Whether the checkout has a file, committed or not."""
     has_program: Callable[[str], bool] = lambda _: True
     brings: bool = False
-    """Whether a setup command, or files that are copied into workspaces, may bring what is missing."""
+    """Whether a setup command, or files that are copied into workspaces, may provide what is missing."""
     elsewhere: bool = False
     """Whether gates may run on machines that this process cannot inspect."""
     failed_before: Mapping[str, str] = field(default_factory=dict)
     """Commands that failed on this exact tree, each with the time."""
     done: Mapping[tuple[str, ...], str] = field(default_factory=dict)
-    """Tasks of this project that were done before, by `likeness`, each with where."""
+    """Finished tasks of this project, by `likeness`, each with its plan."""
 
 
 class Work(Item, Protocol):
-    """What these passes need to know of a task."""
+    """What these passes need to know about a task."""
 
     @property
     def description(self) -> str: ...
 
 
 def likeness(task: Work) -> tuple[str, ...]:
-    """Return what makes two tasks ask for the same: title and checks, or the description where nothing checks it."""
+    """Return what identifies equal tasks: title and checks, or the description if nothing checks it."""
     title = " ".join(task.title.lower().split())
     checks = tuple(one.command for one in task.acceptance)
     return (title, *(checks or (" ".join(task.description.split()),)))
@@ -135,10 +135,10 @@ def look_around(
     may_change: Mapping[str, Sequence[str]] = MappingProxyType({}),
     installs: Sequence[str] = (),
 ) -> list[Finding]:
-    """Return what is found about a plan in its surroundings; `settled` are the keys of tasks that have ended.
+    """Return the findings about a plan in its context; `settled` are the keys of tasks that have ended.
 
-    `documents` are those that have to follow the work. `may_change` has the permissions by who gives them: a task's key
-    or the setting. `installs` are the commands that prepare a workspace.
+    `documents` are those that must follow the work. `may_change` has the permissions by their origin: a
+    task's key or the setting. `installs` are the commands that prepare a workspace.
     """
     to_do = [task for task in tasks if task.key not in settled]
     return [
@@ -157,13 +157,13 @@ def look_around(
 
 
 def _gates(tasks: Sequence[Work], gates: Sequence[GateCommand], around: Surroundings) -> list[Finding]:
-    """Every gate is something that can be run on the base: else nothing of the plan could be verified."""
+    """Every gate can run on the base commit: otherwise nothing of the plan could be verified."""
     missing = [(gate, what) for gate in gates if (what := _missing(gate.command, around))]
     found = [_cannot_run("gate", gate.name, what, around) for gate, what in missing]
-    # One that says nothing of where it writes may make anything.
+    # A task without a scope may create anything.
     scope = [pattern for task in tasks for pattern in task.scope or ("**",)]
     for gate in gates if not around.brings else ():
-        # What a shell reads in is often read only where it is there, as in `test -f .env && . ./.env`.
+        # Files that a shell sources are often optional, as in `test -f .env && . ./.env`.
         absent = [path for path in scripts_in([gate], sourced=False) if not _is_file(path, around.files)]
         made = [path for path in absent if any_covers(scope, path)]
         found += [
@@ -179,7 +179,7 @@ def _gates(tasks: Sequence[Work], gates: Sequence[GateCommand], around: Surround
 
 
 def _acceptance(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
-    """Every acceptance command starts with a program that there is; the files it needs, a task may have to write."""
+    """Every acceptance command starts with an existing program; a task may have to create the files that it needs."""
     seen: dict[str, list[str]] = {}
     for task in tasks:
         for command in task.acceptance:
@@ -193,7 +193,7 @@ def _acceptance(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
 
 
 def _missing(command: str, around: Surroundings) -> str:
-    """Return what a command needs and does not find; empty when it may well run."""
+    """Return what a command needs and does not find; empty if it may run."""
     if around.brings:
         return ""
     for program in programs_of(command):
@@ -207,7 +207,7 @@ def _no_program(program: str) -> str:
 
 
 def programs_of(command: str) -> list[str]:
-    """Return the programs that a command line starts, as far as its words tell."""
+    """Return the programs that a command line starts, as far as its words show."""
     if not _MARKS.search(command):
         plain = [word for word in command.split() if not _VALUE.match(word)][:1]
         return [word for word in plain if word not in _BUILT_IN]
@@ -215,7 +215,7 @@ def programs_of(command: str) -> list[str]:
     for words in parts(command):
         rest = [word for word in words if not _VALUE.match(word)]
         if not rest or rest[0] == "cd":
-            # What comes behind it is somewhere else.
+            # Programs after it run in another place.
             break
         if rest[0] not in _BUILT_IN:
             found.append(rest[0])
@@ -256,7 +256,10 @@ def _cannot_run(kind: str, name: str, what: str, around: Surroundings) -> Findin
 
 
 def _failed_before(gates: Sequence[GateCommand], around: Surroundings) -> list[Finding]:
-    """A gate that is known to fail on the base is told: what fails there is not held against the work."""
+    """A gate that is known to fail on the base commit is reported.
+
+    Its failures there are not counted against the work.
+    """
     known = around.failed_before
     red = [f"{gate.name} ({known[gate.command]})" for gate in gates if gate.command in known]
     text = f"these gates failed on this exact tree before, and prove nothing until that is fixed: {some(red)}"
@@ -267,12 +270,12 @@ def _failed_before(gates: Sequence[GateCommand], around: Surroundings) -> list[F
 
 
 def _there_already(tasks: Sequence[Work], around: Surroundings) -> list[Finding]:
-    """No task makes a file that is there already, or is accepted because of one."""
+    """No task creates a file that already exists, or is accepted because of one."""
     made, vain = [], []
     for task in tasks:
         created = _CREATES.match(task.title.strip())
         path = created["path"] if created else ""
-        # A bare word is a name only where the scope says so.
+        # A single word is a file name only if the scope says so.
         named = [one for one in ([path] if "/" in path or "." in path else []) if _is_file(one, around.files)]
         named += [
             one for one in task.scope if path and posixpath.basename(one) == path and one in around.files
@@ -305,7 +308,7 @@ def _documents(documents: Sequence[str], around: Surroundings) -> list[Finding]:
 
 
 def _permissions(may_change: Mapping[str, Sequence[str]], around: Surroundings) -> list[Finding]:
-    """A permission is about a file that exists: new files need none, so another one is a slip of the pen."""
+    """A permission names an existing file: new files need none, so any other name is a typing error."""
     vain = [
         f"{pattern} ({of})"
         for of, patterns in may_change.items()
@@ -317,7 +320,7 @@ def _permissions(may_change: Mapping[str, Sequence[str]], around: Surroundings) 
 
 
 def _installed(commands: Sequence[str]) -> list[Finding]:
-    """Every workspace has its own installation: one into the active environment is replaced by the next."""
+    """An installation into the active environment is private to each workspace: otherwise the next one replaces it."""
     shared = [one for one in commands if _PIP.search(one) and not _OWN_ENVIRONMENT.search(one)]
     text = (
         f"this installs each workspace into the Python environment that is active here: {some(shared)}; use one inside "

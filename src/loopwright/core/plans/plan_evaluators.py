@@ -1,7 +1,7 @@
-"""An agent's look at a plan before anything of it runs: when it is asked for, what it is told, and what it may do.
+"""The agent that evaluates a plan before it runs: when it is needed, its prompt, and the effect of its answer.
 
-It did not make the plan, and what it says is a claim: only what it holds to be blocking, about a task of the plan,
-keeps the plan from running, and a person may run it all the same.
+It did not write the plan, and its answer is a claim. Only findings that it calls blocking, about a task of
+the plan, keep the plan from running. The user may run it anyway.
 """
 
 import json
@@ -17,13 +17,13 @@ from loopwright.core.values.policy import GateCommand
 from loopwright.core.values.templates import Template
 
 KEY: Final = "evaluate"
-"""The key of the one task of a plan that judges another."""
+"""The key of the only task of a plan that evaluates another plan."""
 CHECK: Final = "plan_evaluation"
 """The name of the check that its answer has to pass."""
 FILE: Final = "loopwright.evaluation.json"
 FENCE: Final = "loopwright-evaluation"
 MANY: Final = 5
-"""So many tasks make a plan complex."""
+"""A plan with at least this many tasks is complex."""
 MOST: Final = 100
 _LONGEST: Final = 2000
 _SHOWN: Final = 200_000
@@ -38,7 +38,7 @@ SCHEMA: Final = findings_schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remark:
-    """One thing that an evaluator says about a plan."""
+    """One remark of an evaluator about a plan."""
 
     task: str
     severity: Severity
@@ -47,10 +47,10 @@ class Remark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What an evaluator came to."""
+    """The result of an evaluation."""
 
     plan_id: str
-    """The plan by which it was asked: its run, its cost and its receipt are there."""
+    """The plan of the evaluation, which has its run, its cost and its receipt."""
     agent: str
     model: str | None
     summary: str
@@ -58,7 +58,7 @@ class Judgement:
 
     @property
     def blocking(self) -> tuple[Remark, ...]:
-        """What keeps the plan from running."""
+        """The findings that keep the plan from running."""
         return tuple(one for one in self.findings if one.severity is Severity.BLOCKING)
 
 
@@ -66,7 +66,7 @@ class Judgement:
 
 
 def reasons(mode: str, tasks: Sequence[Any]) -> tuple[str, ...]:
-    """Return why an evaluator is to look at a plan; nothing when it is not. `tasks` are as their source gives them."""
+    """Return why a plan needs an evaluation; empty if it does not. `tasks` are as their source gives them."""
     if mode == "off":
         return ()
     if mode == "always":
@@ -91,7 +91,7 @@ def _is_hard(task: Any) -> bool:
     return found.level == "high"
 
 
-# --- what it is told -------------------------------------------------------------------------------------
+# --- its prompt ------------------------------------------------------------------------------------------
 
 
 def instructions(
@@ -123,7 +123,7 @@ def _as_text(title: str, tasks: Sequence[Any], gates: Sequence[GateCommand], bri
     return json.dumps(plan, indent=1, ensure_ascii=False)
 
 
-# --- what it says ----------------------------------------------------------------------------------------
+# --- its answer ------------------------------------------------------------------------------------------
 
 
 def read_findings(text: str, keys: Sequence[str]) -> tuple[str, tuple[Remark, ...]] | str:
@@ -158,7 +158,7 @@ def _remark(value: object, keys: Sequence[str]) -> Remark | str:
 
 
 def as_findings(judgement: Judgement | None) -> list[Finding]:
-    """Return what an evaluator found as findings of the plan's evaluation."""
+    """Return an evaluator's findings as findings of the plan's evaluation."""
     if judgement is None:
         return []
     return [

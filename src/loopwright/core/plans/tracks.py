@@ -1,6 +1,6 @@
-"""The loop of a conductor track as data: its steps, what each status means, and which role does what.
+"""The loop of a conductor track as data: its steps, the meaning of each status, and the role of each step.
 
-Readers, writers, tests and docs use the same table. A step moves only as a row of it says.
+Readers, writers, tests and docs use the same table. A step changes only as a row of it allows.
 """
 
 import re
@@ -41,7 +41,7 @@ class StepStatus(StrEnum):
 
 
 class TrackAction(StrEnum):
-    """What a step in a status asks for."""
+    """What a step with a status requires."""
 
     START = "start the role"
     RESUME = "resume the role"
@@ -54,11 +54,11 @@ class TrackAction(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """What follows from a step in one status."""
+    """What follows from a step with one status."""
 
     action: TrackAction
     to: tuple[TrackStep, ...] = ()
-    """The steps that may come next; empty while the step stays."""
+    """The possible next steps; empty if the step stays."""
 
 
 ROLES: Final[Mapping[TrackStep, str]] = MappingProxyType(
@@ -97,9 +97,9 @@ TRACK_TABLE: Final[Mapping[str, Mapping[str, Rule]]] = MappingProxyType(
             _T.NOT_STARTED: Rule(action=_A.START),
             _T.IN_PROGRESS: Rule(action=_A.RESUME),
             _T.PASSED: Rule(action=_A.ADVANCE, to=(_S.EXECUTE, _S.PARALLEL_EXECUTE)),
-            # You said why it runs without an evaluation.
+            # The user said why it runs without an evaluation.
             _T.SKIPPED: Rule(action=_A.ADVANCE, to=(_S.EXECUTE, _S.PARALLEL_EXECUTE)),
-            # To EXECUTE only when you say why.
+            # To EXECUTE only if the user gives a reason.
             _T.FAILED: Rule(action=_A.ADVANCE, to=(_S.PLAN, _S.EXECUTE, _S.PARALLEL_EXECUTE)),
             _T.BOARD_REVIEW: Rule(action=_A.ASK),
             _T.BLOCKED: Rule(action=_A.ASK),
@@ -138,14 +138,14 @@ TRACK_TABLE: Final[Mapping[str, Mapping[str, Rule]]] = MappingProxyType(
 
 
 def rule_of(step: str, status: str) -> Rule | None:
-    """Return what follows from a step in a status; None if the table has no such row."""
+    """Return what follows from a step with a status; None if the table has no such row."""
     return TRACK_TABLE.get(step, {}).get(status)
 
 
 def enter(step: str, status: str, known: Mapping[str, str], track: str) -> dict[str, str]:
     """Return a position of a track, or raise `IllegalTransition` if the table does not lead to it.
 
-    `known` has the statuses of the steps that must lead there, by their names.
+    `known` has the statuses of the preceding steps, by name.
     """
     if rule_of(step, status) is None:
         raise IllegalTransition("track", track, step, status)
@@ -163,10 +163,10 @@ _BEFORE: Final[Mapping[str, tuple[TrackStep, ...]]] = MappingProxyType(
         _S.COMPLETE: (_S.EVALUATE_EXECUTION, _S.BUSINESS_SYNC),
     }
 )
-"""The steps that must lead to a step with the status that they have."""
+"""The steps that must precede a step, with the status that they must have."""
 
 
-# Which evaluators judge the execution, by what the track is about. All of them have to pass.
+# The evaluators of the execution, by the subject of the track. All of them have to pass.
 
 _WORDS: Final[Mapping[str, frozenset[str]]] = MappingProxyType(
     {
@@ -187,9 +187,9 @@ _ONLY_UI: Final = frozenset({"ui", "ux", "design"})
 
 
 def evaluators(type: str, words: str) -> tuple[str, ...]:
-    """Return who evaluates the execution of a track: by its type, and by the words of its title and tasks.
+    """Return the evaluators of a track's execution, by its type and by the words of its title and tasks.
 
-    A track that is about its looks alone has no evaluator of code.
+    A purely visual track has no code evaluator.
     """
     said = frozenset(re.findall(r"[a-z]+", f"{type} {words}".lower()))
     found = [name for name, known in _WORDS.items() if said & known]

@@ -1,7 +1,7 @@
 """Make a project's own modules unloadable: a gate that stays green on such a tree does not judge the tree.
 
-Pure functions. Python, JavaScript and TypeScript files get one statement that raises when the module is loaded, so that
-linters and type checkers have nothing to complain about. Files of compiled languages get a line that is not code.
+Pure functions. Python, JavaScript and TypeScript files get one statement that raises when the module is
+loaded, so linters and type checkers do not complain. Files of compiled languages get an invalid line.
 """
 
 import ast
@@ -20,7 +20,7 @@ from loopwright.core.values.findings import CommandResult, Witnessed
 from loopwright.core.values.policy import GateCommand
 
 MARK: Final = "loopwright made this module unloadable"
-"""In the output of a command it proves that the command loads the tree."""
+"""In the output of a command, it proves that the command loads the tree."""
 _PYTHON: Final = f'__loopwright__ = int("{MARK}")\n'
 _SCRIPT: Final = f'if (Date.now()) throw new Error("{MARK}");\n'
 _SCRIPTS: Final = frozenset({".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx", ".mts", ".cts"})
@@ -29,13 +29,13 @@ _COMPILED: Final = frozenset(
     | {".dart", ".hs", ".erl", ".ex"}
 )
 _FOLDERS: Final = re.compile(r"\S+/(?=\S)")
-"""The folders of a path: they may be called like a test runner."""
+"""The folders of a path, which may have the name of a test runner."""
 _STANDARD: Final = frozenset(sys.stdlib_module_names)
 _CONFIGURATION: Final = re.compile(r"\..*|.*\.config\.\w+|.*\.d\.[cm]?ts|(?:[Gg]ulp|[Gg]runt)file\.\w+")
 
 
 def is_product(path: str, rules: Rules) -> bool:
-    """Return whether a file is source that the gate is there to judge, and can be made unloadable."""
+    """Return whether a file is source that a gate should judge, and can be made unloadable."""
     suffix = posixpath.splitext(path)[1]
     if suffix != ".py" and suffix not in _SCRIPTS | _COMPILED:
         return False
@@ -56,11 +56,11 @@ def unloadable(path: str, text: str) -> str:
 
 
 def _raising(text: str) -> str:
-    """Put the statement where Python allows it first: behind the docstring and what is imported from the future."""
+    """Insert the statement at the first place that Python allows: after the docstring and `__future__` imports."""
     try:
         body = ast.parse(text).body
     except (SyntaxError, ValueError):
-        return _PYTHON  # for another version of Python: nothing of it can be kept
+        return _PYTHON  # for another version of Python: nothing can be kept
     lines = text.split("\n")
     line = next((n for n, each in enumerate(lines) if not each.startswith("#")), len(lines))
     for n, statement in enumerate(body):
@@ -80,21 +80,21 @@ class Judging(StrEnum):
 
     JUDGES = "judges"
     BLIND = "blind"
-    """It ends as it does on the base, although nothing of the project can be loaded."""
+    """It ends as on the base commit, although nothing of the project can be loaded."""
     UNKNOWN = "unknown"
-    """It could not run, or fails on the base too."""
+    """It could not run, or also fails on the base commit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """How a gate ended on the base itself."""
+    """How a gate ended on the base commit."""
 
     condition: Condition
     seen: Witnessed | None = None
 
 
 def is_probed(gate: GateCommand, before: Before | None) -> bool:
-    """Return whether a gate runs tests on the base: others, such as linters, need not load anything."""
+    """Return whether a gate runs tests on the base commit: other gates, such as linters, need not load anything."""
     named = is_test_runner(_FOLDERS.sub("", gate.command))
     if before is None:
         return named
@@ -103,7 +103,7 @@ def is_probed(gate: GateCommand, before: Before | None) -> bool:
 
 
 def judging(result: CommandResult, seen: Witnessed | None, before: Before | None) -> Judging:
-    """Return what the end of a gate says when none of the project's modules can be loaded."""
+    """Return what a gate's result means if none of the project's modules can be loaded."""
     if MARK in result.tail:
         return Judging.JUDGES
     if result.timed_out or result.exit_code is None or result.exit_code < 0 or result.exit_code in (126, 127):
@@ -118,17 +118,17 @@ def judging(result: CommandResult, seen: Witnessed | None, before: Before | None
 
 
 def module_names(paths: Iterable[str]) -> frozenset[str]:
-    """Return what the project's Python modules may be called when they are imported."""
+    """Return the names under which the project's Python modules may be imported."""
     files = (path.removesuffix(".py") for path in paths if path.endswith(".py"))
     return frozenset(part for path in files for part in path.split("/")) - _STANDARD
 
 
 def own_file(module: str, file: str, paths: Collection[str]) -> str | None:
-    """Return the project's file that a loaded module is called like; `paths` are the project's Python files."""
+    """Return the project's file that matches a loaded module; `paths` are the project's Python files."""
     tail = module.replace(".", "/") + ("/__init__.py" if posixpath.basename(file) == "__init__.py" else ".py")
     for path in paths:
         root = path.removesuffix(tail)
-        # Inside of a package it would have the package's name in front.
+        # In a package it would have the package's name in front.
         if root != path and (not root or root.endswith("/")) and f"{root}__init__.py" not in paths:
             return path
     return None

@@ -1,4 +1,4 @@
-"""What may be spent: by a run, a task, a plan, a loop, a project, and by a project on one day."""
+"""Cost limits: of a run, a task, a plan, a loop, a project, and a project per day."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -14,10 +14,10 @@ from loopwright.core.values.policy import Policy
 from loopwright.core.values.wording import dollars, to_type
 
 GRANT: Final = "token_spending_limit"
-"""The name of the cap that the token of a plan sets. It belongs to the token, so no plan can raise it."""
+"""The name of the cap that a plan's token sets. It belongs to the token, so no plan can raise it."""
 
 ASKED: Final = "budget"
-"""The kind of the question that is asked then. Its key is the setting of the cap."""
+"""The kind of the question at a cost limit. Its key is the setting of the cap."""
 
 STOP: Final = "stop"
 _ANOTHER_RUN: Final = "continue with another run"
@@ -28,18 +28,18 @@ _RAISE: Final = re.compile(r"raise it to \$?(\d{1,9}(?:\.\d{1,6})?)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Over:
-    """Why nothing more may be spent, and the ways on."""
+    """Why nothing more may be spent, and what the user can do."""
 
     setting: str
     why: str
     raise_to: int | None = None
-    """What the limit could be raised to; None when the spending is unknown."""
+    """A proposed new limit; None if the spending is unknown."""
     until: datetime | None = None
     """When it continues by itself."""
 
     @property
     def options(self) -> tuple[str, ...]:
-        """Return what a person can choose from."""
+        """Return what the user can choose from."""
         if self.setting == GRANT:
             return (_AGAIN, STOP)
         if self.raise_to is None:
@@ -48,7 +48,7 @@ class Over:
         return (_ANOTHER_RUN, raised, STOP) if self.setting == "max_cost_per_run" else (raised, STOP)
 
     def reason(self, plan_id: str) -> str:
-        """Say why, and what to type to continue."""
+        """Return the reason, and what to type to continue."""
         plan = short_id(plan_id)
         if self.setting == GRANT:
             raised = to_type("tokens", "limit", "TOKEN", "AMOUNT")
@@ -69,7 +69,7 @@ class Over:
 
 
 def nobody_knows(setting: str, until: datetime | None = None) -> Over:
-    """Return the sentence that says that a limit cannot be kept."""
+    """Return the stop of a limit that cannot be enforced."""
     why = (
         "a cost limit is set, but the cost of a run is unknown; "
         "the setting `prices` can tell what its model costs"
@@ -82,8 +82,8 @@ def meaning(
 ) -> tuple[Literal["resume", "stop"], tuple[int | None, ...]] | None:
     """Return the command that an answer means, and the limit that it sets, if any; None if it is not an answer.
 
-    A number is that of an option, as with every question, and never an amount. Who continues all the same takes the
-    `limit` that there is once more, knowing what it is worth.
+    A number is the number of an option, as with every question, and never an amount. Continuing without a
+    known cost grants the current `limit` once more.
     """
     text = " ".join(answer.lower().split())
     if text.isdigit() and 1 <= int(text) <= len(options):
@@ -100,7 +100,7 @@ def meaning(
 
 
 def _typed(micros: int) -> str:
-    """Return a sum as it is typed behind a flag."""
+    """Return an amount as the user types it after an option."""
     return dollars(micros).removeprefix("$").removesuffix(".00")
 
 
@@ -112,7 +112,7 @@ CAPS: Final[tuple[str, ...]] = (
     "max_cost_per_project",
     "max_cost_per_day",
 )
-"""The settings that limit what is spent. The first one that is reached is named: a day ends by itself."""
+"""The settings that limit spending. The first reached limit is named: that of a day ends by itself."""
 
 _WORDS: Final[Mapping[str, str]] = MappingProxyType(
     {
@@ -139,27 +139,27 @@ _NAMES: Final[Mapping[str, str]] = MappingProxyType(
 )
 _CENT: Final = 10_000
 REVIEW: Final = "review.max_share"
-"""The setting of the cap on the reviews of a task. It ends a review and pauses nothing."""
+"""The setting that limits the cost of a task's reviews. It ends a review and pauses nothing."""
 
 WAITS: Final = "waits for agents that run to leave enough of the budget"
-"""Why an attempt whose agent may not start yet waits."""
+"""Why an attempt waits whose agent may not start yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cap:
-    """One limit, and how far it is used up, in millionths of a dollar."""
+    """One limit and its use, in millionths of a dollar."""
 
     setting: str
     limit: int
     spent: int
     reserved: int = 0
-    """What agents that run now have cost by now, or may cost at most if each has its own limit."""
+    """What running agents have cost so far, or the most that they may cost if each has a limit."""
     expected: int = 0
-    """What they will probably cost beyond that: it is kept free for them, but not withheld from one that runs."""
+    """What they will probably cost beyond that: it is kept for them, but a running agent may use it."""
     estimated: bool = False
-    """Some of what was spent is only estimated."""
+    """Whether some of the spending is estimated."""
     ends_at: datetime | None = None
-    """When what was spent no longer counts."""
+    """When the spending no longer counts."""
 
     @property
     def left(self) -> int:
@@ -168,22 +168,22 @@ class Cap:
 
     @property
     def is_shared(self) -> bool:
-        """Return whether agents that run now need some of it."""
+        """Return whether running agents need some of it."""
         return self.reserved + self.expected > 0
 
     @property
     def is_near(self) -> bool:
-        """Return whether four fifths of it are spent, but not all."""
+        """Return whether at least four fifths of it are spent, but not all."""
         return self.limit * 4 <= self.spent * 5 < self.limit * 5
 
     @property
     def warning(self) -> str:
-        """Return the sentence that says that it is nearly used up."""
+        """Return the sentence that it is nearly used up."""
         return f"four fifths of {_NAMES[self.setting]} are spent: {self._so_far}"
 
     @property
     def over(self) -> Over:
-        """Return the sentence that says that it is used up."""
+        """Return the sentence that it is used up."""
         return Over(
             setting=self.setting,
             why=f"{_WORDS[self.setting]}: {self._so_far}",
@@ -196,7 +196,7 @@ class Cap:
         return f"{'~' if self.estimated else ''}{dollars(self.spent)} of {dollars(self.limit)}"
 
     def _raised(self) -> int:
-        """Return a limit under which as much can be spent again: what is proposed to a person."""
+        """Return a limit that allows the same amount again: the proposal to the user."""
         enough = self.limit + max(self.limit, self.spent)
         return enough if enough < _CENT else -(-enough // _CENT) * _CENT
 
@@ -205,7 +205,7 @@ Caps = tuple[Cap, ...]
 
 
 def has_caps(policy: Policy) -> bool:
-    """Return whether anything limits what may be spent."""
+    """Return whether any cost limit is set."""
     return any(getattr(policy, name) is not None for name in CAPS)
 
 
@@ -219,7 +219,7 @@ def caps(
     token_limit: int | None = None,
     now: datetime | None = None,
 ) -> Caps:
-    """Return the caps that are set, with what was spent, reserved and expected under each setting's name."""
+    """Return the limits that are set, with what was spent, reserved and expected under each setting's name."""
     limits = {**{name: getattr(policy, name) for name in CAPS}, GRANT: token_limit}
     return tuple(
         Cap(
@@ -237,7 +237,7 @@ def caps(
 
 
 def review_cap(policy: Policy, *, worked: int, reviewed: int) -> Cap | None:
-    """Return what the reviews of a task may cost, by what its work and earlier reviews have cost.
+    """Return what a task's reviews may cost, based on the cost of its work and earlier reviews.
 
     None if the cost of the work is unknown.
     """
@@ -246,22 +246,22 @@ def review_cap(policy: Policy, *, worked: int, reviewed: int) -> Cap | None:
 
 
 def used_up(these: Caps) -> Over | None:
-    """Return which cap is reached, if one is."""
+    """Return the first limit that is reached, if any."""
     return next((cap.over for cap in these if cap.spent >= cap.limit), None)
 
 
 def expected(costs: Sequence[int], *, least: int | None) -> int:
-    """Return what a run will probably cost, by what runs like it have cost; at least what is set for it."""
+    """Return the probable cost of a run, based on similar runs; at least the amount that the settings reserve."""
     average = -(-sum(costs) // len(costs)) if costs else 0
     return max(average, least or 0)
 
 
 def allowance(these: Caps, *, expected: int = 0) -> int | None:
-    """Return how much one more run may cost; None when nothing limits it, 0 or less when it has to wait.
+    """Return how much one more run may cost; None if nothing limits it, 0 or less if it has to wait.
 
-    While others run, it waits until what is kept free for them leaves enough for all that one run may cost, or will
-    probably cost where that is not limited: with less it would only be stopped in the middle, although the others may
-    leave enough. Once it runs it may use what they leave: what they will probably cost does not limit it.
+    While others run, it waits until the rest, without what is reserved for them, covers everything that it
+    may cost, or will probably cost if it has no limit. With less it would be stopped halfway. Once it runs,
+    it may use what the others do not: their probable cost does not limit it.
     """
     if not these:
         return None
@@ -271,7 +271,7 @@ def allowance(these: Caps, *, expected: int = 0) -> int | None:
 
 
 def over_budget(plan: Plan) -> Over | None:
-    """Return why a plan may spend no more, as far as the plan alone tells."""
+    """Return why a plan may spend no more, judged by the plan alone."""
     limit = plan.policy.max_cost
     if limit is not None and plan.spent_micros >= limit:
         return Cap(setting="max_cost", limit=limit, spent=plan.spent_micros).over
@@ -281,11 +281,11 @@ def over_budget(plan: Plan) -> Over | None:
 
 
 def spent_today(project: Project, now: datetime) -> tuple[int, int]:
-    """Return what a project has spent on this day, and how many runs have an unknown cost."""
+    """Return what a project has spent on this day, and the number of runs with an unknown cost."""
     same = project.spent_on == now.date().isoformat()
     return (project.spent_micros, project.unknown_costs) if same else (0, 0)
 
 
 def next_day(now: datetime) -> datetime:
-    """Return when the next day begins, by UTC."""
+    """Return when the next day begins, in UTC."""
     return now.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)

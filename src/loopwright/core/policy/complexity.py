@@ -1,4 +1,7 @@
-"""How hard a task is, from what its source says of it. A person's word wins; else these rules decide, as data."""
+"""How complex a task is, from its source.
+
+A level that the user gave wins; otherwise these rules decide, as data.
+"""
 
 import re
 from collections.abc import Mapping
@@ -28,15 +31,15 @@ WORDS: Final[Mapping[str, tuple[int, frozenset[str]]]] = {
     "it is about interfaces or data": (1, _DATA),
     "it only tidies or describes": (-2, _TIDYING),
 }
-"""What the words of title and description are worth: each row once."""
+"""Points for words in title and description: each row counts once."""
 SMALL: Final = frozenset({"simple", "minor", "small", "trivial"})
-"""In the title, they take one point."""
+"""Any of these words in the title takes away one point."""
 _WORD: Final = re.compile(r"[a-z]+")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complexity:
-    """A level, and why."""
+    """A level, and the reason."""
 
     level: str
     why: tuple[str, ...]
@@ -45,7 +48,7 @@ class Complexity:
 def complexity_of(
     *, title: str, description: str, kind: str, dependencies: int, checks: int, said: str | None
 ) -> Complexity:
-    """Return how hard a task is."""
+    """Return how complex a task is."""
     if said in LEVELS:
         return Complexity(level=str(said), why=("a person said so",))
     words = set(_WORD.findall(f"{title} {description} {kind}".lower()))

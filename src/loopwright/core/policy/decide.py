@@ -1,7 +1,7 @@
-"""The whole policy of what happens next, as one pure function over the affected frontier.
+"""All scheduling policy as one pure function over the affected frontier.
 
-It never sees a whole plan: how many dependencies a task still waits for, and how many tasks are open, are
-counts on the rows. So a pass costs as much as there is to do, not as much as there is.
+It never sees a whole plan: rows keep counts of unmet dependencies and open tasks. So the cost of a pass
+depends on the work that is due, not on the size of the plan.
 """
 
 from collections import Counter
@@ -25,7 +25,7 @@ from loopwright.core.values.wording import to_type
 
 _MOST_AHEAD = 4
 _MOST_ROUNDS = 8
-"""How often room that a loop cannot use is offered to another one in the same pass."""
+"""How often slots that a loop cannot use are offered to another loop in the same pass."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,37 +35,37 @@ class Front:
     loop: Loop
     plan: Plan
     ready: tuple[Task, ...] = ()
-    """QUEUED with no unmet dependency, best first; at most as many as there is room for."""
+    """QUEUED tasks without an unmet dependency, best first; at most as many as can start."""
     working: tuple[Task, ...] = ()
     """Tasks whose attempt is alive and holds a slot."""
     judged: tuple[Task, ...] = ()
-    """Tasks whose attempt is being checked or landed: it keeps others off its scope, but needs no agent."""
+    """Tasks whose attempt is being checked or landed: it keeps other tasks off its scope, but needs no agent."""
     waiting: tuple[Attempt, ...] = ()
-    """Attempts parked until a time or until a person resumes them, in the order of their tasks."""
+    """Attempts parked until a time or until the user resumes them, in the order of their tasks."""
     parked: tuple[Task, ...] = ()
-    """The tasks of those in `waiting`: what they have done so far keeps others off their scope."""
+    """The tasks of those in `waiting`: their unfinished work keeps other tasks off their scope."""
     taken: tuple[Task, ...] = ()
-    """What a person works on by hand, if nothing else is left that could move."""
+    """Tasks that the user works on, if nothing else can move."""
     unreviewed: int = 0
     """Results that wait for your review; counted only if that is limited."""
     handed_on: Mapping[str, Task] = field(default_factory=dict)
-    """By the id of the attempt, the tasks of those in `waiting` that an agent has handed on for good."""
+    """The tasks of `waiting` that an agent handed on permanently, by attempt id."""
     undecided: frozenset[str] = frozenset()
-    """Those of the waiting attempts that wait for a person's decision about contradicted checks."""
+    """Those of the waiting attempts that wait for the user's decision about contradicted checks."""
     decided: frozenset[str] = frozenset()
-    """Those of the waiting attempts for which a person has decided: they are judged again, without an agent."""
+    """Those of the waiting attempts that the user has decided about: they are judged again, without an agent."""
     reviewers: Mapping[str, Run] = field(default_factory=dict)
-    """By the id of the attempt, the reviewers' runs that some of those in `waiting` continue with."""
+    """The reviewers' runs that attempts in `waiting` continue with, by attempt id."""
     manual: tuple[Task, ...] = ()
-    """Manual steps whose turn it is, and about which the user was not asked yet."""
+    """Manual steps that are due, and that the user was not asked about yet."""
     blocked: tuple[Task, ...] = ()
-    """Tasks that wait only for failed ones and may be tried without them, if nothing else is left that could move."""
+    """Tasks that wait only for failed ones and may be tried without them, if nothing else can move."""
     by_hand: tuple[Task, ...] = ()
     """Manual steps that wait for the user's answer."""
     last_round: Last | None = None
-    """Of a loop over a prompt with nothing left to do: its newest round."""
+    """The newest round of a prompt loop with nothing left to do."""
     preparing: int = 0
-    """How many of those in `working` only make their workspace ready: their agents do not run yet."""
+    """How many of those in `working` are only preparing their workspace: their agents do not run yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,20 +74,20 @@ class Frontier:
 
     fronts: tuple[Front, ...]
     room: int
-    """How many more attempts may start in all."""
+    """How many more attempts may start in total."""
     verify_room: int | None = None
-    """How many verifications may start; None on a shared home, where they take the room of attempts."""
+    """How many verifications may start; None on a shared home, where they use the slots of attempts."""
     envelopes: Mapping[str, Envelope] = field(default_factory=dict)
-    """What agents draw from, by id."""
+    """The quotas of agents' accounts, by id."""
     accounts: Mapping[str, Sequence[str]] = field(default_factory=dict)
-    """The accounts of each agent for which the settings name any, in their order."""
+    """The accounts of each agent that has any in the settings, in their order."""
     served: Mapping[str, int] = field(default_factory=dict)
-    """When each plan last got an agent, as a number that grows."""
+    """When each plan last got an agent, as a growing number."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dispatch:
-    """Create the attempts and runs of a plan that was accepted."""
+    """Create the attempts and runs of an accepted plan."""
 
     plan_id: str
 
@@ -98,7 +98,7 @@ class StartAttempt:
 
     task_id: str
     instead: Choice | None = None
-    """Who works, if that is not simply the agent of the attempt."""
+    """The agent that works, if it is not the attempt's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,19 +114,19 @@ class WakeAttempt:
 
     attempt_id: str
     instead: Choice | None = None
-    """Who works, if that is not simply the agent of the attempt."""
+    """The agent that works, if it is not the attempt's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OpenEnvelope:
-    """Let everyone draw again: the service has let the probe in."""
+    """Open the quota to all runs: the service has accepted the probe."""
 
     envelope_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bypass:
-    """Try a task without those that it needs and that failed."""
+    """Try a task without the failed ones that it depends on."""
 
     task_id: str
 
@@ -139,19 +139,19 @@ class BeginVerify:
     stopped: Stop | None = None
     """What stopped the loop, if the plan is one."""
     green: bool = False
-    """Whether the checks of its last round passed, without an excuse."""
+    """Whether the checks of its last round passed, without an excused failure."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NextRound:
-    """Give a loop over a prompt its next round."""
+    """Give a prompt loop its next round."""
 
     plan_id: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HoldPlan:
-    """Nothing can move without a person; the plan stays RUNNING (partial)."""
+    """Hold the plan, because nothing can move without the user; it stays RUNNING (partial)."""
 
     plan_id: str
     reason: str
@@ -159,7 +159,7 @@ class HoldPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FailPlan:
-    """End the plan, because its policy says that a failed task fails it."""
+    """End the plan, because by its policy a failed task fails it."""
 
     plan_id: str
     reason: str
@@ -167,12 +167,12 @@ class FailPlan:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PauseLoop:
-    """Stop starting anything until a person says otherwise."""
+    """Start nothing more until the user resumes."""
 
     loop_id: str
     reason: str
     over: Over | None = None
-    """Set when too much was spent: then a person is asked."""
+    """Set if too much was spent: then the user is asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +200,7 @@ Decision = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """What to do now, and when to look again even if nothing happens."""
+    """What to do now, and when to decide again even if nothing happens."""
 
     decisions: tuple[Decision, ...]
     look_again_at: datetime | None = None
@@ -215,7 +215,7 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
     decided, unused = _decide_all(fronts, frontier, now, shares)
     rounds = 0
     while unused and rounds < _MOST_ROUNDS:
-        # What one of them cannot use, the others get.
+        # Slots that one loop cannot use go to the others.
         rounds += 1
         shares.update(unused)
         decided, unused = _decide_all(fronts, frontier, now, shares)
@@ -223,13 +223,16 @@ def decide(frontier: Frontier, now: datetime) -> Decided:
 
 
 def urgency_of(front: Front, now: datetime) -> int:
-    """Return how urgent a loop is; lower goes first. One that has no agent and could use one gets more urgent."""
+    """Return how urgent a loop is; lower goes first.
+
+    A loop without an agent that could use one gets more urgent over time.
+    """
     waits = not front.working and front.ready
     return aged(front.loop.priority, now - front.ready[0].updated_at) if waits else front.loop.priority
 
 
 def _shares(fronts: Sequence[Front], frontier: Frontier, now: datetime) -> dict[str, int]:
-    """Return how much of the room each of several loops may use; empty where only one wants any."""
+    """Return how many slots each of several loops may use; empty if only one wants any."""
     claims = [
         Claim(
             name=one.plan.id,
@@ -247,11 +250,11 @@ def _shares(fronts: Sequence[Front], frontier: Frontier, now: datetime) -> dict[
 def _decide_all(
     fronts: Sequence[Front], frontier: Frontier, now: datetime, shares: Mapping[str, int]
 ) -> tuple[Decided, dict[str, int]]:
-    """Return what may happen with these shares, and better shares if one held a loop back while room is left."""
+    """Return what may happen with these shares, and better shares if one held a loop back while slots are free."""
     used: dict[str, int] = {}
     held_back = ""
     preparing: Counter[int] = Counter()
-    # On a shared home nothing is made ready ahead.
+    # On a shared home no workspace is prepared ahead.
     for one in fronts if frontier.verify_room is not None else ():
         preparing[one.loop.priority] += one.preparing
     left, verify_left = frontier.room, frontier.verify_room
@@ -268,8 +271,8 @@ def _decide_all(
         if front.loop.state is not LoopState.RUNNING:
             continue
         own = plan_room(front.plan, len(front.working), len(front.judged), alone=verify_left is not None)
-        # A loop with a better priority gets its place in line before those that only make their workspaces ready. One
-        # that only waited for long does not: many that wait would each add workspaces, without an end.
+        # A loop with a better priority gets its place in line before those that only prepare workspaces. A loop that
+        # has only waited longer does not: many waiting loops would add workspaces without end.
         ahead_of = sum(count for priority, count in preparing.items() if priority > front.loop.priority)
         share = shares.get(front.plan.id, left)
         room = min(min(left, share) if left > 0 else left + ahead_of, own)
@@ -293,7 +296,7 @@ def _decide_all(
 
 def turn_of(loop: Loop, plan: Plan, task: Task) -> Turn:
     """Return the place of a task's attempt in the line for an agent."""
-    # What was added to a plan may have the position of another task: then the older one goes first.
+    # A task that was added to a plan may have the position of another: then the older one goes first.
     rank = (*_urgency(loop, plan), task.priority, task.position, task.created_at)
     return Turn(
         plan_id=plan.id,
@@ -317,11 +320,11 @@ def _decide_plan(
     if plan.status is not PlanState.RUNNING:
         return [], []
     if front.manual:
-        # They cost nothing. The next pass sees what may start beside them.
+        # They cost nothing. The next pass decides what may start beside them.
         return [AskByHand(task_id=task.id) for task in front.manual], []
     over = over_budget(plan)
     if over and (judged_next := tuple(one for one in front.waiting if one.id in front.decided)):
-        # Judging costs nothing, so the budget holds back only the rest.
+        # Checking costs nothing, so the budget holds back only the rest.
         front = replace(front, ready=(), waiting=judged_next)
     elif over and (front.ready or front.waiting):
         return [PauseLoop(loop_id=front.loop.id, reason=over.reason(plan.id), over=over)], []
@@ -330,7 +333,7 @@ def _decide_plan(
     if reason and not (decisions or front.working or front.judged):
         return [PauseLoop(loop_id=front.loop.id, reason=reason)], []
     waiting = any(one.id not in front.undecided for one in front.waiting)
-    # What is ready and did not start waits for what is undecided: it has the same scope.
+    # A ready task that did not start waits for the undecided one: they share a scope.
     ready = front.ready if not front.undecided or room <= 0 else ()
     if decisions or due or ready or front.working or front.judged or waiting:
         return decisions, due
@@ -340,7 +343,7 @@ def _decide_plan(
 def _start_tasks(
     front: Front, now: datetime, room: int, admission: Admission
 ) -> tuple[list[Decision], list[datetime], list[Held]]:
-    """Return what starts, when to look again, and what keeps others from starting."""
+    """Return what starts, when to decide again, and what keeps others from starting."""
     policy = front.plan.policy
     decisions: list[Decision] = []
     due: list[datetime] = []
@@ -361,8 +364,8 @@ def _start_tasks(
     ]
     for attempt in front.waiting:
         if attempt.wake_at is None:
-            continue  # a person resumes it
-        # An attempt that waits for an envelope continues when that opens, or when another agent may take over.
+            continue  # the user resumes it
+        # An attempt that waits for a quota continues when it opens, or when another agent may take over.
         if attempt.envelope_id is None and _waits(attempt.wake_at, attempt.updated_at, now):
             due.append(attempt.wake_at)
         elif len(decisions) < room and attempt.id in front.decided:
@@ -377,8 +380,8 @@ def _start_tasks(
             if choice:
                 decisions.append(WakeAttempt(attempt_id=attempt.id, instead=_special(choice)))
     unseen = review_room(front)
-    # Another attempt would only wait for the budget too, and hold a workspace. One that was told that some
-    # of it is free, and waits for another reason, holds back no other attempt.
+    # Another attempt would only wait for the budget too, and occupy a workspace. An attempt that already has its
+    # share of the budget, and waits for another reason, holds back no other attempt.
     woken = {one.attempt_id for one in decisions if isinstance(one, WakeAttempt)}
     crowded = any(
         attempt.wait_reason == WAITS
@@ -409,38 +412,38 @@ def _special(choice: Choice) -> Choice | None:
 def plan_room(plan: Plan, working: int, judged: int, *, alone: bool) -> int:
     """Return how many more attempts a plan may have.
 
-    On a shared home, where engines count legs whatever they do, nothing is judged beside the slots.
+    On a shared home every leg counts against the slots, whatever it does, so nothing is checked outside them.
     """
     parallel = plan.policy.parallel
     return room(parallel, working=working, judged=judged) if alone else parallel - working - judged
 
 
 def review_room(front: Front) -> int:
-    """Return how many more tasks may start before too many results wait for a person's look."""
+    """Return how many more tasks may start before too many results wait for your review."""
     limit = front.plan.policy.max_unreviewed
     going = len(front.working) + len(front.judged) + len(front.waiting)
     return limit - front.unreviewed - going if limit else len(front.ready)
 
 
 def ahead(slots: int) -> int:
-    """Return how many workspaces may be made ready while all slots are taken."""
+    """Return how many workspaces may be prepared while all slots are taken."""
     return min(slots, _MOST_AHEAD)
 
 
 def room(slots: int, *, working: int, judged: int) -> int:
-    """Return how many more attempts may start, alone in a home.
+    """Return how many more attempts may start in a home with one worker.
 
-    As many agents as there are slots may run, some more attempts may be made ready for them, and as many as there are
-    slots may wait to be judged: those must not pile up either.
+    One agent per slot may run, some more attempts may be prepared, and one attempt per slot may wait for its
+    checks, so that those do not pile up either.
     """
     return min(slots + ahead(slots) - working, 2 * slots + ahead(slots) - working - judged)
 
 
 def _waits(until: datetime, decided_at: datetime, now: datetime) -> bool:
-    """Return whether the moment is still to come.
+    """Return whether a time is still in the future.
 
-    Now before the decision means that the clock was set back since. Our own pause would then last longer than it was
-    meant to, hours perhaps, so it ends. A moment that a service named is a moment of the right clock, and stays.
+    If now is before the decision, the clock was set back since. Our own pause would then last too long, hours
+    perhaps, so it ends. A time that a service named is kept.
     """
     if now < decided_at and until - decided_at <= LONGEST_PAUSE:
         return False
@@ -473,7 +476,7 @@ def _nothing_moves(front: Front, now: datetime, room: int) -> tuple[list[Decisio
         reason = f"{names} {'is' if len(front.taken) == 1 else 'are'} with a person: `{back}` continues"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.open_tasks:
-        # Every open task waits for another open one: only a defect or an outside edit can do that.
+        # Every open task waits for another open one: only a defect or an outside edit can cause that.
         reason = f"{plan.open_tasks} tasks are open and none of them can start"
         return [HoldPlan(plan_id=plan.id, reason=reason)], []
     if plan.not_before is not None and _waits(plan.not_before, plan.updated_at, now):

@@ -1,6 +1,7 @@
-"""Why a task most likely failed for good, read from what its attempts came to, and the commands that may help.
+"""The most likely cause of a task's final failure, from the results of its attempts, and commands that may help.
 
-It is deterministic: each attempt votes for a cause class by its failure class, or by what its checks printed.
+It is deterministic: each attempt votes for a cause class by its failure class, or by the output of its
+checks.
 """
 
 import hashlib
@@ -19,12 +20,12 @@ from loopwright.core.values.healing import MEANINGS, Cause
 from loopwright.core.values.wording import command, counted, on_one_line, one_line
 
 LEAST: Final = 2
-"""A single attempt says too little to name a cause in the reason of a task."""
+"""A single attempt is not enough evidence to name a cause in the reason of a task."""
 _MANY_FILES: Final = 20
-"""An attempt that changes more files than this did not keep to one task."""
+"""An attempt that changes more files than this did not stay within one task."""
 _SHOWN: Final = 300
 _HASH: Final = 16
-"""So many hexadecimal digits identify a signature."""
+"""The number of hexadecimal digits that identify a signature."""
 _PATHS: Final = 20
 
 
@@ -47,7 +48,7 @@ _BY_FAILURE: Final[Mapping[Failure, Cause]] = MappingProxyType(
         ),
     }
 )  # fmt: skip
-"""The cause that a failure class speaks for; a gate is read by what it printed."""
+"""The cause that a failure class suggests; for a gate, its output decides."""
 
 ASKS: Final = frozenset(
     {
@@ -59,7 +60,7 @@ ASKS: Final = frozenset(
         Failure.CANCELLED,
     }
 )
-"""Failures that already name the one decision that is missing: there is nothing to diagnose."""
+"""Failures that already name the missing decision: there is nothing to diagnose."""
 
 _NOT_RUN: Final = (126, 127)
 """Exit codes of a shell that could not run a command."""
@@ -79,7 +80,7 @@ _FILE: Final = re.compile(r"(?<![\w/])(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[a-z]{1,5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Signature:
-    """Where and how the newest attempt failed, without what differs from one run to the next."""
+    """Where and how the newest attempt failed, without details that differ between runs."""
 
     step: str
     """The command of the gate that failed, else the failure class."""
@@ -87,7 +88,7 @@ class Signature:
     file: str = ""
     error: str
     id: str = ""
-    """A hash of the rest: two failures with the same one failed in the same way."""
+    """A hash of the other fields: two failures with the same id failed in the same way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,7 +105,7 @@ class Diagnosis:
 
     cause: Cause
     because: str
-    """The cause in words, with how many attempts speak for it."""
+    """The cause in words, and how many attempts suggest it."""
     signature: Signature
     repeated: int
     """How many of the newest attempts failed in the same way."""
@@ -115,23 +116,23 @@ class Diagnosis:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Seen:
-    """An attempt with what its gate found; None where no gate ran."""
+    """An attempt with its gate's verdict; None if no gate ran."""
 
     tried: Try
     verdict: Verdict | None = None
 
 
 def diagnose(seen: Sequence[Seen], *, name: str, title: str) -> Diagnosis | None:
-    """Return the diagnosis of a task that failed for good; None where no attempt failed.
+    """Return the diagnosis of a task that failed for good; None if no attempt failed.
 
-    `name` is what a person types for the task.
+    `name` is what the user types for the task.
     """
     if not seen:
         return None
     signatures = [signature(one) for one in seen]
     same = next((n for n, one in enumerate(reversed(signatures)) if one != signatures[-1]), len(signatures))
     votes = Counter(voted for one in seen if (voted := vote(one)) is not None)
-    # Of two causes with as many votes, the one that the newest attempt speaks for.
+    # A tie goes to the cause of the newest attempt.
     newest = next((voted for one in reversed(seen) if (voted := vote(one)) is not None), None)
     if newest is None:
         cause = Cause.MODEL if same >= LEAST else Cause.UNCLEAR
@@ -156,7 +157,7 @@ def diagnose(seen: Sequence[Seen], *, name: str, title: str) -> Diagnosis | None
 
 
 def vote(seen: Seen) -> Cause | None:
-    """Return the cause that one failed attempt speaks for; None where it speaks for none."""
+    """Return the cause that one failed attempt suggests; None if it suggests none."""
     tried = seen.tried
     if tried.failure is not Failure.GATE:
         return _BY_FAILURE.get(tried.failure)
@@ -207,7 +208,7 @@ def _command(check: Check | None, verdict: Verdict) -> CommandResult | None:
 
 
 def _telling(text: str) -> str:
-    """Return the line of a text that says what is wrong: the last one that sounds like it, else the last one."""
+    """Return the line of a text that states the error: the last one that looks like it, else the last one."""
     lines = [line for line in text.splitlines() if line.strip()]
     telling = [line for line in lines if _TELLING.search(line)]
     return (telling or lines or [""])[-1]

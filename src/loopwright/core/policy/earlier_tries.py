@@ -1,4 +1,4 @@
-"""What earlier attempts at a task tried and how each failed: told to the next attempt, and read by a diagnosis."""
+"""What earlier attempts at a task tried and how each failed, for the next attempt's prompt and for a diagnosis."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -12,12 +12,12 @@ from loopwright.core.values.states import AttemptState
 from loopwright.core.values.wording import listed, on_one_line, one_line
 
 MOST: Final = 5
-"""So many attempts are told about: the newest ones."""
+"""The most attempts that are described: the newest ones."""
 _FOUND: Final = 600
 _SAID: Final = 300
 _PATHS: Final = 8
 
-# What differs between two runs of the same failure: times, addresses, temporary paths, hashes, numbers.
+# Details that differ between runs of the same failure: times, addresses, temporary paths, hashes, numbers.
 _FOLDERS: Final = re.compile(r"(?<![\w./])(?:/[\w.@+-]+){2,}/")
 _MASKS: Final = (
     (re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{7,64}\b"), "<id>"),
@@ -35,9 +35,9 @@ class Try:
     failure: Failure
     touched: tuple[str, ...] = ()
     said: str = ""
-    """What its agent said at its end: a claim."""
+    """What its agent said at the end: a claim."""
     found: str = ""
-    """What was found wrong with its work."""
+    """What was wrong with its work."""
 
     @property
     def mark(self) -> str:
@@ -46,12 +46,12 @@ class Try:
 
 
 def without_folders(text: str) -> str:
-    """Return a text whose absolute paths are only the names of their files."""
+    """Return a text with absolute paths reduced to file names."""
     return _FOLDERS.sub("", text)
 
 
 def masked(text: str) -> str:
-    """Return an error without what differs from one run to the next."""
+    """Return an error without details that differ between runs."""
     line = without_folders(one_line(text, 2_000)).lower()
     for pattern, instead in _MASKS:
         line = pattern.sub(instead, line)
@@ -61,10 +61,10 @@ def masked(text: str) -> str:
 def tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ...]:
     """Return the attempts whose work was judged and rejected, the oldest first; `said` has a text for each id.
 
-    What was found is on the row of the attempt that followed: that one was told it in full.
+    The finding is on the row of the following attempt, whose prompt contained it in full.
     """
     ordered = sorted(attempts, key=lambda one: one.n)
-    # An attempt that only answers judges nothing, and has what the one before it failed on.
+    # An attempt that only answers judges nothing, and carries the finding of the one before it.
     told = {one.n - 1: one.evidence for one in ordered}
     return tuple(
         _try(one, one.failure, said, told.get(one.n, one.detail))
@@ -74,7 +74,7 @@ def tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ..
 
 
 def failed_tries(attempts: Sequence[Attempt], said: Mapping[str, str]) -> tuple[Try, ...]:
-    """Return every attempt that failed, also by a fault of the machine, the oldest first."""
+    """Return every attempt that failed, including those where the machine was at fault, the oldest first."""
     ended = (AttemptState.REJECTED, AttemptState.BROKEN)
     return tuple(
         _try(one, one.failure, said, one.detail)

@@ -1,4 +1,4 @@
-"""What a person is asked when the machine gives a task up: the ways on, and what an answer means."""
+"""What the user is asked when a task has failed for good: the options, and the meaning of an answer."""
 
 import re
 from typing import Final
@@ -7,7 +7,7 @@ from loopwright.core.values.wording import on_one_line, shortened
 
 KIND: Final = "escalation"
 GIVEN_UP: Final = "given_up"
-"""The key of the machine's own escalations; those of agents have none."""
+"""The key of Loopwright's own escalations; those of agents have none."""
 
 RETRY: Final = "retry"
 LEAVE: Final = "leave it"
@@ -15,7 +15,7 @@ CANCEL: Final = "cancel"
 CHAIN: Final = "cancel with what waits for it"
 OPTIONS: Final = (RETRY, LEAVE, CANCEL)
 _KNOWN: Final = (*OPTIONS, CHAIN)
-"""The last is offered where other tasks wait for the one that failed."""
+"""The last option is offered if other tasks wait for the failed one."""
 _LONGEST: Final = 500
 _WITH_HINT: Final = re.compile(r"retry(?:\s*[:,]\s*|\s+)(.+)", re.IGNORECASE | re.DOTALL)
 
@@ -26,7 +26,7 @@ def is_given_up(kind: str, key: str) -> bool:
 
 
 def words(key: str, reason: str) -> str:
-    """Return what is asked about a task that is not tried again."""
+    """Return the question about a task that is not tried again."""
     return shortened(f"{key} failed and is not tried again: {on_one_line(reason)}", _LONGEST)
 
 

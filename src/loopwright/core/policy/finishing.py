@@ -1,4 +1,4 @@
-"""The end of a plan: which ways there are, which tasks may go together, and what the commits and requests say."""
+"""The finish of a plan: the ways to finish, which tasks can be merged alone, and the texts of commits and requests."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,7 +20,7 @@ PICKED_TRAILER: Final = "Loopwright-Picked"
 """Names the commit that this one replaces: only this one reaches a clone with the branch."""
 BOOKS_TRAILER: Final = "Loopwright-Books"
 COPY_TRAILER: Final = "Loopwright-Copy"
-"""Names a file of a person's own copy whose changes the commit has taken in: the id of its content, and its path."""
+"""Names a file of the user's copy whose changes the commit includes: the id of its content, and its path."""
 _SHOWN: Final = 200
 
 
@@ -30,7 +30,7 @@ def receipt_hash(text: str) -> str:
 
 
 def refuse_unknown(tasks: Sequence[Task], keys: Sequence[str]) -> None:
-    """Refuse names that no task of the plan has."""
+    """Refuse names that are not tasks of the plan."""
     known = [task.key for task in tasks]
     if unknown := [key for key in keys if key not in known]:
         hint = f"its tasks are: {', '.join(known[:20])}"
@@ -38,9 +38,9 @@ def refuse_unknown(tasks: Sequence[Task], keys: Sequence[str]) -> None:
 
 
 def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) -> tuple[Task, ...]:
-    """Return the tasks that a person named, in the plan's order; raise when they cannot go without others.
+    """Return the tasks that the user named, in the plan's order; raise if they depend on others.
 
-    `accepted` are the ids of tasks that went in before.
+    `accepted` are the ids of tasks that were merged before.
     """
     refuse_unknown(tasks, keys)
     wanted = [task for task in tasks if task.key in keys]
@@ -66,17 +66,17 @@ def chosen(tasks: Sequence[Task], keys: Sequence[str], accepted: Iterable[str]) 
 
 
 def subject(plan: Plan) -> str:
-    """Return the first line of a commit or a request about a plan's end."""
+    """Return the first line of a commit or a request about a plan's finish."""
     return _line(plan.title) or plan.id
 
 
 def _line(text: str) -> str:
-    """Return a text from outside on one line, without what could steer a terminal."""
+    """Return external text on one line, without characters that could control a terminal."""
     return " ".join("".join(one if one.isprintable() else " " for one in text).split())[:_SHOWN]
 
 
 def message(plan: Plan, tasks: Sequence[Task], finish: Finish) -> str:
-    """Return the message of the commit that brings a plan's work into the base."""
+    """Return the message of the commit that merges a plan's work into the base branch."""
     picked = [task.landed_sha for task in tasks if task.landed_sha] if finish.how == SQUASH else []
     return "\n".join(
         [
@@ -93,7 +93,7 @@ def message(plan: Plan, tasks: Sequence[Task], finish: Finish) -> str:
 
 
 def picked_message(plan: Plan, task: Task, finish: Finish) -> str:
-    """Return the message of a task's commit that was built again on the base."""
+    """Return the message of a task's commit that was rebuilt on the base branch."""
     return "\n".join(
         [
             _line(f"feat({task.key}): {task.title}"),
@@ -108,7 +108,7 @@ def picked_message(plan: Plan, task: Task, finish: Finish) -> str:
 
 
 def task_line(task: Task) -> str:
-    """Return what a person reads of a task in one line."""
+    """Return the line about a task for people."""
     commit = f" ({task.landed_sha[:10]})" if task.landed_sha else ""
     return _line(f"{task.key}: {task.title}") + commit
 
@@ -121,7 +121,7 @@ _OUTCOMES: Final[Mapping[Outcome, str]] = {
 
 
 def request_body(plan: Plan, tasks: Sequence[Task], finish: Finish, *, gates: Sequence[str]) -> str:
-    """Return the text of a pull request: what was done, what checked it, and how to check that."""
+    """Return the text of a pull request: what was done, what checked it, and how to verify that."""
     rows = [
         f"| `{_cell(task.key)}` | {_cell(task.title)} | {_outcome(task)} | {_code(task.landed_sha)} |"
         for task in tasks
@@ -153,7 +153,7 @@ def _code(sha: str | None) -> str:
 
 
 def _cell(text: str) -> str:
-    """Return a text from outside so that it stays in its cell of a table."""
+    """Return external text so that it stays in its table cell."""
     return _line(text.replace("|", "/").replace("`", "'").replace("<", "‹"))
 
 

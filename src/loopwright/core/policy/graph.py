@@ -1,4 +1,4 @@
-"""The DAG of tasks: what is wrong with it, what is ready, what the longest chain is."""
+"""The graph of tasks: its defects, the tasks that are ready, and its longest chain."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
@@ -10,7 +10,7 @@ from loopwright.core.values.globs import any_covers
 Edges = Mapping[str, Collection[str]]
 """Each node with the nodes it depends on."""
 _MOST_DROPPED: Final = 20
-"""An order with more contradictions than this is dropped as a whole."""
+"""An order with more contradictions than this is ignored."""
 
 
 def unknown_dependencies(edges: Edges) -> tuple[tuple[str, str], ...]:
@@ -61,7 +61,7 @@ def ordered(edges: Edges, after: Edges) -> tuple[dict[str, tuple[str, ...]], tup
     while cycle := find_cycle({node: (*deps, *kept[node]) for node, deps in edges.items()}):
         pairs = [(node, one) for node, one in pairwise(cycle) if one not in edges[node]]
         if not pairs:
-            break  # the dependencies alone are a cycle, which is refused elsewhere
+            break  # the dependencies alone form a cycle, which is refused elsewhere
         if len(dropped) >= _MOST_DROPPED:
             dropped += [(node, one) for node, before in kept.items() for one in before]
             kept = {node: [] for node in edges}
@@ -73,7 +73,7 @@ def ordered(edges: Edges, after: Edges) -> tuple[dict[str, tuple[str, ...]], tup
 
 
 def order_among(nodes: Collection[str], after: Edges) -> dict[str, tuple[str, ...]]:
-    """Return the order among some nodes; it leads through the others, which are out of the way."""
+    """Return the order of some nodes; it leads through the others, which are left out."""
     known = frozenset(nodes)
     found: dict[str, tuple[str, ...]] = {}
     for node in nodes:
@@ -107,7 +107,7 @@ def ready(edges: Edges, complete: Collection[str]) -> tuple[str, ...]:
 
 
 def topological(edges: Edges) -> tuple[str, ...]:
-    """Return the nodes so that each comes after what it depends on; the edges must have no cycle."""
+    """Return the nodes so that each comes after its dependencies; the edges must have no cycle."""
     waiting = {node: len(set(deps)) for node, deps in edges.items()}
     followers = dependents({node: set(deps) for node, deps in edges.items()})
     order = [node for node, count in waiting.items() if count == 0]
@@ -142,8 +142,8 @@ def critical_path(edges: Edges) -> tuple[str, ...]:
 def scopes_overlap(one: Iterable[str], other: Iterable[str]) -> bool:
     """Return whether two write scopes may touch the same path.
 
-    The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty
-    scope declares nothing and overlaps with nothing: the candidate's gate is what catches it.
+    The fixed part before the first wildcard decides, so a doubtful pair counts as overlapping. An empty scope
+    declares nothing and overlaps with nothing: the candidate's gate detects such conflicts.
     """
     mine = [fixed_part(pattern) for pattern in one]
     theirs = [fixed_part(pattern) for pattern in other]
@@ -166,10 +166,10 @@ def _meets(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
     return one[:shared] == other[:shared]
 
 
-# Where a task writes: what it declared, what its attempts were seen to change, and what of that was not declared.
+# Where a task writes: its declared scope, the changes of its attempts, and changes outside the scope.
 
 _MOST: Final = 200
-"""So many paths are kept by name; of more, the folders at the top."""
+"""The most paths that are kept by name; beyond it, the top folders."""
 
 
 def claims(task: Task) -> tuple[str, ...]:
@@ -178,7 +178,7 @@ def claims(task: Task) -> tuple[str, ...]:
 
 
 def kept(paths: Iterable[str]) -> tuple[str, ...]:
-    """Return paths in order, none twice, and few enough to be kept with a row."""
+    """Return sorted unique paths, few enough to store on a row."""
     each = tuple(dict.fromkeys(paths))
     if len(each) <= _MOST:
         return each
@@ -187,5 +187,5 @@ def kept(paths: Iterable[str]) -> tuple[str, ...]:
 
 
 def strayed(touched: Sequence[str], scope: Sequence[str]) -> tuple[str, ...]:
-    """Return what lies outside of a declared scope; a task that declared none strays nowhere."""
+    """Return the paths outside a declared scope; a task without a scope has none."""
     return tuple(path for path in touched if scope and not any_covers(scope, path))

@@ -1,4 +1,4 @@
-"""What a plan with `auto_heal` tries for a task that failed for good: the ladder as data, and the next step on it."""
+"""What a plan with `auto_heal` tries for a task that failed for good: the steps as data, and the next one."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
@@ -22,9 +22,9 @@ from loopwright.core.values.states import HealingState, TaskState
 from loopwright.core.values.wording import listed, on_one_line
 
 MOST_IN_VAIN: Final = 10
-"""How often a step is tried in one project within `REMEMBERED` while it heals nothing."""
+"""How often a step may heal nothing in one project within `REMEMBERED` before it is skipped."""
 REMEMBERED: Final = timedelta(days=90)
-"""After this a step that healed nothing is tried again: agents and projects change."""
+"""After this time a useless step is tried again: agents and projects change."""
 _LONGEST: Final = 500
 _READ: Final = HealStep.INVESTIGATE
 
@@ -41,11 +41,11 @@ LADDER: Final[Mapping[Cause, tuple[HealStep, ...]]] = MappingProxyType(
         ),
     }
 )
-"""The steps against each cause, in order. After the last one a person decides."""
+"""The steps against each cause, in order. After the last one the user decides."""
 
 
 SPLIT_ORIGIN: Final = "split"
-"""The origin of a task that is a part of one that was too large."""
+"""The origin of a task that is a part of a too large one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,13 +54,13 @@ class Chosen:
 
     step: HealStep
     because: str
-    """Why this one, in words."""
+    """Why this step, in words."""
 
 
 def may_heal(plan: Plan, task: Task, failed: Failed) -> bool:
-    """Return whether the machine may try more for a task that failed for good.
+    """Return whether Loopwright may try more for a task that failed for good.
 
-    It may not where a person has to decide anyway, or where nothing changes before a person does something.
+    It may not if the user has to decide anyway, or if nothing changes until the user acts.
     """
     if not plan.policy.auto_heal or failed.lasting or failed.failure in ASKS:
         return False
@@ -74,7 +74,7 @@ def next_step(
     done: Collection[HealStep],
     useless: Collection[HealStep] = (),
 ) -> Chosen | None:
-    """Return what to try next; None when the ladder of the cause ends, and a person decides.
+    """Return what to try next; None if no step is left for the cause, and the user decides.
 
     `done` has the steps that were tried for the task before: no step is tried twice. `useless` are left out.
     """
@@ -104,7 +104,7 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
         case HealStep.INVESTIGATE:
             return plan.policy.heal.investigator is not None
         case HealStep.SPLIT:
-            # Its parts are checked by the gates of the plan, and the task itself by its own commands too.
+            # Its parts are checked by the plan's gates, and the task itself by its own commands too.
             checked = bool(plan.gates) and bool(task.acceptance)
             return checked and task.origin != SPLIT_ORIGIN and task.type != QA
         case HealStep.OTHER_AGENT:
@@ -117,7 +117,7 @@ def _is_possible(step: HealStep, plan: Plan, task: Task) -> bool:
 
 
 def may_bypass(plan: Plan, task: Task, needed: Collection[Task], done: Collection[HealStep]) -> bool:
-    """Return whether a task may be tried without those that it needs and that failed: its own checks have to tell."""
+    """Return whether a task may be tried without failed dependencies: it needs its own checks."""
     if not plan.policy.auto_heal or len(done) >= plan.policy.heal.max_steps:
         return False
     failed = [one for one in needed if not is_met(one)]
@@ -126,7 +126,7 @@ def may_bypass(plan: Plan, task: Task, needed: Collection[Task], done: Collectio
 
 
 def without(keys: Collection[str]) -> str:
-    """Return what the agent of a task is told that is tried without some it was to build on."""
+    """Return the prompt text for an agent whose task is tried without some of its dependencies."""
     return (
         f"This task was to come after {', '.join(keys)}, which failed and is not done. "
         "Do the task without that. If it cannot be done without, change nothing and say why."
@@ -148,7 +148,7 @@ def facts(found: Diagnosis) -> str:
 
 
 def restated(found: Diagnosis, task: Task, gates: Collection[GateCommand]) -> str:
-    """Return the diagnosis for an agent, with what the checks ask for."""
+    """Return the diagnosis for an agent, with what the checks require."""
     lines = [
         facts(found),
         "At the end all of this must be true:",
@@ -160,7 +160,7 @@ def restated(found: Diagnosis, task: Task, gates: Collection[GateCommand]) -> st
 
 
 def after_parts(keys: Collection[str]) -> str:
-    """Return what the agent of a split task is told when its parts have landed."""
+    """Return the prompt text for the agent of a split task whose parts have landed."""
     return (
         f"The task was too large, so it was split. These parts have landed: {', '.join(keys)}. "
         "Do what is still missing, so that the checks of the whole task pass. "

@@ -1,7 +1,7 @@
-"""Decide what becomes of a candidate, the commit that would land.
+"""Decide whether a candidate, the commit that would land, lands.
 
-The engine fills a `Found` step by step. `judge_candidate` returns a decision, or the `Want` that names the next fact to
-find out: expensive facts, such as a gate run, are only gathered when a decision needs them.
+The engine fills a `Found` step by step. `judge_candidate` returns a decision, or the `Want` that names the
+next missing fact: expensive facts, such as a gate run, are only collected if a decision needs them.
 """
 
 import hashlib
@@ -55,11 +55,11 @@ class Want(StrEnum):
     ROUNDS = "rounds"
     """Whether enough rounds of a loop found nothing to change."""
     OLD_CHECKS = "old_checks"
-    """The verdict on the candidate with its judging files restored."""
+    """The verdict on the candidate with its old judging files."""
     RED_PROOF = "red_proof"
-    """What shows that the task's checks fail without its work."""
+    """Proof that the task's checks fail without its work."""
     DECISIONS = "decisions"
-    """The change itself, and what people and reviewers decided about it."""
+    """The change itself, and what users and reviewers decided about it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,14 +68,14 @@ class Objection:
 
     failure: Failure
     detail: str
-    """For people, in one line."""
+    """The reason for people, in one line."""
     evidence: str = ""
-    """For the next attempt."""
+    """The reason for the next attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alone:
-    """How an attempt does on the commit that it began with."""
+    """The result of an attempt on the commit that it began with."""
 
     passes: bool
     evidence: str
@@ -83,7 +83,7 @@ class Alone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decided:
-    """A change, and what was decided about it before."""
+    """A change, and earlier decisions about it."""
 
     patch: Patch
     answers: tuple[Question, ...] = ()
@@ -91,7 +91,7 @@ class Decided:
     reviews: tuple[Review, ...] = ()
     """Finished reviews of exactly this change, the newest first."""
     reason: str = ""
-    """What the agent said in its turn with the contradicted checks."""
+    """What the agent said about the contradicted checks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,15 +104,15 @@ class Found:
     subfolder: str = ""
     """The project's folder in its repository."""
     by_hand: bool = False
-    """Whether a person did the work."""
+    """Whether the user did the work."""
     objections: tuple[Objection, ...] = ()
-    """What speaks against the candidate before any check runs."""
+    """Objections from before any check runs."""
     is_empty: bool = False
     """Whether the candidate changes nothing."""
     files: GateFiles = field(default_factory=GateFiles)
     """What the work did to judging files."""
     is_restored: bool = False
-    """Whether the work changed judging files, so that the old ones were restored beside it."""
+    """Whether the work changed judging files, so that it also ran with the old ones."""
     only_judging_files: bool = False
     """Whether the work changed nothing else."""
     verdict: Verdict | None = None
@@ -140,7 +140,7 @@ class Land:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complete:
-    """Complete the task without a commit: nothing had to be changed."""
+    """Complete the task without a commit: no change was needed."""
 
     verdict: Verdict
 
@@ -154,23 +154,23 @@ class Reject:
 
     @property
     def failure(self) -> Failure:
-        """How the first objection classifies the attempt."""
+        """The failure class, from the first objection."""
         return self.objections[0].failure
 
     @property
     def detail(self) -> str:
-        """Everything that people read."""
+        """Everything for people."""
         return "; ".join(one.detail for one in self.objections)
 
     @property
     def evidence(self) -> str:
-        """Everything that the next attempt reads."""
+        """Everything for the next attempt."""
         return "\n\n".join(one.evidence for one in self.objections if one.evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CannotTell:
-    """Blame nothing on the work: the checks could not run."""
+    """Do not blame the work: the checks could not run."""
 
     verdict: Verdict
     files: GateFiles
@@ -192,7 +192,7 @@ class AskReviewer:
     contradicted: tuple[str, ...] = ()
     """The checks that the review decides about."""
     files: GateFiles | None = None
-    """What to record until then; None for nothing."""
+    """The facts to record until then; None for nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,7 +205,7 @@ class SendBack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskPerson:
-    """Let a person decide about contradicted checks."""
+    """Let the user decide about contradicted checks."""
 
     asking: Asking
     files: GateFiles
@@ -235,10 +235,10 @@ def conflict_at(paths: Sequence[str], evidence: str) -> Objection:
 def early_objections(
     *, links: Sequence[str], documents: Sequence[str], rejected: tuple[int, str] | None
 ) -> tuple[Objection, ...]:
-    """Object to what no check has to look at.
+    """Object without running a check.
 
-    `links` lead out of the project. `documents` of the task are unchanged. `rejected` is the number of an attempt with
-    exactly this change that a person rejected, and what the person said.
+    `links` lead out of the project. `documents` of the task are unchanged. `rejected` is the number of an
+    attempt with exactly this change that the user rejected, and the reason.
     """
     found = []
     if links:
@@ -264,7 +264,7 @@ def early_objections(
 
 
 def judge_candidate(found: Found) -> Decision | Want:
-    """Decide what becomes of a candidate, or name the next fact that the decision needs."""
+    """Decide about a candidate, or name the next fact that the decision needs."""
     if found.objections:
         return Reject(objections=found.objections)
     if found.verdict is None:
@@ -296,13 +296,13 @@ def _rejected(
 
 
 def _failed(found: Found, verdict: Verdict) -> Decision | Want:
-    """Reject work that fails its checks, and find out whether that is because of what others landed."""
+    """Reject work that fails its checks, and find out whether other landed work is the cause."""
     if found.is_empty:
         detail = "The agent said that it was done, but it changed nothing, and the checks do not pass."
         return _rejected(found, Failure.NO_CHANGE, detail, f"{detail}\n{evidence(verdict)}")
     why = of_installed(found.plan.policy, verdict)
     detail = first_line(verdict) + why
-    # No other task lands beside the rounds of a loop, and each round begins with what the one before left.
+    # Nothing else lands beside the rounds of a loop, and each round begins with the result of the one before.
     if found.is_restored or loops(found.plan, found.task):
         return _rejected(found, Failure.GATE, detail, evidence(verdict) + why)
     if found.alone is None:
@@ -356,13 +356,16 @@ class _Contradicted:
 
 
 def _old_checks(found: Found, verdict: Verdict) -> _Contradicted | Decision | Want:
-    """Find the existing checks that the work contradicts. If no judging file changed, its own verdict names them."""
+    """Find the existing checks that the work contradicts.
+
+    If no judging file changed, its own verdict names them.
+    """
     files = replace(found.files, missing=verdict.lost[:MOST])
     gone = verdict.lost if missing_too_many(verdict) else ()
     if not found.is_restored:
         return _Contradicted(files=files, checks=contradicted(verdict), removed=verdict.lost)
     if found.only_judging_files:
-        # Without its judging files the candidate is the commit before it.
+        # Without its changes to judging files, the candidate is the commit before it.
         return _Contradicted(files=replace(files, pinned_tree=None), checks=gone, removed=verdict.lost)
     old = found.old_checks
     if old is None:
@@ -419,7 +422,7 @@ def _settled(found: Found, old: _Contradicted) -> GateFiles | Decision | Want:
 
 
 def decision_key(patch: Patch, checks: Sequence[str]) -> str:
-    """Return what a person's decision is about: exactly this change and these checks."""
+    """Return the key of the user's decision: exactly this change and these checks."""
     return hashlib.sha256("\n".join((patch.sha256, *checks)).encode()).hexdigest()
 
 
@@ -453,8 +456,8 @@ def _reviewed(found: Found, files: GateFiles) -> Decision | Want:
     why = reasons(policy, decided.patch, files, subfolder=found.subfolder, complexity=found.task.complexity)
     if not why:
         return Land(files=files)
-    # A review of contradicted checks reads the whole change too. One that came to no answer had a single call, and a
-    # person decided about the checks alone, so the change is still to be reviewed.
+    # A review of contradicted checks reads the whole change too. An inconclusive review had a single call, and
+    # the user decided about the checks alone, so the change still needs a review.
     known = [one for one in decided.reviews if not (one.contradicted and one.state is ReviewState.UNCLEAR)]
     if not known:
         return AskReviewer(patch=decided.patch, reasons=why)

@@ -1,8 +1,9 @@
-"""Which lessons an attempt is told, how they are drafted from failures, and when their own measurement removes them.
+"""Which lessons an attempt gets, how they are drafted from failures, and when they are removed.
 
-A lesson on trial is given to half of the tasks that it is meant for. Whether the first attempt passes its checks is
-compared between the two halves at fixed moments, so that the chance to keep a useless lesson is at most `ERROR`
-(Hoeffding's inequality, divided among the moments). One that is not shown to help after `MOST` tasks is removed.
+A lesson on trial is given to half of the tasks that it matches. Whether the first attempt passes its checks
+is compared between the two halves at fixed moments, so that the chance to keep a useless lesson is at most
+`ERROR` (Hoeffding's inequality, divided among the moments). A lesson without a shown benefit after `MOST`
+tasks is removed.
 """
 
 from collections import defaultdict
@@ -22,29 +23,29 @@ from loopwright.core.values.states import LessonState
 from loopwright.core.values.wording import counted, listed, one_line, shortened, visible
 
 EVERY: Final = 25
-"""After how many judged tasks a lesson is looked at again."""
+"""A lesson is judged again after this many judged tasks."""
 MOST: Final = 200
-"""How many tasks a lesson is tried on at most before it has to be shown to help."""
+"""The most tasks on which a lesson is tried before it must show a benefit."""
 ERROR: Final = 0.1
-"""The chance to keep a lesson that does not help."""
+"""The chance to keep a useless lesson."""
 LEAST: Final = 50
-"""From how many judged tasks on a lesson that does not seem to help is removed."""
+"""From this many judged tasks on, a lesson without an apparent benefit is removed."""
 KEPT_SHARE: Final = 10
-"""Percent of tasks that go without a lesson that was shown to help: its measurement continues."""
+"""Percent of tasks that do not get a proven lesson, so that its measurement continues."""
 TRIAL_SHARE: Final = 50
 LONGEST: Final = 600
-"""Characters of one lesson."""
+"""The most characters of one lesson."""
 BUDGET: Final = 1_500
-"""Characters of all lessons in one prompt."""
+"""The most characters of all lessons in one prompt."""
 _LOOKS: Final = MOST // EVERY
 TASKS: Final = 2
-"""How many tasks fail in the same way before a lesson is proposed."""
+"""How many tasks must fail in the same way before a lesson is proposed."""
 _FILES: Final = 5
 _TOLD: Final = frozenset({LessonState.TRIED, LessonState.KEPT})
 
 
 class Judgement(StrEnum):
-    """What the measurement says about a lesson."""
+    """The conclusion about a lesson."""
 
     CONTINUE = "continue"
     KEEP = "keep"
@@ -53,7 +54,7 @@ class Judgement(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """How often the first attempt passed, with a lesson and without."""
+    """How often the first attempt passed, with and without a lesson."""
 
     with_passed: int = 0
     with_all: int = 0
@@ -67,23 +68,23 @@ class Measured:
 
     @property
     def lift(self) -> float | None:
-        """By how much more often attempts pass with the lesson; None while one side has none."""
+        """How much more often attempts pass with the lesson; None while one side has none."""
         if not (self.with_all and self.without_all):
             return None
         return self.with_passed / self.with_all - self.without_passed / self.without_all
 
     @property
     def margin(self) -> float | None:
-        """By how much the lift may be wrong, at the error rate of this module."""
+        """The possible error of the lift, at the error rate of this module."""
         if not (self.with_all and self.without_all):
             return None
         return sqrt(log(_LOOKS / ERROR) / 2 * (1 / self.with_all + 1 / self.without_all))
 
     @property
     def confidence(self) -> float:
-        """How sure it is that the lesson helps, from 0 to 1; only judged tasks move it.
+        """How certain it is that the lesson helps, from 0 to 1; only judged tasks change it.
 
-        It is above 1 - `ERROR` exactly where the lift is larger than the margin.
+        It is above 1 - `ERROR` exactly if the lift is larger than the margin.
         """
         if self.lift is None or self.lift <= 0:
             return 0.0
@@ -92,7 +93,7 @@ class Measured:
 
 
 def measured(uses: Iterable[LessonUse]) -> Measured:
-    """Count what became of the tasks that a lesson was meant for."""
+    """Count the results of the tasks that a lesson matches."""
     judged = [one for one in uses if one.passed is not None]
     given = [one for one in judged if one.given]
     without = [one for one in judged if not one.given]
@@ -105,7 +106,7 @@ def measured(uses: Iterable[LessonUse]) -> Measured:
 
 
 def judge(lesson: Lesson, found: Measured) -> Judgement:
-    """Say what follows from a lesson's measurement; nothing does between two of its fixed moments."""
+    """Return what follows from a lesson's measurement; nothing does between two of its fixed moments."""
     lift, margin = found.lift, found.margin
     if lesson.state not in _TOLD or lift is None or margin is None or found.judged % EVERY:
         return Judgement.CONTINUE
@@ -119,16 +120,16 @@ def judge(lesson: Lesson, found: Measured) -> Judgement:
 
 
 def goes_without(lesson: Lesson, task_id: str) -> bool:
-    """Return whether a task is one that goes without a lesson: the same answer every time it is asked."""
+    """Return whether a task does not get a lesson: the answer is the same every time."""
     share = TRIAL_SHARE if lesson.state is LessonState.TRIED else KEPT_SHARE
     digest = sha256(f"{lesson.id} {lesson.version} {task_id}".encode()).digest()
     return int.from_bytes(digest[:4], "big") % 100 < share
 
 
 def matches(lesson: Lesson, task: Task, before: str) -> bool:
-    """Return whether a lesson is meant for a task whose last attempt failed with the signature `before`, if it did.
+    """Return whether a lesson matches a task whose last attempt failed with the signature `before`, if it did.
 
-    One without a trigger is meant for every task.
+    A lesson without a trigger matches every task.
     """
     if lesson.state not in _TOLD:
         return False
@@ -148,7 +149,7 @@ def _words(task: Task) -> list[str]:
 
 
 def told(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """Return the lessons that fit into one prompt: those shown to help first, then the older ones."""
+    """Return the lessons that fit into one prompt: proven ones first, then the older ones."""
     ranked = sorted(lessons, key=lambda one: (one.state is not LessonState.KEPT, one.created_at, one.id))
     found, left = [], BUDGET
     for one in ranked:
@@ -159,12 +160,12 @@ def told(lessons: Sequence[Lesson]) -> tuple[Lesson, ...]:
 
 
 def in_words(texts: Sequence[str]) -> str:
-    """Return lessons as a prompt lists them."""
+    """Return lessons as text for a prompt."""
     return "\n".join(f"- {one_line(text, LONGEST)}" for text in texts)
 
 
 def proposal(told_now: Sequence[str], text: str) -> str:
-    """Return as a diff what a lesson would add to the texts that agents are told now."""
+    """Return as a diff what a lesson would add to the current lessons in prompts."""
     return as_diff("lessons", _lines(told_now), _lines([*told_now, text]))
 
 
@@ -173,7 +174,7 @@ def _lines(texts: Sequence[str]) -> str:
 
 
 def as_diff(name: str, before: str, after: str) -> str:
-    """Return a unified diff of a text, in the form in which git writes one; empty if nothing differs."""
+    """Return a unified diff of a text, in git's format; empty if nothing differs."""
     changed = unified_diff(
         before.splitlines(), after.splitlines(), f"a/{name}", f"b/{name}", lineterm="", n=3
     )
@@ -199,9 +200,9 @@ class Draft:
 def drafts(
     failures: Sequence[AttemptFailure], passed: Mapping[str, Attempt], known: Collection[str]
 ) -> list[Draft]:
-    """Draft a lesson for each failure that several tasks had in common; `passed` has what then passed, by task.
+    """Draft a lesson for each failure that several tasks had in common; `passed` has the solution, by task.
 
-    `known` are the signatures that a lesson is about already.
+    `known` are the signatures that already have a lesson.
     """
     alike: dict[str, list[AttemptFailure]] = defaultdict(list)
     for one in failures:

@@ -1,4 +1,4 @@
-"""Steps of a plan that a person does: what Loopwright asks about one, and what an answer means."""
+"""Steps of a plan that the user does: the question about one, and the meaning of an answer."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def words(title: str, description: str, criteria: Sequence[str]) -> str:
 
 
 def meaning(answer: str) -> tuple[str, str] | None:
-    """Return the option that an answer means, and what the user adds to it; None when it is not an option."""
+    """Return the option that an answer means, and the user's remark; None if it is not an option."""
     said = _SAID.fullmatch(answer.strip())
     if said is None:
         return None
@@ -34,6 +34,6 @@ def meaning(answer: str) -> tuple[str, str] | None:
 
 
 def outcome_of(option: str, note: str) -> str:
-    """Return the reason that the row of a step keeps."""
+    """Return the reason that is stored on the row of a step."""
     said = {DONE: "done by hand", SKIP: "skipped by hand", FAILED: "it failed when done by hand"}[option]
     return shortened(f"{said}: {note}" if note else said, _LONGEST)

@@ -1,6 +1,6 @@
-"""What goes wrong around agents that are at work: found from what can be seen of them, without a model.
+"""Find problems of working agents from what can be observed, without a model.
 
-The monitor only reports. The limits of a run end its process; with `auto_heal` a stuck agent is started again.
+The monitor only reports. The limits of a run end its process; with `auto_heal` a stuck agent is restarted.
 """
 
 from collections import defaultdict
@@ -17,45 +17,46 @@ from loopwright.core.values.failures import Failure
 from loopwright.core.values.wording import counted, dollars
 
 SERVICE: Final = frozenset({Failure.OVERLOADED, Failure.RATE_LIMIT, Failure.CRASH, Failure.AGENT_ERROR})
-"""Failures of a call that raise one alert for their agent when they repeat."""
+"""Failures of a call that raise one alert for their agent if they repeat."""
 
 
 MOST_RESTARTS: Final = 3
-"""How often an hour stuck agents of one plan are started again."""
+"""How many stuck agents of one plan are restarted per hour."""
 RESTARTED: Final = (
     "The agent before you stopped making progress and was ended. Take small steps, and run the checks early."
 )
-"""What the next agent is told, if its task has no note of a person."""
+"""The text for the next agent, if its task has no note of the user."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thresholds:
-    """From when on something is reported."""
+    """The values from which on something is reported."""
 
     stale: timedelta = timedelta(minutes=2)
-    """No heartbeat of the process that keeps the agent."""
+    """How long the keeper of an agent may be silent."""
     stuck: int = 30
-    """How often in a row an agent was seen without a new change, check or tool call, while no tool of it worked.
+    """How many observations in a row show no new change, check or tool call, while no tool of the agent runs.
 
-    It counts looks and not minutes, because a machine that sleeps sees nothing."""
+    It counts observations and not minutes, because a sleeping machine observes nothing.
+    """
     stuck_in_tool: int = 60
-    """The same whether or not a tool worked, such as a long build."""
+    """The same whether or not a tool ran, such as a long build."""
     repeats: int = 5
-    """How often in a row the tools of one agent gave the same error."""
+    """How often in a row an agent's tools returned the same error."""
     tasks: int = 3
     """How many tasks of one plan failed with the same error."""
     service: int = 3
     """How many calls of one agent the service refused within `window`."""
     window: timedelta = timedelta(hours=1)
     outside: int = 5
-    """How many files outside of its task's scope an agent changed."""
+    """How many files outside its task's scope an agent changed."""
     paced: int = 3
-    """How many tasks are done before the rest is estimated from what they cost."""
+    """How many tasks must be done before the remaining cost is estimated from theirs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Working:
-    """An agent at work, as it is seen now."""
+    """A working agent as observed now."""
 
     run_id: str
     attempt_id: str
@@ -64,19 +65,19 @@ class Working:
     loop_id: str
     project_id: str
     task: str
-    """What a person calls its task."""
+    """The user's name for its task."""
     loop: str
-    """What a person calls its loop."""
+    """The user's name for its loop."""
     progress: str
-    """Identifies what it has done so far; empty while nothing is known."""
+    """Identifies its progress; empty while unknown."""
     in_tool: bool = False
-    """A tool of it works right now."""
+    """Whether one of its tools is running."""
     error: str = ""
-    """The error that its tools gave last."""
+    """The last error of its tools."""
     errors: int = 0
-    """How often in a row they gave exactly that."""
+    """How often in a row its tools returned exactly that error."""
     quiet: timedelta = timedelta()
-    """How long its keeper has given no heartbeat."""
+    """How long its keeper has sent no heartbeat."""
     changed: tuple[str, ...] = ()
     """The files that it changed, relative to the project's folder."""
     scope: tuple[str, ...] = ()
@@ -91,7 +92,7 @@ class FailedTask:
     project_id: str
     task: str
     error: str
-    """What it failed with, without what differs from one run to the next."""
+    """Its error, without details that differ between runs."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +109,7 @@ class FailedCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
-    """What a plan has cost, beside the limit that it may cost."""
+    """What a plan has cost, and its limit."""
 
     plan_id: str
     loop_id: str
@@ -122,7 +123,7 @@ class Pace:
 
 
 def watched(before: Mapping[str, Watched], working: Sequence[Working], now: datetime) -> list[Watched]:
-    """Return what to remember of each agent: since when it has done nothing new, and how often that was seen."""
+    """Return what to remember about each agent: since when it has made no progress, and how often that was observed."""
     return [_watched(before.get(one.run_id), one, now) for one in working]
 
 
@@ -144,7 +145,7 @@ def _watched(before: Watched | None, one: Working, now: datetime) -> Watched:
 def of_agents(
     working: Sequence[Working], known: Mapping[str, Watched], *, now: datetime, limits: Thresholds
 ) -> list[Trouble]:
-    """Return what is wrong with agents that are at work, each trouble once."""
+    """Return what is wrong with working agents, each trouble once."""
     found = [*_alone(working, known, now, limits), *_conflicts(working, now)]
     return list({one.id: one for one in found}.values())
 
@@ -157,12 +158,12 @@ def of_plans(
     now: datetime,
     limits: Thresholds,
 ) -> list[Trouble]:
-    """Return what is wrong with plans that are under way, each trouble once."""
+    """Return what is wrong with running plans, each trouble once."""
     return [*_same_error(tasks, now, limits), *_service(calls, now, limits), *_pace(paces, now, limits)]
 
 
 def merged(before: Collection[Trouble], found: Sequence[Trouble]) -> tuple[list[Trouble], list[str]]:
-    """Return the troubles to write, each with the moment since when it is known, and the ids of those that ended."""
+    """Return the troubles to write, each with its start, and the ids of those that ended."""
     known = {one.id: one for one in before}
     kept = [replace(one, since=known[one.id].since) if one.id in known else one for one in found]
     now = {one.id for one in found}
@@ -245,7 +246,7 @@ def _alone(
 
 
 def _conflicts(working: Sequence[Working], now: datetime) -> Iterator[Trouble]:
-    """Find files that agents of two loops change at once; within one loop tasks wait for each other."""
+    """Find files that agents of two loops change at the same time; within one loop tasks wait for each other."""
     by_project: dict[str, list[Working]] = defaultdict(list)
     for one in working:
         by_project[one.project_id].append(one)

@@ -1,7 +1,8 @@
-"""The order of a source: what comes first holds up what comes after it, as long as it continues without you.
+"""The order of a source: an item holds up those after it, as long as it continues without the user.
 
-A dependency is waited for until it is complete. A task that only comes first is waited for while it can still continue
-by itself. One that failed, was cancelled, or waits for you holds up nothing that only comes after it.
+A dependency is waited for until it is complete. A task that only comes first is waited for while it can still
+continue by itself. A task that failed, was cancelled, or waits for the user holds up nothing that only comes
+after it.
 """
 
 from collections.abc import Callable
@@ -21,12 +22,12 @@ def is_met(task: Task) -> bool:
 
 
 def rests(task: Task) -> bool:
-    """Return whether a task waits for you for its own reason, not for another task's."""
+    """Return whether a task waits for the user for its own reason, not for another task's."""
     return not is_met(task) and (task.status in _WAITS_FOR_YOU or bool(task.taken_by))
 
 
 def is_stuck(task: Task, get: Get) -> bool:
-    """Return whether a task does not continue without you: by itself, or because of what it depends on."""
+    """Return whether a task needs the user to continue: for itself, or because of its dependencies."""
     todo, seen = [task], {task.id}
     while todo:
         one = todo.pop()
@@ -40,11 +41,11 @@ def is_stuck(task: Task, get: Get) -> bool:
 
 
 def holds_up(task: Task, get: Get) -> bool:
-    """Return whether what comes after a task waits for it."""
+    """Return whether tasks that come later in the source wait for this one."""
     return not is_met(task) and not is_stuck(task, get)
 
 
 def is_early(task: Task, get: Get) -> bool:
-    """Return whether it is not yet a task's turn; a task that is out of the way passes on what comes before it."""
+    """Return whether it is not yet a task's turn; skipped tasks pass on what comes before them."""
     before = [get(one) for one in task.after]
     return any(one.early for one in before) or any(holds_up(one, get) for one in before)

@@ -1,4 +1,4 @@
-"""What tokens cost, for agents that tell only those. An estimate is always marked as one."""
+"""Prices of tokens, for agents that report only tokens. An estimate is always marked as one."""
 
 import re
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from typing import Final
 from loopwright.core.rows.model import Usage
 
 AS_OF: Final = date(2026, 11, 6)
-"""The day that the table is of: prices that changed since, and newer models, are for the setting `prices`."""
+"""The date of the table: use the setting `prices` for later price changes and newer models."""
 
 HIGHEST: Final = 10_000
-"""In dollars for a million tokens: more than that is a slip of the finger."""
+"""In dollars per million tokens: a higher value is a typing error."""
 
 _DATED: Final = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
-"""How a version of a model is named; it costs what the model costs."""
+"""The suffix of a model's version; it costs as much as the model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a million tokens of one kind of model cost, in millionths of a dollar."""
+    """The price of a million tokens of one kind of model, in millionths of a dollar."""
 
     models: str
-    """A name, in which * matches anything."""
+    """A name, with * as a wildcard."""
     input: int
     output: int
     cache_read: int
@@ -33,9 +33,9 @@ class Price:
 
 
 def read_price(text: str) -> Price:
-    """Read `MODEL INPUT OUTPUT [CACHE_READ [CACHE_WRITE]]`, in dollars for a million tokens; raise ValueError if wrong.
+    """Read `MODEL INPUT OUTPUT [CACHE_READ [CACHE_WRITE]]`, in dollars per million tokens; raise ValueError if wrong.
 
-    What is left out costs as much as input.
+    A missing price is that of input.
     """
     models, *amounts = text.split()
     if not 2 <= len(amounts) <= 4 or len(models) > 200:
@@ -112,13 +112,14 @@ PRICES: Final = tuple(
 )
 """Names without patterns: the price of an unlisted model is unknown, whatever its name.
 
-As the services publish them, for prompts of the usual length; where lists of the same year differ, the higher one, and
-for a model whose long prompts cost more from a length on that agents reach often, the price of those.
+These are published prices for prompts of the usual length. If lists of the same year differ, the higher price
+counts. If long prompts of a model cost more, and agents often reach that length, the price for long prompts
+counts.
 """
 
 
 def price_of(model: str, added: Sequence[str] = ()) -> Price | None:
-    """Return what a model costs; the user's own prices, as `read_price` takes them, go before ours."""
+    """Return the price of a model; the user's own prices, in the form of `read_price`, come first."""
     names = {model, model.rpartition("/")[2]}
     names |= {_DATED.sub("", name) for name in names}
     for price in (*map(read_price, added), *PRICES):
@@ -128,13 +129,13 @@ def price_of(model: str, added: Sequence[str] = ()) -> Price | None:
 
 
 def estimate(model: str | None, usage: Usage | None, added: Sequence[str] = ()) -> int | None:
-    """Return what tokens cost, in millionths of a dollar; None when the model or its tokens are not known."""
+    """Return the cost of tokens, in millionths of a dollar; None if the model or its tokens are unknown."""
     if model is None or usage is None or usage.input_tokens is None or usage.output_tokens is None:
         return None
     price = price_of(model, added)
     if price is None:
         return None
-    # A service that does not tell its cached tokens counts them as input.
+    # A service that does not report cached tokens counts them as input.
     parts = (
         (usage.input_tokens, price.input),
         (usage.output_tokens, price.output),

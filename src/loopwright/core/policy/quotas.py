@@ -1,10 +1,9 @@
-"""Which account an attempt may draw from now: pure, over the envelopes as they stand.
+"""Choose the account that an attempt may use now: pure, from the current envelopes.
 
-An envelope that was closed is half open once its time has come: one attempt may start and find out. When the
-service answers it, everybody may draw again; when not, the envelope stays closed for longer.
-
-An agent may have several accounts, each with its own envelope. It is closed only when all of them are. A limit of
-one model has an envelope beside its account's, and closes the account to that model alone.
+An envelope that was closed is half open after its time: one attempt may start as a probe. If the service
+accepts it, the envelope opens for all; if not, it stays closed for longer. An agent may have several
+accounts, each with its own envelope. The agent is closed only if all of them are. A limit of one model has an
+envelope beside its account's, and closes the account to that model alone.
 """
 
 import re
@@ -24,71 +23,74 @@ from loopwright.core.values.states import EnvelopeState
 from loopwright.core.values.wording import to_type
 
 UNKNOWN: Final = 0.5
-"""What is left of an account of which nothing is known: neither full nor empty. One that is known to be less than half
-used goes before it, and one that is known to be more than half used after it."""
+"""The share left of an account about which nothing is known: neither full nor empty.
+
+It is chosen after an account that is known to be less than half used, and before one that is more than half
+used.
+"""
 
 _WORDS: Final = re.compile(r"[^a-z]+")
-"""What is between the words of a model's name."""
+"""The separators in a model's name."""
 
 _WINDOWS: Final = frozenset({QuotaKind.SUBSCRIPTION, QuotaKind.WEEKLY})
 
 _STEP: Final = 5
-"""When so many hundredths of a window more are used, others may choose another account."""
+"""After this many more hundredths of a window are used, others may choose another account."""
 
 SPREAD: Final = timedelta(seconds=5)
-"""Up to so much is waited beyond a reset: clocks differ, and many may wait for the same moment."""
+"""The longest extra wait after a reset: clocks differ, and many may wait for the same moment."""
 
 PROVEN_AFTER: Final = timedelta(seconds=60)
-"""A service that refuses says so at once: a probe that works for so long has been let in."""
+"""A service refuses at once: a probe that works this long was accepted."""
 
 
 def envelope_id(agent: str, account: str = ACCOUNT, model: str = "") -> str:
-    """Return the id of the envelope that an agent's runs draw from, or of the limit of one model beside it."""
+    """Return the id of the envelope of an agent's account, or of the limit of one model beside it."""
     return f"{agent}/{account}:{model}" if model else f"{agent}/{account}"
 
 
 def concerns(envelope: Envelope, model: str | None) -> bool:
-    """Return whether runs for which this model is named, or none, draw from an envelope.
+    """Return whether runs with this model, or without a named one, use an envelope.
 
-    The models that were refused are known; a run that names another model may try.
+    The refused models are known; a run with another model may try.
     """
     return not envelope.models or (model or "") in envelope.models or _is_of(envelope.models[0], model)
 
 
 def _is_of(limited: str, model: str | None) -> bool:
-    """Return whether a limit is about this model, or about its kind: `claude-opus-5-5` is an `opus`."""
+    """Return whether a limit applies to this model, or to its kind: `claude-opus-5-5` is an `opus`."""
     name = (model or "").lower()
     return name == limited.lower() or limited.lower() in _WORDS.split(name)
 
 
 def limited_model(windows: Sequence[QuotaWindow]) -> str:
-    """Return the one model that a limit is of, by the windows that refused; empty where it is of the account."""
+    """Return the only model that a limit applies to, by the windows that refused; empty for the account."""
     refused = {one.model for one in windows if one.rejected}
     return refused.pop().lower() if len(refused) == 1 else ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """An agent that may start, and what it takes to let it."""
+    """An agent that may start, and the conditions."""
 
     agent: str
     model: str | None
     probes: tuple[str, ...] = ()
-    """The closed envelopes that it finds out about: that of its account, that of its model, or both."""
+    """The closed envelopes that it probes: that of its account, that of its model, or both."""
     because: str = ""
-    """Why it takes over from the agent that was meant to work; empty when it is that one."""
+    """Why it takes over from the attempt's own agent; empty if it is that agent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
-    """No agent may start: the envelope of the agent that was meant to work, and when to look again."""
+    """No agent may start: the envelope of the attempt's own agent, and when to decide again."""
 
     envelope: Envelope
     look_again_at: datetime | None
 
 
 class Admission:
-    """Lets attempts through in one pass of policy: one probe for each closed envelope, and no other attempt."""
+    """Admit attempts in one pass of policy: one probe for each closed envelope, and no other attempt."""
 
     def __init__(
         self,
@@ -96,7 +98,7 @@ class Admission:
         now: datetime,
         accounts: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> None:
-        """Take the envelopes as they stand, and the accounts of each agent that has several, in order."""
+        """Take the current envelopes, and the accounts of each agent that has several, in order."""
         self._envelopes = envelopes
         self._now = now
         self._accounts = accounts
@@ -104,7 +106,7 @@ class Admission:
 
     @property
     def proven(self) -> Iterator[Envelope]:
-        """Return the closed envelopes whose probe works long enough to know that they are open."""
+        """Return the closed envelopes whose probe has worked long enough to show that they are open."""
         return (one for one in self._envelopes.values() if _is_proven(one, self._now))
 
     def choose(
@@ -112,7 +114,7 @@ class Admission:
     ) -> Choice | Held:
         """Return who works: the agent itself, or the first open one of those that may take over.
 
-        `stays` is the account that its conversation lives with.
+        `stays` is the account of its conversation.
         """
         if probed := self._probe(agent, model, stays):
             ids = tuple(one.id for one in probed)
@@ -135,10 +137,10 @@ class Admission:
     def account(
         self, agent: str, attempt: str, stays: str | None = None, *, model: str | None = None
     ) -> str | None:
-        """Return the account that an attempt draws from now; None when all are closed to it.
+        """Return the account that an attempt uses now; None if all are closed to it.
 
-        The one that it finds out about; else the one that its conversation lives with; else, of those that are open,
-        the one with most left, in the order of the settings where they are alike.
+        The account that it probes comes first, then that of its conversation. Otherwise it is the open
+        account with most left; equal ones are used in the order of the settings.
         """
         for name in self._names(agent):
             closed = [one for one in self._of(agent, name, model) if one.state is EnvelopeState.CLOSED]
@@ -151,7 +153,7 @@ class Admission:
         def left(name: str) -> float:
             return remaining(self._envelopes.get(envelope_id(agent, name)), self._now, model)
 
-        # The first of several that are alike: `max` keeps the order.
+        # The first of several equal accounts: `max` keeps the order.
         return max(opened, key=left, default=None)
 
     def _names(self, agent: str) -> Sequence[str]:
@@ -166,7 +168,7 @@ class Admission:
         return [name for name in self._names(agent) if name not in closed]
 
     def _closed(self, agent: str, model: str | None) -> dict[str, list[Envelope]]:
-        """Return what keeps a model off each account that is closed to it."""
+        """Return the closed envelope that keeps a model off each closed account."""
         found = {
             name: [
                 one
@@ -178,9 +180,10 @@ class Admission:
         return {name: closed for name, closed in found.items() if closed}
 
     def _probe(self, agent: str, model: str | None, stays: str | None) -> list[Envelope]:
-        """Return the envelopes to find out about: of the account that it stays with, else of the first that is due.
+        """Return the envelopes to probe: of the account that it stays with, else of the first that is due.
 
-        An account that only a person can repair is not tried while another is open: it would only fail again.
+        An account that only the user can repair is not probed while another is open: it would only fail
+        again.
         """
         opened = self._open(agent, model)
         if stays in opened:
@@ -191,7 +194,7 @@ class Admission:
         return min(hopeful, key=lambda several: several[0].account != stays, default=[])
 
     def _may_probe(self, envelope: Envelope) -> bool:
-        # Now before the last change: the clock was set back, so only a probe can tell how long it still takes.
+        # Now is before the last change: the clock was set back, so only a probe can find out how long it still takes.
         over = envelope.until is None or envelope.until <= self._now or self._now < envelope.updated_at
         return over and envelope.id not in self._probing
 
@@ -205,34 +208,34 @@ class Admission:
     def _look_again_at(self, envelope: Envelope) -> datetime | None:
         if envelope.probe is None:
             return envelope.until if envelope.until and envelope.until > self._now else None
-        # Until its agent works, and when it ends, there is an event to wait for.
+        # An event will follow when its agent has worked long enough, and when it ends.
         return envelope.probed_at + PROVEN_AFTER if envelope.probed_at else None
 
 
 def remaining(envelope: Envelope | None, now: datetime, model: str | None = None) -> float:
-    """Return how much of an account is left to a model, from 0 to 1: as much as in the window that has least."""
+    """Return the share of an account that is left for a model, from 0 to 1: that of its most used window."""
     windows = envelope.windows if envelope is not None else ()
     return min((_left(window, now) for window in windows if _bounds(window, model)), default=UNKNOWN)
 
 
 def _bounds(window: QuotaWindow, model: str | None) -> bool:
-    """Return whether it says how much is left: a balance says nothing about how much an account can still do."""
+    """Return whether it says how much is left: a balance does not say how much work an account can still do."""
     if window.model and not _is_of(window.model, model):
         return False
     return window.kind not in (QuotaKind.CREDITS, QuotaKind.DOLLARS) or window.used is not None
 
 
 def newest(known: Sequence[QuotaWindow], told: Sequence[QuotaWindow]) -> tuple[QuotaWindow, ...]:
-    """Return what is known of an account's quota after the newest word on it.
+    """Return what is known about an account's quota after the newest report.
 
-    An account that is paid for call by call has no windows any more, and one that has some is paid for by them: the
-    person has logged in otherwise.
+    An account that pays per call has no windows any more, and an account with windows is paid for by them:
+    the user has logged in differently.
     """
     kinds = {one.kind for one in told}
     gone = (
         {QuotaKind.DOLLARS} if kinds & _WINDOWS else _WINDOWS if QuotaKind.DOLLARS in kinds else frozenset()
     )
-    # Of one that is only known to have refused, the envelope that it closed tells.
+    # If only a refusal is known, the envelope that it closed reports it.
     said = [one for one in told if one != QuotaWindow(name=one.name, model=one.model, rejected=True)]
     merged = {one.name: one for one in (*(one for one in known if one.kind not in gone), *said)}
     return tuple(merged.values())
@@ -273,7 +276,7 @@ def _is_proven(envelope: Envelope, now: datetime) -> bool:
 
 
 def label(envelope: Envelope) -> str:
-    """Return what people call it: the agent alone where it is its usual account, with the model if it is of one."""
+    """Return its name for people: the agent alone for its usual account, with the model if it has one."""
     return ":".join((called(envelope.agent, envelope.account), *envelope.models[:1]))
 
 
@@ -286,7 +289,7 @@ def because(envelope: Envelope) -> str:
 
 
 def standing(envelope: Envelope) -> str:
-    """Return in a few words how an envelope stands, and what a person can do about it."""
+    """Return in a few words the state of an envelope, and what the user can do about it."""
     if envelope.state is EnvelopeState.OPEN:
         return "open"
     if needs_person(envelope):
@@ -297,17 +300,17 @@ def standing(envelope: Envelope) -> str:
 
 
 def needs_person(envelope: Envelope) -> bool:
-    """Return whether only a person can repair what closed it."""
+    """Return whether only the user can repair what closed it."""
     return envelope.failure is not None and RULES[envelope.failure].person
 
 
 def to_do(envelope: Envelope) -> str:
-    """Return what a person has to do about it."""
+    """Return what the user has to do about it."""
     return f"{because(envelope)} Then `{to_type('stats', 'quota', 'open', label(envelope))}`"
 
 
 def unwilling(policy: Policy, envelope: Envelope, now: datetime) -> str:
-    """Return why a plan does not wait for an envelope; empty when it does."""
+    """Return why a plan does not wait for an envelope; empty if it does."""
     name = f"{label(envelope)} is {standing(envelope)}"
     if not policy.wait_for_limits:
         return name

@@ -1,4 +1,4 @@
-"""Red, green: which tasks have to show that their checks fail without their work."""
+"""Which tasks have to show that their checks fail without their work."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
@@ -20,13 +20,13 @@ class RedProof(StrEnum):
 
 
 FIX_ORIGIN: Final = "fix"
-"""The origin of a task that Loopwright added to fix what the complete gate found."""
+"""The origin of a task that Loopwright added to fix a failure of the complete gate."""
 FIX_TYPES: Final = frozenset({"fix", "bug", "bugfix", "regression"})
 """The types that declare a task as a fix."""
 NOTHING_SHOWS: Final = "it has no acceptance and brought no tests"
 FOUND_UNSEEN: Final = "held-out checks found what it fixes, and they failed without it"
 RED_ON_BASE: Final = "red_on_base"
-"""Where a plan's evaluation keeps the acceptance commands that failed on its base."""
+"""The key under which a plan's evaluation stores acceptance commands that failed on its base commit."""
 _CANNOT_RUN: Final = 127
 
 
@@ -45,12 +45,12 @@ class RedFound:
     skipped: str = ""
     """Why the task need not show it."""
     missing: str = ""
-    """Why it is not known although the task has to show it."""
+    """Why the required proof is missing."""
     not_run: tuple[str, ...] = ()
     """Tests that ran without the work and did not run with it, by command."""
 
     def noted_in(self, files: GateFiles) -> GateFiles:
-        """Return the facts about judging files with this noted."""
+        """Return the facts about judging files with this added."""
         return replace(
             files,
             red_seen=self.seen,
@@ -63,7 +63,7 @@ class RedFound:
 
 
 def must_show(origin: str, type: str, *, prove: bool) -> bool:
-    """Return whether a task is declared as a fix, or its author asks for the proof."""
+    """Return whether a task is declared as a fix, or its author requires the proof."""
     return prove or origin == FIX_ORIGIN or type.lower() in FIX_TYPES
 
 
@@ -74,12 +74,12 @@ def is_asked(plan: Plan, task: Task) -> bool:
 
 
 def why_skipped(task: Task) -> str:
-    """Return why a task that is asked need not show it; empty when it has to."""
+    """Return why a task need not show it; empty if it has to."""
     return FOUND_UNSEEN if task.origin == FIX_ORIGIN and task.held_out else ""
 
 
 def is_check_file(path: str) -> bool:
-    """Return whether a changed file goes into the tree without the work: a test, a conftest, or a script of the CI.
+    """Return whether a changed file is put into the tree without the work: a test, a conftest, or a CI script.
 
     Only the path decides. Product source that a test runner also reads is the work itself.
     """
@@ -88,14 +88,14 @@ def is_check_file(path: str) -> bool:
 
 
 def red_commands(plan: Plan, task: Task, *, with_gates: bool) -> Commands:
-    """Return what has to fail without a task: its acceptance, or the gates where they can show it."""
+    """Return what has to fail without a task: its acceptance, or the gates if they can show it."""
     return task.acceptance or (plan.gates if with_gates else ())
 
 
 def is_red(status: str, exit_codes: Iterable[int | None]) -> bool | None:
-    """Return whether checks that pass with the work failed without it; None when that is not known.
+    """Return whether checks that pass with the work failed without it; None if unknown.
 
-    A missing program is not a verdict on a tree. Here it is, because the program exists with the work.
+    Elsewhere a missing program does not say anything about a tree. Here it is, because the program exists with the work.
     """
     if status == VerdictStatus.INCONCLUSIVE:
         return True if _CANNOT_RUN in exit_codes else None

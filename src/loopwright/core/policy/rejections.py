@@ -1,4 +1,4 @@
-"""A person's objections to finished work, as words for the next attempt."""
+"""The user's objections to finished work, as text for the next attempt."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,17 +13,17 @@ REJECTED: Final = "A person looked at the work and rejected it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comment:
-    """What a person says about one line of the work."""
+    """The user's comment on one line of the work."""
 
     file: str
     line: int
     text: str
     quoted: str = ""
-    """The line itself, as the rejected work has it."""
+    """The line itself, as it is in the rejected work."""
 
 
 def parse_comment(place: str, text: str) -> dict[str, Any]:
-    """Read FILE:LINE and what is said about it; raise what is wrong with it."""
+    """Read FILE:LINE and its comment; raise if it is not valid."""
     file, colon, number = place.rpartition(":")
     if not colon or not file or not number.isascii() or not number.isdigit() or int(number) < 1:
         raise Refused(
@@ -39,12 +39,12 @@ def parse_comment(place: str, text: str) -> dict[str, Any]:
 
 
 def comments_in(arguments: Any) -> tuple[Comment, ...]:
-    """Return the comments that a command carries."""
+    """Return the comments in a command."""
     return tuple(Comment(**one) for one in list(arguments or ())[:_MOST])
 
 
 def objections(note: str, comments: Sequence[Comment]) -> str:
-    """Return what the next attempt is told."""
+    """Return the text for the next attempt."""
     parts = [REJECTED]
     if note.strip():
         parts.append(note.strip()[:_LONGEST])

@@ -1,4 +1,7 @@
-"""What follows from a failed attempt. Each level has its own counter, so none eats another's."""
+"""What follows from a failed attempt.
+
+Each level has its own counter, so that they do not use up each other.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -9,16 +12,18 @@ from loopwright.core.values.failures import RULES, Failure, Level, Rule
 from loopwright.core.values.policy import Policy
 
 INSTANT: Final = timedelta(seconds=5)
-"""A run that fails faster than this did no work: the same failure again would only burn money."""
+"""A run that fails faster than this did no work: the same failure again would only waste money."""
 
 LONGEST_S: Final = 300.0
-"""The longest that a rule lets a single attempt pause; what closes an account may take longer."""
+"""The longest pause that a rule sets for a single attempt; a closed account may take longer."""
 LONGEST_PAUSE: Final = timedelta(seconds=1.2 * LONGEST_S)
-"""No retry pause is longer; one until a time that a service names usually is."""
+"""No retry pause is longer, except one until a time that a service names."""
 
 MOST_RACES: Final = 10
-"""How often a task may lose to work that landed before it. Each time something else landed, so it is rare; but each
-time costs a run, and what loses that often is for a person to order."""
+"""How often a task may lose to work that landed before it.
+
+This is rare, but each time costs a run. The user should order tasks that lose so often.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,13 +33,13 @@ class Failed:
     failure: Failure
     detail: str
     lasted: timedelta | None = None
-    """How long the agent's process lived; None when there was none."""
+    """How long the agent's process lived; None if there was none."""
     retry_at: datetime | None = None
-    """When the service said that it may be asked again."""
+    """When the service allows another request."""
     limited_model: str = ""
-    """The one model that an account's limit is of; empty: it is of the account."""
+    """The only model that an account's limit applies to; empty if it applies to the account."""
     lasting: bool = False
-    """Another try would meet the same: nothing changes before a person does something about it."""
+    """Whether another try would fail in the same way: nothing changes until the user acts."""
 
     @property
     def mark(self) -> str:
@@ -43,7 +48,7 @@ class Failed:
 
     @property
     def instant(self) -> bool:
-        """Return whether the run ended before it can have done anything."""
+        """Return whether the run ended too soon to have done anything."""
         return self.lasted is not None and self.lasted < INSTANT
 
 
@@ -59,7 +64,7 @@ class Again:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GiveUp:
-    """Stop trying by machine; a person can still retry."""
+    """Stop trying by machine; the user can still retry."""
 
     reason: str
     attempts: int
@@ -71,7 +76,7 @@ After = Again | GiveUp
 
 
 def backoff(failures: int, *, first_s: float = 1.0, limit_s: float = 60.0, chance: float = 0.5) -> timedelta:
-    """Return the pause before the next call: doubling, bounded, spread by up to a fifth either way."""
+    """Return the pause before the next call: doubled, bounded, and changed at random by up to a fifth."""
     seconds = min(limit_s, first_s * 2.0 ** max(0, failures - 1))
     return timedelta(seconds=seconds * (0.8 + 0.4 * chance))
 
@@ -79,17 +84,17 @@ def backoff(failures: int, *, first_s: float = 1.0, limit_s: float = 60.0, chanc
 def pause_until(
     rule: Rule, times: int, *, now: datetime, retry_at: datetime | None = None, chance: float = 0.5
 ) -> datetime:
-    """Return when to try again after so many failures in a row: when the service said, or after our own pause."""
+    """Return when to try again after this many failures in a row: at the service's time, or after our own pause."""
     ours = now + backoff(times, first_s=rule.first_s, limit_s=rule.longest_s, chance=chance)
-    # Ignore a time in the past: it would start run after run without an end.
+    # Ignore a time in the past: it would start runs without end.
     if not rule.honours or retry_at is None or retry_at <= now:
         return ours
-    # What closes an account ends at that time. Who only asks to slow down names the soonest, a second perhaps.
+    # A closed account opens at that time. A rate limit names the earliest time, perhaps in a second.
     return retry_at if rule.closes else max(retry_at, ours)
 
 
 def after_failure(task: Task, failed: Failed, policy: Policy, *, now: datetime, chance: float = 0.5) -> After:
-    """Decide what follows; `chance` in [0, 1) spreads the pauses of many tasks."""
+    """Decide what follows; `chance` in [0, 1) varies the pauses of many tasks."""
     rule = RULES[failed.failure]
     attempts = task.attempts + (rule.level is Level.ATTEMPT and not failed.lasting)
     calls, races = task.call_failures, task.races + (rule.level is Level.RACE)

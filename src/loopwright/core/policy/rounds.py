@@ -1,7 +1,7 @@
-"""The plain loop over one prompt: what follows a round. Pure, like all policy.
+"""The loop over one prompt: what follows a round.
 
-A round is an attempt. One that is not green is carried on by the next attempt at the same task; one that landed is
-followed by its own task, because a task lands once.
+Pure, like all policy. A round is an attempt. If it is not green, the next attempt at the same task continues
+it. If it landed, a new task follows, because a task lands once.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ ROUND: Final = "round"
 """The origin of a task that is a further round of the prompt."""
 
 _ANEW: Final = frozenset({Failure.CONFLICT, Failure.TOGETHER})
-"""What the branch has now is what the next round needs, not what the round before left."""
+"""The next round needs what the branch has now, not what the round before left."""
 
 
 class Stop(StrEnum):
@@ -35,17 +35,17 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Last:
-    """The newest round that ended for good: it landed, or found nothing left to do."""
+    """The newest round that ended finally: it landed, or found nothing left to do."""
 
     at: datetime
     left: int
-    """How many more rounds there may be."""
+    """How many more rounds are allowed."""
     green: bool
-    """Its checks passed, and no failure of before was passed over."""
+    """Whether its checks passed without an excused earlier failure."""
     settled: bool
-    """Nothing had to be changed any more."""
+    """Whether nothing had to be changed any more."""
     has_goal: bool
-    """The prompt names commands that say when it is done."""
+    """Whether the prompt names commands that say when it is done."""
 
 
 def loops(plan: Plan, task: Task) -> bool:
@@ -54,7 +54,7 @@ def loops(plan: Plan, task: Task) -> bool:
 
 
 def tries(plan: Plan, task: Task) -> int:
-    """Return how many attempts a task has to begin with: the rounds of a loop, or what every task has."""
+    """Return how many attempts a task has at first: the rounds of a loop, or the setting."""
     return plan.policy.rounds.max if loops(plan, task) else plan.policy.max_attempts
 
 
@@ -67,13 +67,13 @@ def deadline(plan: Plan) -> datetime | None:
 
 
 def is_late(plan: Plan, at: datetime, *, asked: datetime | None = None) -> bool:
-    """Return whether it is too late for a round to begin; a person may still ask for one."""
+    """Return whether it is too late for another round; the user may still request one."""
     end = deadline(plan)
     return end is not None and at >= end and (asked is None or asked < end)
 
 
 def unchanged(attempts: Sequence[Attempt], last: Attempt) -> int:
-    """Return how many rounds up to and with the last one changed nothing; what a machine broke is passed over."""
+    """Return how many of the newest rounds in a row changed nothing; failures of the machine are ignored."""
     if last.touched:
         return 0
     found = 1
@@ -86,7 +86,7 @@ def unchanged(attempts: Sequence[Attempt], last: Attempt) -> int:
 
 
 def carried(task: Task, attempts: Sequence[Attempt], current: Attempt) -> str | None:
-    """Return the work that a round begins with; None when it begins with the branch."""
+    """Return the work that a round starts from; None if it starts from the branch."""
     earlier = [one for one in attempts if one.n < current.n and one.tip_sha is not None]
     before = max(earlier, key=lambda one: one.n, default=None)
     if before is None or before.state is AttemptState.LANDED or _begins_anew(task, current):
@@ -95,12 +95,12 @@ def carried(task: Task, attempts: Sequence[Attempt], current: Attempt) -> str | 
 
 
 def is_carried_on(plan: Plan, task: Task, attempt: Attempt) -> bool:
-    """Return whether an agent finds what the rounds before left."""
+    """Return whether an agent finds the work of earlier rounds."""
     return loops(plan, task) and attempt.n > 1 and not _begins_anew(task, attempt)
 
 
 def _begins_anew(task: Task, attempt: Attempt) -> bool:
-    """Return whether the leftovers of the last round are in the way: others landed there, or a person rejected them."""
+    """Return whether the next round must not start from the last one's work: others landed, or the user rejected it."""
     return task.failure in _ANEW or attempt.evidence.startswith(REJECTED)
 
 
@@ -134,7 +134,7 @@ def after_red(
 
 
 def following(plan: Plan, last: Last) -> datetime | Stop:
-    """Return when the next round begins after one that ended for good, or what stops the loop."""
+    """Return when the next round begins after one that ended finally, or what stops the loop."""
     rounds = plan.policy.rounds
     if last.settled:
         return Stop.SETTLED
@@ -150,7 +150,7 @@ def following(plan: Plan, last: Last) -> datetime | Stop:
 def words(stop: Stop, plan: Plan, *, used: int = 0, green: bool = False) -> str:
     """Return what stopped a loop; `used` is how many rounds in a row were not green at its end.
 
-    `green` says that the checks of its last round passed, and no failure of before was passed over.
+    `green` is whether the checks of its last round passed without an excused earlier failure.
     """
     rounds = plan.policy.rounds
     last = "round" if rounds.unchanged == 1 else f"{rounds.unchanged} rounds"

@@ -1,6 +1,6 @@
-"""Who gets the next agent: the most urgent loop, with aging, and among equals the one that has the fewest.
+"""Which loop gets the next agent: the most urgent one, with aging, and among equals the one with the fewest agents.
 
-A loop that waits gets more urgent by one step for every `AGING` that it has no agent, so none waits for ever.
+A waiting loop gets more urgent by one step for every `AGING` without an agent, so none waits forever.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ class SlotLimits:
     """For each project."""
 
     def full(self, *, agent: str, account: str, used: "Used") -> str:
-        """Return what has no room for one more agent; empty if everything has."""
+        """Return what has no slot for one more agent; empty if everything has."""
         name = f"{agent}/{account}"
         if used.agent >= self.agents.get(agent, used.agent + 1):
             return f"all {self.agents[agent]} slots of {agent} are in use"
@@ -62,17 +62,17 @@ class Claim:
     urgency: int
     """Lower goes first."""
     held: int
-    """How many it has already."""
+    """How many agents it has already."""
     served: int
-    """When it last got one, as a number that grows; 0 if it never did."""
+    """When it last got one, as a growing number; 0 if it never did."""
     wanted: int
 
 
 def fair_shares(claims: Sequence[Claim], room: int) -> dict[str, int]:
-    """Return how much of the room each claim gets.
+    """Return the number of slots for each claim.
 
-    One at a time goes to the most urgent claim; among equals to the one that has the least, then to the one that was
-    served the longest ago.
+    They are given one at a time to the most urgent claim; among equals to the one that has the fewest, then
+    to the one served longest ago.
     """
     given = {one.name: 0 for one in claims}
     for _ in range(room):

@@ -1,4 +1,4 @@
-"""Webhooks: signatures, which addresses a message may go to, and what follows from a receiver's answer."""
+"""Webhooks: signatures, allowed addresses, and what follows from a receiver's answer."""
 
 import base64
 import hmac
@@ -13,7 +13,7 @@ from loopwright.core.policy.retry import backoff
 
 SECRET_PREFIX: Final = "whsec_"  # noqa: S105 - as the standard names it
 LONGEST_WAIT: Final = timedelta(days=1)
-"""A receiver can ask for no longer pause."""
+"""The longest pause that a receiver can request."""
 
 Address = IPv4Address | IPv6Address
 
@@ -21,7 +21,7 @@ _NAT64: Final = IPv6Network("64:ff9b::/96")
 
 
 def new_secret(random: bytes) -> str:
-    """Return the text of a secret."""
+    """Return a new secret as text."""
     return SECRET_PREFIX + base64.b64encode(random).decode()
 
 
@@ -33,13 +33,13 @@ def signature(secret: str, message_id: str, sent_at: datetime, body: bytes) -> s
 
 
 def may_send_to(address: str, allowed: Collection[str]) -> bool:
-    """Return whether a message may go to an address: one of the public internet, or of an allowed network."""
+    """Return whether a message may go to an address: on the public internet, or in an allowed network."""
     found = ip_address(address.partition("%")[0])
     meant = _meant(found)
-    # An address is in no network of the other version.
+    # An IPv4 address is in no IPv6 network, and the other way round.
     if any(one in network for network in map(ip_network, allowed) for one in (found, meant)):
         return True
-    # Some addresses of groups count as global.
+    # Some multicast addresses count as global.
     return meant.is_global and not meant.is_multicast
 
 
@@ -58,9 +58,9 @@ class Reply(StrEnum):
 
     TAKEN = "taken"
     REFUSED = "refused"
-    """It does not want this message; it may want others."""
+    """It does not accept this message; it may accept others."""
     AWAY = "away"
-    """It could not be reached, or could not take any message."""
+    """It could not be reached, or could not accept any message."""
     GONE = "gone"
     """It wants no more messages."""
 
@@ -70,7 +70,7 @@ _GONE: Final = 410
 
 
 def reply_of(status: int) -> Reply:
-    """Return what a status code says."""
+    """Return the meaning of a status code."""
     if 200 <= status < 300:
         return Reply.TAKEN
     if status == _GONE:
@@ -84,21 +84,21 @@ class Delivery:
 
     reply: Reply
     detail: str = ""
-    """Why it was not taken."""
+    """Why it was not accepted."""
     retry_after: timedelta | None = None
     """The pause that the receiver asks for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """How often and for how long a receiver is tried."""
+    """How often and for how long a delivery is tried."""
 
     first_s: float = 5.0
     longest_s: float = 28_800.0
     away: int = 16
-    """How often in a row a receiver may be away until it is off: about a day and a half."""
+    """How many failures in a row turn a receiver off: about a day and a half."""
     refused: int = 3
-    """How often a message may be refused until it is a dead letter."""
+    """How often a message may be refused before it is a dead letter."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,7 +125,7 @@ class Dead:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Off:
-    """Send nothing more until a person asks for it; no event is lost."""
+    """Send nothing more until the user requests it; no event is lost."""
 
     failures: int
     error: str

@@ -1,4 +1,5 @@
-"""What agents and reviewers are told, built from rows alone.
+"""Prompts for agents and reviewers, built from rows alone.
 
-Not here: how an agent's reply is read (`core.replies`), and how a prompt reaches a program (`adapters.agents`).
+Not here: how an agent's reply is read (`core.replies`), and how a prompt reaches a program
+(`adapters.agents`).
 """

@@ -1,4 +1,4 @@
-"""What an agent is told, from rows, templates and excerpts of documents: an attempt always gets the same words."""
+"""Build prompts from rows, templates and excerpts of documents: the same attempt always gets the same prompt."""
 
 import json
 import re
@@ -31,11 +31,11 @@ from loopwright.core.values.wording import on_one_line, shortened, visible
 
 MOST_DOCUMENTS: Final = 12
 _MOST_EXCERPTS: Final = 2
-"""Of each document."""
+"""The most excerpts of each document."""
 _LONGEST: Final = 500
 _ALL: Final = 4_000
 _READ: Final = 200_000
-"""So many characters of a document are looked at."""
+"""How many characters of a document are read."""
 _WORD: Final = re.compile(r"[^\W\d_][\w-]{3,}")
 _REFERENCE: Final = re.compile(r"\b(?:[A-Z]{1,6}-?\d+(?:\.\d+)*|\d+\.\d+|[\w./-]+\.[a-z]{1,5})\b")
 _COMMON: Final = frozenset(
@@ -46,13 +46,13 @@ _COMMON: Final = frozenset(
         "task", "tasks", "file", "files", "test", "tests", "code", "implement", "create", "update", "write",
     }
 )  # fmt: skip
-"""Words that say nothing about what a paragraph is about."""
+"""Words that say nothing about the subject of a paragraph."""
 _REFERENCE_COUNTS: Final = 3
 _LEAST: Final = 2
 
 
 def listed_documents(documents: Mapping[str, str], task: str) -> str:
-    """Return the documents, each with its path and with what concerns the task; the text of each is indented."""
+    """Return the documents, each with its path and the paragraphs about the task, indented."""
     parts, left = [], _ALL
     for path, text in list(documents.items())[:MOST_DOCUMENTS]:
         found = [one for one in excerpts(text, task) if len(one) <= left]
@@ -63,7 +63,7 @@ def listed_documents(documents: Mapping[str, str], task: str) -> str:
 
 
 def excerpts(text: str, task: str) -> tuple[str, ...]:
-    """Return the paragraphs of a document that name most of what a task names, in the order of the document."""
+    """Return the paragraphs of a document that share most words with a task, in the order of the document."""
     words = _words(task)
     references = set(_REFERENCE.findall(task))
     ranked = []
@@ -99,7 +99,7 @@ def _indented(text: str) -> str:
 
 SECTION_LIMIT: Final = 4_000
 EVIDENCE_LIMIT = 20_000
-"""Enough for both sides of a conflict, which are what the next attempt has to bring together."""
+"""Enough for both sides of a conflict, which the next attempt has to combine."""
 
 
 def implementer(
@@ -125,7 +125,7 @@ def implementer(
     commands = [one.command if one.name == one.command else f"{one.name}: {one.command}" for one in gates]
     carried_on = is_carried_on(plan, task, attempt)
     pruned = attempt.healing is HealStep.PRUNE
-    # A fresh start, and a task told alone, begin without what went wrong before.
+    # A fresh start, and a task without its plan, leave out earlier failures.
     if pruned or attempt.healing is HealStep.FRESH:
         attempt, tries = replace(attempt, evidence=""), ()
     if pruned:
@@ -181,7 +181,7 @@ def answering(
     answers: Sequence[tuple[str, str]] = (),
     asks_by_tool: bool = False,
 ) -> str:
-    """Return the prompt for an agent that answers and changes nothing; `last` is the answer that was not accepted."""
+    """Return the prompt for an agent that answers and changes nothing; `last` is the rejected earlier answer."""
     return template.fill(
         {
             **told(task, attempt),
@@ -211,7 +211,7 @@ def investigator(
     resumed: bool,
     by_schema: bool,
 ) -> str:
-    """Return the prompt for an agent that reads why a task failed, and splits it if that is the step."""
+    """Return the prompt for an agent that finds out why a task failed, and splits it if that is the step."""
     return template.fill(
         {
             "plan": plan.title,
@@ -231,7 +231,7 @@ def investigator(
 
 
 def told(task: Task, attempt: Attempt) -> dict[str, str]:
-    """Return what every author is told of its task and of what happened to it before."""
+    """Return the part of the prompt that every author gets: its task, and what happened to it before."""
     return {
         "key": task.key,
         "attempt": str(attempt.n),
@@ -255,11 +255,11 @@ def listed(items: Sequence[str]) -> str:
 
 
 def indented(text: str) -> str:
-    """Return a text that is set apart from the rest."""
+    """Return an indented text."""
     return "\n".join(f"    {line}" for line in text.strip().splitlines())
 
 
-# What an agent is told for a QA review, from rows and a template: the same attempt always gets the same words.
+# The prompt for a QA review, from rows and a template: the same attempt always gets the same prompt.
 
 
 def areas_of(plan: Plan, task: Task) -> tuple[str, tuple[str, ...]]:
@@ -295,7 +295,7 @@ def look_prompt(
             "context": indented(plan.context),
             "answers": answered(answers),
             "gates": listed([one.command for one in gates]),
-            # What an earlier review found is a separate list.
+            # The findings of an earlier review are a separate list.
             "evidence": attempt.evidence,
             "results": ", ".join(RESULTS),
             "severities": ", ".join(PRIORITIES),
@@ -307,7 +307,7 @@ def look_prompt(
     )
 
 
-# What a reviewer is told, from rows, the change and a template: the same review always gets the same words.
+# The prompt of a reviewer, from rows, the change and a template: the same review always gets the same prompt.
 
 _MOST_FILES: Final = 500
 
@@ -324,7 +324,7 @@ def reviewer(
     by_schema: bool,
     goes_on: bool,
 ) -> str:
-    """Return the prompt of a reviewer; one that `goes_on` in its conversation has seen the change already."""
+    """Return the prompt of a reviewer; one that `goes_on` in its conversation has already seen the change."""
     whole = {
         "description": indent(task.description.strip(), "    "),
         "criteria": _listed(task.criteria),
@@ -333,7 +333,7 @@ def reviewer(
         "gates": _listed([one.command for one in gates]),
         "reasons": _listed(review.reasons),
         "files": _files(patch),
-        # Written out, nothing else in it begins a separate line.
+        # With line breaks written out, no part of it can begin a line.
         "diff": "\n".join(f"    {line}" for line in visible(patch.text).split("\n")),
         "contradicted": _listed(review.contradicted),
     }

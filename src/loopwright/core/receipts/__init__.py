@@ -1,4 +1,4 @@
-"""The record of a plan that a stranger can verify: its shape, its facts, and what follows from them.
+"""The record of a plan that anyone can verify: its shape, its facts, and what follows from them.
 
 Not here: collecting the facts from rows and git (`engine.branch`), and finding them again (`adapters.home`).
 """

@@ -67,9 +67,9 @@ class GitFacts:
 
     result_tree: str | None
     diff_sha256: str | None = None
-    """Of the whole diff from base to result."""
+    """The hash of the whole diff from base to result."""
     task_diff_sha256: Mapping[str, str] = field(default_factory=dict)
-    """Of the change of each landed task, by task id."""
+    """The hash of each landed task's change, by task id."""
     not_ours: Sequence[ForeignCommit] = ()
 
 
@@ -140,14 +140,14 @@ def _with_outcome(facts: ReceiptFacts) -> Receipt:
 def landing_part(
     plan: Plan, task: Task, attempt: Attempt, runs: Sequence[Run], ended: Mapping[str, str]
 ) -> str:
-    """Return what a receipt will say of work that is about to land."""
+    """Return the part of a receipt about work that is about to land."""
     entry = _task(task, [attempt], GitFacts(result_tree=None))
     told = [_run(run, ended.get(run.id)) for run in runs]
     return landing_text(plan.id, plan.base_sha, entry, entry.attempts[0], told)
 
 
 def _same(entry: type[Any], row: object, *besides: str) -> dict[str, Any]:
-    """Return what an entry has in common with its row: fields of the same name; times become text."""
+    """Return the fields that an entry and its row have in common; times become text."""
     values = {one.name: getattr(row, one.name) for one in fields(entry) if one.name not in besides}
     return {
         name: value.isoformat() if isinstance(value, datetime) else value for name, value in values.items()
@@ -306,7 +306,7 @@ def _finish(finish: Finish) -> FinishEntry:
 
 
 def _without_repeats(finishes: Iterable[Finish]) -> list[Finish]:
-    """Return the finishes in order, without those that found all work where an earlier one had put it."""
+    """Return the finishes in order, without those that repeat an earlier one because all work was already there."""
     found: list[Finish] = []
     for one in sorted(finishes, key=lambda f: (f.created_at, f.id)):
         idle = one.state is FinishState.FINISHED and one.commit_sha == one.target_sha is not None

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 
 class DifferenceCode(StrEnum):
-    """What does not hold. A code never changes; the sentence may."""
+    """What is wrong. A code never changes; the sentence may."""
 
     HASH = "hash"
     """The receipt's own hash does not match."""
@@ -19,12 +19,12 @@ class DifferenceCode(StrEnum):
     RESULT_DIFF = "result_diff"
     TASK_DID_NOT_LAND = "task_did_not_land"
     LANDINGS = "landings"
-    """A task did not land once, as the receipt says."""
+    """A task did not land exactly once, as the receipt says."""
     LANDED_TREE = "landed_tree"
     LANDED_PARENT = "landed_parent"
     TASK_DIFF = "task_diff"
     LANDING_HASH = "landing_hash"
-    """A commit names another part of a receipt."""
+    """A commit names the hash of another part of a receipt."""
     REVIEW_HASH = "review_hash"
     REVIEW_COUNT = "review_count"
     REVIEW_RUN = "review_run"
@@ -34,7 +34,7 @@ class DifferenceCode(StrEnum):
     QA_COUNT = "qa_count"
     QA_MISSING = "qa_missing"
     FAILED_BEFORE = "failed_before"
-    """No verdict says that a task's tests failed before its work."""
+    """No verdict shows that a task's tests failed before its work."""
     RED_PROOF = "red_proof"
     SANDBOX = "sandbox"
     ROLLBACK = "rollback"
@@ -47,7 +47,7 @@ class DifferenceCode(StrEnum):
     RECORDED_FILE = "recorded_file"
     SCRIPT = "script"
     ROWS = "rows"
-    """The rows of the home say something else."""
+    """The rows of the home differ."""
     FOREIGN_COMMITS = "foreign_commits"
     OVERRIDES = "overrides"
     CHECKOUT_CHANGES = "checkout_changes"
@@ -57,14 +57,14 @@ class DifferenceCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One statement of a receipt that does not hold."""
+    """One false statement of a receipt."""
 
     code: DifferenceCode
     subject: str
-    """The field, or the id, key or commit of what it concerns; empty for the receipt as a whole."""
+    """The field, or the id, key or commit that it is about; empty for the receipt as a whole."""
     text: str
 
 
 def differs(code: DifferenceCode, subject: str, text: str) -> Difference:
-    """Return a difference; shorter to write."""
+    """Return a difference; a shorthand."""
     return Difference(code=code, subject=subject, text=text)

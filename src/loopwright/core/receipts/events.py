@@ -1,4 +1,4 @@
-"""What a receipt takes from a plan's events: decisions of people, and changes to the user's checkout."""
+"""What a receipt takes from a plan's events: decisions of users, and changes to the user's checkout."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -41,7 +41,7 @@ _WHY: Final = {
 }
 """Why a task, and each task that builds on it, is done again."""
 OVERRIDES: Final = frozenset(_WORDS)
-"""Events that record a decision if their actor is a person."""
+"""Events that record a decision if their actor is a user."""
 _NOTE: Final = 2_000
 _SHOWN: Final = 5
 
@@ -56,7 +56,7 @@ class RemovedLanding:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """One decision of a person."""
+    """One decision of a user."""
 
     type: Annotated[str, one_of(OVERRIDES)]
     actor: str
@@ -82,7 +82,7 @@ class CheckoutChange:
 
 
 def overrides(events: Iterable[RecordedEvent], *, machine: str) -> list[Override]:
-    """Return the decisions of people, in order."""
+    """Return the decisions of users, in order."""
     return [_override(one) for one in events if one.type in OVERRIDES and one.actor != machine]
 
 
@@ -110,7 +110,7 @@ def _said(told: Mapping[str, Any]) -> str:
 
 
 def in_words(override: Override) -> str:
-    """Return on one line what a person did, and what they said."""
+    """Return on one line what a user did, and their note."""
     done = _WORDS[override.type]
     if override.type == "task_reopened":
         # A task that builds on rejected work is done again without a note.
@@ -125,7 +125,7 @@ def in_words(override: Override) -> str:
 
 
 def decided(override: Override, keys: Mapping[str, str]) -> str:
-    """Return on one line who did what, when, and to which task; `keys` are the tasks' names by id."""
+    """Return on one line who decided what, when, and about which task; `keys` are the tasks' names by id."""
     about = f"{keys[override.task]}: " if override.task and override.task in keys else ""
     return f"{override.at[:16].replace('T', ' ')} {override.actor}: {about}{in_words(override)}"
 

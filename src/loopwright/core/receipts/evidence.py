@@ -1,4 +1,4 @@
-"""What was recorded while a plan ran, by the names and hashes that its receipt has for it."""
+"""The recorded files of a plan, by the names and hashes in its receipt."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -22,10 +22,10 @@ class Recorded:
     - `held_out/<hash>`: a file of held-out checks.
     """
     what: str
-    """In plain words."""
+    """Its description in plain words."""
     sha256: str
     size: int | None = None
-    """Of the whole, of which perhaps only parts were kept."""
+    """The size of the whole, of which perhaps only parts were kept."""
     of_gate: bool = False
     """Whether a gate wrote it. What agents read and wrote is private and is not exported."""
 
@@ -60,7 +60,7 @@ def recorded(receipt: ReceiptFacts) -> Iterator[Recorded]:
 
 
 def gate_evidence(receipt: ReceiptFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield each file that a gate wrote once: its directory, its name and its hash as it was kept."""
+    """Yield each file that a gate wrote once: its directory, its name and its hash."""
     seen: set[tuple[str, int]] = set()
     for verdict in receipt.verdicts:
         for directory, n, command in _ran(verdict):
@@ -81,7 +81,7 @@ def _ran(verdict: VerdictEntry) -> Iterator[tuple[str, int, CommandFacts]]:
 
 
 def _files(command: CommandFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield what else was recorded of a command: the suffix of its key, what it is, and its hash."""
+    """Yield the other records of a command: the suffix of its key, its description, and its hash."""
     if command.kept_sha256 not in ("", command.output_sha256):
         yield ".kept", f"what was kept of the output of {command.name!r}", command.kept_sha256
     if command.seen_sha256:

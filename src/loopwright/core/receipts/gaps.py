@@ -1,7 +1,7 @@
 """Decide what is a gap: something a careful maintainer wants to know before merging.
 
-A gap lowers `verified` to `verified with gaps` and has a cause and a remedy. Everything else worth telling is a note in
-the receipt and changes neither outcome nor exit code. The engine and the receipt both use these functions, so the
+A gap lowers `verified` to `verified with gaps` and has a cause and a remedy. Other facts are notes in the
+receipt and change neither outcome nor exit code. The engine and the receipt both use these functions, so the
 outcome in the database and the outcome that follows from the receipt agree.
 """
 
@@ -70,7 +70,7 @@ class NoteCode(StrEnum):
     FAILED_AS_BEFORE = "failed_as_before"
     TASK_NOT_COMPARED = "task_not_compared"
     GATE_NOTE = "gate_note"
-    """Something that a gate run of a landed task saw."""
+    """An observation of a gate run for a landed task."""
     JUDGES_CHANGED = "judges_changed"
     NEEDS_ADDED_FILES = "needs_added_files"
     BUILD_FILES_CHANGED = "build_files_changed"
@@ -86,7 +86,7 @@ class NoteCode(StrEnum):
     NO_SANDBOX = "no_sandbox"
     NOT_WATCHED = "not_watched"
     NO_REVIEWER = "no_reviewer"
-    """No independent reviewer looked at the work, or at some of it."""
+    """No independent reviewer read the work, or a part of it."""
     REVIEW_IS_OPINION = "review_is_opinion"
     REVIEW_WITHOUT_RESULT = "review_without_result"
     CHANGE_NOT_SHOWN_WHOLE = "change_not_shown_whole"
@@ -95,20 +95,20 @@ class NoteCode(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """One reason why a result is verified with gaps only."""
+    """One reason why a result is only verified with gaps."""
 
     code: GapCode
     cause: str
     """What happened, with the names of what it concerns."""
     remedy: str
-    """What to do about it."""
+    """What the user can do about it."""
     task: str | None = None
     """The key of the task that it belongs to; None for the result as a whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something worth telling that changes nothing."""
+    """A fact that changes nothing."""
 
     code: NoteCode
     text: str
@@ -135,8 +135,8 @@ def landing_gaps(
 ) -> list[Gap]:
     """Return the gaps of one landed task.
 
-    `must_show` when the task has to show that its checks fail without its work. `review` is the state of the review of
-    exactly this change, and `problem` why that had no result.
+    `must_show` is whether the task has to show that its checks fail without its work. `review` is the state
+    of the review of exactly this change, and `problem` why it had no result.
     """
     found: list[Gap] = []
     if must_show and facts is not None and facts.red_proof is False:
@@ -236,7 +236,7 @@ def foreign_gap(commits: Sequence[str], steering: Sequence[str]) -> Gap:
 
 
 def installed_gap(gates: Sequence[str]) -> Gap:
-    """Return the gap for gates that test an installed build, which a person accepted in the settings."""
+    """Return the gap for gates that test an installed build, which the user accepted in the settings."""
     return Gap(
         code=GapCode.INSTALLED_BUILD,
         cause=f"a broken tree would pass {listed(gates)}: by the setting installed_gates it tests an installed build",
@@ -247,6 +247,6 @@ def installed_gap(gates: Sequence[str]) -> Gap:
 def is_open(verdicts: Sequence[Verdict]) -> bool:
     """Return whether these verdicts on a task's trees leave a gap, whatever the final tree shows.
 
-    Failures that were there before the work do not: the final tree decides about them.
+    Earlier failures do not: the final tree decides about them.
     """
     return any(one.left_open or any(command.flaky for command in one.commands) for one in verdicts)

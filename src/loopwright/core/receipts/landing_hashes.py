@@ -1,7 +1,7 @@
 """The part of a receipt whose hash a landing commit carries in its trailer.
 
-A commit cannot carry the hash of a verdict about itself. It carries the hash of what is known before: what was asked,
-which runs worked on it, what they read and wrote, and every event of the plan until then.
+A commit cannot carry the hash of a verdict about itself. It carries the hash of what is known before: the
+task, the runs that worked on it, their inputs and outputs, and every event of the plan until then.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ def landing_text(
         "attempt": _picked(attempt, _ATTEMPT),
         "runs": [_picked(run, _RUN) for run in sorted(worked, key=attrgetter("id"))],
     }
-    # With a newline at its end, as a file or a shell has it.
+    # With a final newline, as in a file or from a shell.
     return json.dumps(part, sort_keys=True, ensure_ascii=True, separators=(",", ":")) + "\n"
 
 
@@ -73,7 +73,7 @@ def landings(receipt: ReceiptFacts) -> Iterator[tuple[str, str, str]]:
 def landing_hash_differences(
     receipt: ReceiptFacts, carried: Mapping[str, str], events: frozenset[str] | None
 ) -> list[Difference]:
-    """Compare the receipt with the trailers of its commits, and with the home's events if they are at hand."""
+    """Compare the receipt with the trailers of its commits, and with the home's events if they are available."""
     found = []
     for sha, what, text in landings(receipt):
         if sha in carried and carried[sha] != landing_hash(text):

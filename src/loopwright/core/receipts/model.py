@@ -63,7 +63,7 @@ class ProjectEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyEntry:
-    """The settings of a plan that decide what its outcome is worth."""
+    """The settings of a plan that affect the meaning of its outcome."""
 
     agent: str
     model: str | None
@@ -90,7 +90,7 @@ class ForeignCommit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEntry:
-    """The plan: what it started from, what it came to, and what every tree had to pass."""
+    """The plan: its base, its result, and what every tree had to pass."""
 
     id: PlanId
     title: str
@@ -149,7 +149,7 @@ class AttemptEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """A task: what was asked of it, and what its attempts did."""
+    """A task: its description, and the results of its attempts."""
 
     id: TaskId
     key: str
@@ -183,17 +183,17 @@ class TaskFacts:
 
     @property
     def gate_files(self) -> GateFiles:
-        """What the attempt that landed did to the judging files."""
+        """The changes of the landed attempt to judging files."""
         return (self.landed and self.landed.gate_files) or GateFiles()
 
     @property
     def strayed(self) -> tuple[str, ...]:
-        """The files outside its scope that the attempt that landed changed."""
+        """The files outside its scope that the landed attempt changed."""
         return strayed(self.landed.touched, self.scope) if self.landed else ()
 
     @property
     def is_passed_by_word(self) -> bool:
-        """Whether a person's word completed it: nothing landed, and no attempt reached its end."""
+        """Whether the user marked it complete: nothing landed, and no attempt finished."""
         ended = any(one.state is AttemptState.LANDED for one in self.attempts)
         return self.status is TaskState.COMPLETE and self.landed_sha is None and not ended
 
@@ -288,7 +288,7 @@ class ReviewEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewClaim:
-    """What a reviewer says. Nothing checks whether it is true."""
+    """A reviewer's statement. Nothing checks whether it is true."""
 
     id: ReviewId
     summary: str
@@ -306,7 +306,7 @@ class OpinionRemark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Opinion:
-    """What an evaluator said of the plan before it ran. Nothing checks whether it is true."""
+    """An evaluator's statement about the plan before it ran. Nothing checks whether it is true."""
 
     id: PlanId
     agent: str
@@ -334,7 +334,7 @@ class QaReviewEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QaReportEntry:
-    """What the agent of a QA review reports. Nothing checks whether it is true."""
+    """A QA agent's report. Nothing checks whether it is true."""
 
     id: AttemptId
     summary: str
@@ -379,7 +379,7 @@ class RunEntry:
 
     @property
     def sandbox_words(self) -> str:
-        """Its sandbox with the program and the image that made it."""
+        """Its sandbox with the program and the image that created it."""
         level = self.sandbox or "not known"
         made = str(self.sandbox_made_with or level)
         return made if made.startswith(level) else f"{level}: {made}"
@@ -387,7 +387,7 @@ class RunEntry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FinishEntry:
-    """One finish: the plan's work, or some of its tasks, on the way into the user's branch."""
+    """One finish: merging the plan's work, or some of its tasks, into the user's branch."""
 
     id: FinishId
     how: Annotated[str, one_of(WAYS)]
@@ -404,13 +404,13 @@ class FinishEntry:
     detail: str
     state: FinishState
     tasks: tuple[TaskId, ...]
-    """The tasks that a person chose; empty for the whole plan."""
+    """The tasks that the user chose; empty for the whole plan."""
     created_at: str
     finished_at: str | None
 
     @property
     def is_made(self) -> bool:
-        """Whether a commit was made for it: a fast-forward, or work that was there before, needs none."""
+        """Whether a commit was made for it: a fast-forward, or work that was already there, needs none."""
         return self.commit_sha not in (None, self.source_sha, self.target_sha)
 
     @property
@@ -499,7 +499,7 @@ class Receipt(ReceiptFacts):
 
 
 def read_receipt(value: Any) -> Receipt:
-    """Return a JSON value from outside as a receipt; raise `Misshapen` if it is not one."""
+    """Return an external JSON value as a receipt; raise `Misshapen` if it is not one."""
     found = value.get("schema") if isinstance(value, dict) else None
     if isinstance(found, str) and found != SCHEMA:
         raise Misshapen([f"receipt.schema: {found!r:.80} is another version; this program reads {SCHEMA!r}"])

@@ -1,4 +1,4 @@
-"""Notes of a receipt: facts that a reader should know and that change neither the outcome nor the exit code."""
+"""Notes of a receipt: facts for the reader that change neither the outcome nor the exit code."""
 
 from collections.abc import Iterator, Mapping
 
@@ -146,7 +146,10 @@ def _about_landing(body: ReceiptFacts, task: TaskFacts) -> Iterator[_Said]:
 
 
 def _failed_before(plan: PlanEntry, task: TaskFacts, facts: GateFiles) -> bool:
-    """Return whether acceptance failed on the base, or needs a test that the work added; not if a trial showed else."""
+    """Return whether acceptance failed on the base commit, or needs a test that the work added.
+
+    A trial that shows otherwise wins.
+    """
     commands = {one.command for one in task.acceptance}
     red = not commands.isdisjoint((*plan.red_on_base, *facts.pinned_without))
     return red and facts.red_proof is None
@@ -193,7 +196,7 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
             NoteCode.PERMISSION_MODE,
             f"{count} agent runs had the permission mode {mode!r}, so what else they did is unknown",
         )
-    # A sandbox cannot contain what a person does by hand.
+    # A sandbox cannot contain what the user does by hand.
     begun = [
         run
         for run in body.runs
@@ -204,7 +207,7 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
             NoteCode.NO_SANDBOX,
             f"{open_} of {len(begun)} runs had no sandbox: they could change anything on the machine",
         )
-        # In the words of docs/explanation/safety.md, which says why.
+        # In the words of docs/explanation/safety.md, which gives the reasons.
         yield (
             NoteCode.NOT_WATCHED,
             (
@@ -215,7 +218,7 @@ def _about_runs(body: ReceiptFacts) -> Iterator[_Said]:
 
 
 def _about_reviews(body: ReceiptFacts) -> Iterator[_Said]:
-    """Yield which work no independent reviewer read, and what a review does not prove."""
+    """Yield the work that no independent reviewer read, and what a review does not prove."""
     landed = [task for task in body.tasks if task.landed_sha is not None]
     seen = {task.id: review for task in landed if (review := body.review_of(task)) is not None}
     if not seen:

@@ -1,4 +1,4 @@
-"""What follows from the facts of a receipt, and from nothing else: outcomes, sums, gaps and notes."""
+"""What follows from the facts of a receipt alone: outcomes, sums, gaps and notes."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -81,7 +81,7 @@ def derive(body: ReceiptFacts) -> Derived:
     judged = [found for one in asked if (found := latest.get((plan.result_tree, gate_key(one))))]
     result_gaps = _result_gaps(plan, judged, flaky)
     outcome = plan_outcome(
-        # A manual step that you settled says nothing about the tree: a note names it.
+        # A manual step that the user settled says nothing about the tree: a note names it.
         tasks=[outcomes[task.id] for task in body.tasks if not task.is_settled_by_hand],
         final=final,
         cancelled=plan.status is PlanState.CANCELLED,
@@ -136,10 +136,10 @@ def _is_allowed(facts: GateFiles | PlanEntry) -> bool:
 
 
 def _judgements(plan: PlanEntry, task: TaskFacts, latest: Verdicts) -> list[_Judged]:
-    """Return the verdicts on what a task had to pass, each with the commands that were asked."""
+    """Return the verdicts on what a task had to pass, each with its commands."""
     pinned = task.gate_files.pinned_tree
     asked = [(task.tree, task_commands(plan, task))]
-    # Of commands that name new tests alone none may be left for the files as they were.
+    # If all commands name only new tests, none may be left for the old judging files.
     if pinned and (old := pinned_commands(plan, task)):
         asked.append((pinned, old))
     if held := held_out_commands(plan, task):
@@ -192,7 +192,7 @@ def _undone(task: TaskFacts, outcome: Outcome, *, by_word: bool) -> list[Gap]:
 
 
 def _unseen_gaps(body: ReceiptFacts, task: TaskFacts, latest: Verdicts) -> list[Gap]:
-    """Return the gap of a task whose held-out checks do not speak for the result."""
+    """Return the gap of a task whose held-out checks do not prove the result."""
     if not task.held_out or task.landed_sha is None:
         return []
     commands = held_out_commands(body.plan, task)
@@ -211,9 +211,9 @@ def _unseen_gaps(body: ReceiptFacts, task: TaskFacts, latest: Verdicts) -> list[
 
 
 def _result_gaps(plan: PlanEntry, judged: Sequence[VerdictEntry], told: Collection[str]) -> list[Gap]:
-    """Return what is open on the result itself: what was red only while tasks landed is not.
+    """Return the gaps of the result itself: failures only while tasks landed are not.
 
-    `told` are the flaky checks that gaps of tasks name already.
+    `told` are the flaky checks that gaps of tasks already name.
     """
     commands = [command for entry in judged for command in entry.commands]
     gaps = []

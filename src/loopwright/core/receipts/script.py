@@ -1,4 +1,4 @@
-"""The shell script beside a receipt: it verifies the receipt with sh, git and sha256sum alone."""
+"""The shell script beside a receipt: it verifies the receipt with only sh, git and sha256sum."""
 
 import hashlib
 import shlex
@@ -20,7 +20,7 @@ from loopwright.core.receipts.verdicts import (
 from loopwright.core.values.states import FinishState, TaskState
 
 _LONGEST: Final = 4000
-"""How many characters of a gap or note the script prints: its end says what to do."""
+"""The most characters of a gap or note that the script prints. The end says what to do."""
 _HEAD: Final = """\
 #!/bin/sh
 # Checks a receipt of Loopwright against a git repository. It needs sh, git and sha256sum (or shasum), nothing else.
@@ -215,7 +215,7 @@ def _sorted(*lines: str) -> str:
 
 
 def _ended(one: FinishEntry, base: str) -> Iterator[str]:
-    """Yield what to look at of one end of the plan."""
+    """Yield what the script checks for one finish of the plan."""
     what, commit = f"the end {one.id}", one.commit_sha
     if one.receipt_sha256 is not None:
         yield f"frozen {one.id} {one.receipt_sha256}"
@@ -226,7 +226,7 @@ def _ended(one: FinishEntry, base: str) -> Iterator[str]:
 
 
 def _facts(receipt: Receipt) -> Iterator[str]:
-    """Tell in lines of text what a person should know before believing it; no line can end the document it is in."""
+    """Return what the user should know before believing the receipt, as lines that cannot end their document."""
     plan = receipt.plan
     yield from ("", f"The receipt says: {_line(receipt.outcome)}", f"  {_line(plan.title)}")
     latest = latest_verdicts(receipt)
@@ -260,7 +260,7 @@ def _facts(receipt: Receipt) -> Iterator[str]:
 
 
 def _finished(receipt: Receipt) -> dict[str, list[str]]:
-    """Return, by the id of each task, the commits or pull requests that took it over."""
+    """Return the commits or pull requests that included each task, by task id."""
     found: dict[str, list[str]] = {}
     for one in receipt.finishes:
         where = one.request_url if one.how == PULL_REQUEST else one.commit_sha
@@ -279,7 +279,7 @@ def _ran(where: str, verdict: VerdictEntry | None) -> Iterator[str]:
 
 
 def _line(text: str, *, most: int = 200) -> str:
-    """Return a text from outside on one line, without what could steer a terminal."""
+    """Return external text on one line, without characters that could control a terminal."""
     return "".join(one if one.isprintable() else " " for one in text)[:most]
 
 

@@ -17,8 +17,8 @@ Verdicts = Mapping[tuple[str | None, str], VerdictEntry]
 def speaking(receipt: ReceiptFacts) -> Iterator[VerdictEntry]:
     """Yield the verdicts on trees that may land, the oldest first.
 
-    A run on the tree before some work excuses nothing and is compared with nothing. So its failure says nothing about
-    the work that landed that tree, and its success does not permit it to land.
+    A run on the tree before some work excuses nothing and is compared with nothing. So its failure says
+    nothing about the work that landed that tree, and its success does not permit it to land.
     """
     before = _before(receipt)
     return (one for one in receipt.verdicts if one.run_id not in before)
@@ -41,7 +41,7 @@ def _before(receipt: ReceiptFacts) -> frozenset[str]:
 
 
 def found_status(entry: VerdictEntry | None, commands: Sequence[GateCommand]) -> VerdictStatus | None:
-    """Return the status of a verdict, provided that it ran exactly these commands and its facts agree."""
+    """Return the status of a verdict if it ran exactly these commands and its facts agree."""
     if not commands:
         return VerdictStatus.UNVERIFIED
     if entry is None:
@@ -61,7 +61,7 @@ def _passed(ran: CommandFacts, *, again: bool) -> bool:
 
 
 def is_passed(receipt: ReceiptFacts, tree: str | None, commands: Commands) -> bool:
-    """Return whether a tree passed these commands, or there were none to pass."""
+    """Return whether a tree passed these commands, or had none to pass."""
     found = found_status(latest_verdicts(receipt).get((tree, gate_key(commands))), commands)
     return found in (VerdictStatus.PASSED, VerdictStatus.UNVERIFIED)
 
@@ -72,7 +72,7 @@ def task_commands(plan: PlanEntry, task: TaskFacts) -> Commands:
 
 
 def pinned_commands(plan: PlanEntry, task: TaskFacts) -> Commands:
-    """Return those that it had to pass with the old judging files, if it changed any."""
+    """Return the commands that it had to pass with the old judging files, if it changed any."""
     left_out = task.gate_files.pinned_without
     both = each_once(task.acceptance, plan.gates)
     return after_setup(plan.setup, tuple(one for one in both if one.command not in left_out))
@@ -89,7 +89,7 @@ def held_out_commands(plan: PlanEntry, task: TaskFacts) -> Commands:
 
 
 def gate_commands(plan: PlanEntry) -> Commands:
-    """Return the commands that ran on the tree that the plan started from."""
+    """Return the commands that ran on the base tree of the plan."""
     return after_setup(plan.setup, plan.gates)
 
 
@@ -105,7 +105,7 @@ def result_commands(receipt: ReceiptFacts, chosen: Sequence[str] = ()) -> Comman
 
 
 def held_out_tasks(receipt: ReceiptFacts, chosen: Sequence[str] = ()) -> list[tuple[TaskFacts, Commands]]:
-    """Return the tasks with held-out checks, each with what a tree that has its work had to pass.
+    """Return the tasks with held-out checks, each with what a tree with its work had to pass.
 
     `chosen` are the ids of the tasks whose work the tree has; empty means all.
     """

@@ -1,4 +1,4 @@
-"""Verify a receipt: compare it with itself, with the repository, and with the home if that is at hand."""
+"""Verify a receipt: compare it with itself, with the repository, and with the home if available."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -36,11 +36,11 @@ _LISTS: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommitFacts:
-    """What a repository says of the commit of a finish."""
+    """What a repository says about the commit of a finish."""
 
     parents: tuple[str, ...]
     trailers: Mapping[str, str]
-    """Those that Loopwright writes."""
+    """The trailers that Loopwright writes."""
     signed: bool
 
 
@@ -58,7 +58,7 @@ def read_commit(text: str) -> CommitFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EventFacts:
-    """What a home's database says of a plan's events."""
+    """What a home's database says about a plan's events."""
 
     hashes: frozenset[str]
     head: str
@@ -66,14 +66,14 @@ class EventFacts:
     current: frozenset[str] = frozenset()
     """The hash of the last event that may have changed the plan's rows, and of all after it."""
     cleaned: frozenset[str] = frozenset()
-    """Commits of the plan's branch that a person released with `clean`."""
+    """Commits of the plan's branch that the user released with `clean`."""
     broken_at: int | None = None
     """The number of the first event that was changed, moved or removed; None if the chain is whole."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Facts:
-    """What was found again when a receipt is verified."""
+    """The facts that were collected to verify a receipt."""
 
     trees: Mapping[str, str | None]
     """The tree of each commit that the receipt names; None for one that does not exist."""
@@ -102,11 +102,11 @@ class Facts:
     script: str | None = None
     """The script beside the receipt; None if there is none."""
     expected_script: str | None = None
-    """What that script should be."""
+    """The script that should be there."""
     rows: Receipt | None = None
-    """The receipt that the home's rows give now; None if the plan has changed since."""
+    """The receipt from the home's current rows; None if the plan has changed since."""
     events: EventFacts | None = None
-    """None if the home in which the plan ran is not at hand."""
+    """None if the home in which the plan ran is not available."""
     unchecked: Sequence[str] = ()
     """What could not be checked here, in plain words."""
 
@@ -114,7 +114,7 @@ class Facts:
     def cleaned(self) -> frozenset[str]:
         """The missing commits that `clean` released.
 
-        Only the home can say so: its chain of events must be whole, and its rows must be at hand.
+        Only the home can confirm that: its chain of events must be intact, and its rows available.
         """
         if self.events is None or self.events.broken_at is not None or self.rows is None:
             return frozenset()
@@ -122,7 +122,7 @@ class Facts:
 
 
 def verify_receipt(receipt: Receipt, facts: Facts) -> list[Difference]:
-    """Compare a receipt with itself and with what was found again; return every difference."""
+    """Compare a receipt with itself and with the collected facts; return every difference."""
     found: list[Difference] = []
     if receipt.sha256 != fingerprint(receipt):
         found.append(differs(DifferenceCode.HASH, "", "the receipt was changed: its own hash does not match"))
@@ -182,13 +182,13 @@ def _derived_differences(receipt: Receipt) -> list[Difference]:
 
 
 def _row_differences(receipt: Receipt, rows: Receipt) -> list[Difference]:
-    """Name where the home's rows differ from a receipt, apart from what only git knows."""
+    """Name where the home's rows differ from a receipt, except for what only git knows."""
     found = [
         differs(DifferenceCode.ROWS, part, f"the {part} differs from the home's rows: {wrong}")
         for part in ("project", "plan")
         if (wrong := _differing(getattr(receipt, part), getattr(rows, part)))
     ]
-    # Without a tree the result is not at hand, and its commits are unknown.
+    # Without a tree, the result is not available and its commits are unknown.
     if rows.plan.result_tree is not None and receipt.plan.not_ours != rows.plan.not_ours:
         found.append(
             differs(
@@ -391,7 +391,7 @@ def _override_differences(receipt: Receipt, found: Mapping[str, Sequence[str]] |
 
 
 def _finish_differences(receipt: Receipt, facts: Facts) -> Iterator[Difference]:
-    """Yield what does not hold of the finishes of a plan."""
+    """Yield what is wrong with the finishes of a plan."""
     for one in receipt.finishes:
         name, commit = f"finish {one.id}", one.commit_sha
         text = facts.frozen.get(one.id)

@@ -1,4 +1,4 @@
-"""Reading what an agent answers in a form that it was asked for: a structured result, or a fenced block."""
+"""Read an agent's structured answer: a structured result, or a fenced block."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from typing import Any, Final
 from loopwright.core.values.policy import Answering
 
 LONGEST: Final = 1_000_000
-"""So many characters of an answer that becomes a file are kept."""
+"""The most characters of an answer that are kept as a file."""
 _OTHERS: Final = "yaml|yml|json"
 
 
@@ -21,7 +21,7 @@ class Unreadable:
 
 
 def answer_in(answering: Answering, structured: Mapping[str, Any] | None, said: str) -> str:
-    """Return the answer as the text of its file: the structured result, else the last block, else all that was said."""
+    """Return the answer as the text of its file: the structured result, else the last block, else the whole message."""
     if structured is not None:
         return json.dumps(structured, indent=2, ensure_ascii=False)[:LONGEST] + "\n"
     for fence in (re.escape(answering.fence), _OTHERS):
@@ -47,7 +47,7 @@ def _blocks(text: str, languages: str) -> list[str]:
 
 
 def findings_schema(place: Mapping[str, Any], severities: Iterable[str]) -> Mapping[str, Any]:
-    """Return the form of an answer with findings: a summary, and for each where it is, how bad, and what is wrong."""
+    """Return the schema of an answer with findings: a summary, and for each finding its place, severity and text."""
     return {
         "type": "object",
         "additionalProperties": False,
@@ -75,12 +75,12 @@ def findings_schema(place: Mapping[str, Any], severities: Iterable[str]) -> Mapp
 
 
 def missing(fence: str) -> Unreadable:
-    """Return that the answer is missing."""
+    """Return the problem of a missing answer."""
     return Unreadable(problem=f"your last message has no block ```{fence} with a JSON object")
 
 
 def clean(value: object, limit: int) -> str:
-    """Return a text that can be stored everywhere; empty when it is none."""
+    """Return a text that can be stored everywhere; empty if it is not a text."""
     if not isinstance(value, str):
         return ""
     return value.replace("\0", "").encode("utf-8", "replace").decode("utf-8").strip()[:limit]

@@ -1,4 +1,4 @@
-"""Work that agents find and do not do: what they say of it, and the row that it becomes."""
+"""Work that agents find and do not do: how they report it, and its row."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from loopwright.core.values.states import DiscoveryState
 Recommendation = Literal["current", "new"]
 
 DISCOVERED_FENCE: Final = "loopwright-discovered"
-"""The language of a fenced block that tells of such work: for agents without a tool for it."""
+"""The language of a fenced block that reports such work: for agents without a tool for it."""
 MOST_DISCOVERED: Final = 20
-"""So much is taken from one run."""
+"""The most discoveries that are taken from one run."""
 
 _BLOCK: Final = re.compile(rf"^```{DISCOVERED_FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _LONGEST_TITLE: Final = 200
@@ -25,7 +25,7 @@ _LONGEST_REASON: Final = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Noticed:
-    """What an agent says of work that it found."""
+    """An agent's report of work that it found."""
 
     title: str
     reason: str = ""
@@ -35,20 +35,20 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Discovery:
-    """Work that an agent found in a task; a person decides what becomes of it."""
+    """Work that an agent found in a task; the user decides about it."""
 
     id: str
     project_id: str
     plan_id: str
     task_id: str
-    """In which it was found, by this attempt the first time."""
+    """The task in which it was found first, by this attempt."""
     attempt_id: str
     title: str
     reason: str = ""
     recommendation: str = "new"
     state: DiscoveryState = DiscoveryState.OPEN
     became: str = ""
-    """What an accepted one was made into: the key of a task, or the file of a plan."""
+    """What an accepted discovery became: the key of a task, or the file of a plan."""
     decided_by: str = ""
     created_at: datetime
     decided_at: datetime | None = None
@@ -60,22 +60,22 @@ def discovery_id(task_id: str, title: str) -> str:
 
 
 def same_work(title: str) -> str:
-    """Return what the titles of the same work have in common, however they are spelt."""
+    """Return a title in a form that ignores spelling differences."""
     return " ".join(title.casefold().split())
 
 
 def discovered_in(text: str) -> tuple[Noticed, ...]:
-    """Return the work that is told of in an agent's last words: fenced blocks, each with a JSON object."""
+    """Return the work in an agent's last message: fenced blocks, each with a JSON object."""
     return _each(_BLOCK.findall(text))
 
 
 def discovered_lines(text: str) -> tuple[Noticed, ...]:
-    """Return the work that the tool for it has noted, one on each line; what is none is passed over."""
+    """Return the work that the tool recorded, one on each line; invalid lines are skipped."""
     return _each(text.split("\n"))
 
 
 def key_for(title: str, taken: set[str]) -> str:
-    """Return the name of the task that it becomes: its words in lower case with dashes, and none that is taken."""
+    """Return an unused key for the new task: its words in lower case with dashes."""
     words = re.sub(r"[^a-z0-9]+", "-", title.casefold()).strip("-")[:60].strip("-") or "discovered"
     names = (words, *(f"{words}-{n}" for n in range(2, len(taken) + 3)))
     return next(name for name in names if name not in taken)

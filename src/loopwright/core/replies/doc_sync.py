@@ -1,4 +1,4 @@
-"""Business documents that a change makes wrong: who said so, and which of them are still as they were."""
+"""Business documents that a change makes wrong: who reported them, and which are still unchanged."""
 
 import json
 import re
@@ -11,13 +11,13 @@ from loopwright.core.values.globs import any_covers
 from loopwright.core.values.templates import Template
 
 FENCE: Final = "loopwright-docs"
-"""The language of a fenced block by which an agent says that documents have to follow its change."""
+"""The language of a fenced block in which an agent lists documents that must follow its change."""
 ORIGIN: Final = "docs"
-"""The origin of the task that brings them up to date."""
+"""The origin of the task that updates them."""
 KEY: Final = "business-sync"
 _BLOCK: Final = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MOST: Final = 20
-"""How many are taken from one word."""
+"""How many are taken from one report."""
 _LONGEST: Final = 500
 
 
@@ -29,11 +29,11 @@ class DocSync:
     documents: tuple[str, ...]
     """Files or folders, relative to the project."""
     by: str = ""
-    """The attempt that says so; empty if the source does."""
+    """The attempt that reported it; empty if it was the source."""
 
 
 def flagged_in(text: str, by: str) -> tuple[DocSync, ...]:
-    """Return what an agent says of such documents in its last words; a block that cannot be read is passed over."""
+    """Return the documents that an agent lists in its last message; an unreadable block is skipped."""
     found = []
     for block in _BLOCK.findall(text)[:MOST]:
         try:
@@ -48,25 +48,25 @@ def flagged_in(text: str, by: str) -> tuple[DocSync, ...]:
 
 
 def usable(paths: Iterable[object]) -> tuple[str, ...]:
-    """Return the paths that lie inside of the project, each once."""
+    """Return the paths inside the project, each once."""
     cleaned = (clean(path, _LONGEST).removeprefix("./").rstrip("/") for path in paths)
     inside = (path for path in cleaned if path.strip(". …") and not path.startswith(("/", "~", "-")))
     return tuple(dict.fromkeys(path for path in inside if ".." not in path.split("/")))[:MOST]
 
 
 def documents_of(flags: Iterable[DocSync]) -> tuple[str, ...]:
-    """Return all documents that are named, in order."""
+    """Return all named documents, in order."""
     return tuple(dict.fromkeys(document for flag in flags for document in flag.documents))
 
 
 def by_registry(documents: Iterable[str], registry: Sequence[str]) -> tuple[str, ...]:
-    """Return the documents in the order of the registry; what it does not name comes last."""
+    """Return the documents in the order of the registry; others come last."""
     known = [entry.partition(":")[0].strip() for entry in registry]
     return tuple(sorted(documents, key=lambda one: known.index(one) if one in known else len(known)))
 
 
 def unchanged(documents: Sequence[str], changed: Sequence[str]) -> tuple[str, ...]:
-    """Return the documents that no changed path is, or lies in."""
+    """Return the documents that contain no changed path and are not one."""
     return tuple(one for one in documents if not any(any_covers([one], path) for path in changed))
 
 

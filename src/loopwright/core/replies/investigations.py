@@ -1,4 +1,4 @@
-"""What an investigator answers about a task that failed for good: the cause, advice, and smaller parts of the task."""
+"""An investigator's answer about a task that failed for good: the cause, advice, and smaller parts of the task."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from loopwright.core.replies.answers import Unreadable, clean, missing, object_i
 from loopwright.core.values.healing import Cause
 
 FENCE: Final = "loopwright-investigation"
-"""The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+"""The language of the fenced block with the answer of an agent that does not accept a schema."""
 FEWEST_PARTS: Final = 2
 MOST_PARTS: Final = 8
 _TITLE: Final = 200
@@ -52,13 +52,13 @@ class Investigation:
     why: str
     advice: str = ""
     parts: tuple[Part, ...] = ()
-    """Smaller tasks in their order, where it was asked for them."""
+    """Smaller tasks in their order, if they were requested."""
 
 
 def read_investigation(
     structured: Mapping[str, Any] | None, said: str, *, parts: bool
 ) -> Investigation | Unreadable:
-    """Return an investigator's answer; one without usable parts cannot be used where `parts` were asked for."""
+    """Return an investigator's answer; it needs usable parts if `parts` were requested."""
     answer = structured if structured is not None else object_in(said, FENCE)
     if answer is None:
         return missing(FENCE)

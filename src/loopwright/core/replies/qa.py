@@ -1,7 +1,8 @@
 """A QA review: its checklist, how its report is read, and which fixes follow from it.
 
-An agent does the review, so its report is a claim. These are facts: that it ran, on which commit, that it covers
-every part of its checklist, and how many issues it names. A review without a readable report does not count.
+An agent does the review, so its report is a claim. These are facts: that it ran, on which commit, that it
+covers every part of its checklist, and how many issues it names. A review without a readable report does not
+count.
 """
 
 import hashlib
@@ -20,12 +21,12 @@ TYPE: Final = "qa"
 ORIGIN: Final = "qa"
 """The origin of a task that fixes what a QA review found."""
 FENCE: Final = "loopwright-qa"
-"""The language of the fenced block that has the report of an agent that cannot be given a schema."""
+"""The language of the fenced block with the report of an agent that does not accept a schema."""
 FULL, LITE = "full", "lite"
 EXECUTION: Final = "execution"
 """The mode of the review that evaluates the execution of a track."""
 EVALUATION: Final = "evaluation"
-"""The origin of the task that asks for it."""
+"""The origin of the task that requests it."""
 STRUCTURE: Final = "structure"
 UI_UX, CODE_QUALITY, INTEGRATION, BUSINESS_LOGIC = "ui_ux", "code_quality", "integration", "business_logic"
 
@@ -53,7 +54,7 @@ AREAS: Final[Mapping[str, Mapping[str, str]]] = MappingProxyType(
         },
     }
 )
-"""What a look goes through, by its mode."""
+"""The areas of a QA review, by its mode."""
 PRIORITIES: Final[Mapping[str, int]] = MappingProxyType({"critical": 45, "high": 50, "medium": 55, "low": 60})
 """How soon an issue is fixed, by its severity: lower is sooner."""
 RESULTS: Final = ("fine", "issues", "does_not_apply")
@@ -66,7 +67,7 @@ _NUMBER: Final = re.compile(r"\d{3,}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportedIssue:
-    """One thing that is wrong, as an agent reports it."""
+    """One issue as an agent reports it."""
 
     what: str
     where: str = ""
@@ -79,10 +80,10 @@ class ReportedIssue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QaIssue(ReportedIssue):
-    """The same with what Loopwright knows of it."""
+    """An issue with what Loopwright added to it."""
 
     by_gate: bool = False
-    """The checks found it, not the agent."""
+    """Whether the checks found it, not the agent."""
     fix: str = ""
     """The key of the task that fixes it; empty if there is none."""
 
@@ -100,7 +101,7 @@ class QaIssue(ReportedIssue):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """What was looked at in one part of the list."""
+    """What the agent checked in one area."""
 
     area: str
     result: Annotated[str, one_of(RESULTS)]
@@ -130,7 +131,7 @@ class QaReport:
 
     @property
     def in_words(self) -> str:
-        """What came of it, as half a line."""
+        """The result as part of a line."""
         count = len(self.issues)
         found = "nothing" if not count else "1 issue" if count == 1 else f"{count} issues"
         return f"a QA review ({self.mode}) found {found}"
@@ -142,7 +143,7 @@ def scope_of(mode: str, origin: str, evaluators: Sequence[str]) -> tuple[str, tu
 
 
 def schema(mode: str, areas: Sequence[str] = ()) -> dict[str, Any]:
-    """Return what a report looks like, for agents that can be given a schema; without `areas`, with all."""
+    """Return the schema of a report, for agents that accept a schema; without `areas`, with all."""
     text = {"type": "string"}
     return _object(
         summary={"type": "string", "description": "What you did and came to, in a few sentences."},
@@ -178,7 +179,7 @@ def _object(**properties: Any) -> dict[str, Any]:
 def read_report(
     structured: Mapping[str, Any] | None, text: str, mode: str, areas: Sequence[str] = ()
 ) -> QaReport | Unreadable:
-    """Read the report of a QA review; it has to cover every area: all of the mode, or these."""
+    """Read the report of a QA review; it has to cover every area of the mode, or these areas."""
     value = structured if structured is not None else object_in(text, FENCE)
     if value is None:
         return missing(FENCE)
@@ -199,7 +200,7 @@ def read_report(
         found.append(issue)
     if not found and (bad := [one.area for one in seen if one.result == "issues"]):
         return Unreadable(problem=f"{', '.join(bad)}: `result` is issues, but there is none in the list")
-    # Of too many, the worst are kept: the next look finds what is left.
+    # Of too many, the worst are kept: the next review finds the others.
     ranked = sorted(dict.fromkeys(found), key=lambda one: PRIORITIES[one.severity])[:MOST_ISSUES]
     summary = clean(value.get("summary"), _LONGEST)
     return QaReport(mode=mode, summary=summary, checked=tuple(seen), issues=tuple(ranked))
@@ -208,12 +209,12 @@ def read_report(
 def _checked(value: object, areas: Sequence[str]) -> Checked | None:
     if not isinstance(value, dict):
         return None
-    # "happy path" is what people call it.
+    # "happy path" is the usual name.
     area, result = (str(value.get(key)).strip().replace(" ", "_") for key in ("area", "result"))
     if area not in areas or result not in RESULTS:
         return None
     how = clean(value.get("how"), _LONGEST)
-    # The example in a prompt that a program repeats has dots for words.
+    # The example in a prompt that a program repeats has dots instead of words.
     if not how.strip(". …"):
         return None
     return Checked(area=area, result=result, how=how)
@@ -236,13 +237,13 @@ def _issue(value: object) -> QaIssue | str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fix:
-    """A task that fixes an issue, as it is now."""
+    """The current state of a task that fixes an issue."""
 
     key: str
     title: str
     is_done: bool = False
     is_declined: bool = False
-    """A person does not want it done."""
+    """Whether the user declined it."""
 
 
 def with_fixes(
@@ -250,11 +251,11 @@ def with_fixes(
 ) -> tuple[QaIssue, ...]:
     """Return the open issues, each with the task that fixes it: an existing one, or a new one.
 
-    What a person declined is left out. A fix that did not help does not close its issue.
+    Issues that the user declined are left out. A fix that did not help does not close its issue.
     """
     standing = {_sameness(fix.title): fix for fix in known if not fix.is_done}
     prefix = f"fix-{qa_key}-"
-    # Exactly this prefix and a number: `fix-qa-1-001` is none of `qa-1-001`'s.
+    # Exactly this prefix and a number: `fix-qa-1-001` does not belong to `qa-1-001`.
     numbers = [int(key.removeprefix(prefix)) for key in taken if is_fix_of(key, qa_key)]
     last = max(numbers, default=0)
     made: list[QaIssue] = []
@@ -276,7 +277,7 @@ def is_fix_of(key: str, qa_key: str) -> bool:
 
 
 def rounds(reports: Sequence[QaReport]) -> int:
-    """Return how many reviews in a row led to fixes, the newest last; one that was given up resets the count."""
+    """Return how many reviews in a row led to fixes, the newest last; an abandoned one resets the count."""
     count = 0
     for report in reports:
         count = count + 1 if any(issue.fix for issue in report.issues) else 0
@@ -284,7 +285,7 @@ def rounds(reports: Sequence[QaReport]) -> int:
 
 
 def told(report: QaReport) -> str:
-    """Return what an earlier look found, for the next one."""
+    """Return the findings of an earlier review, for the next one."""
     lines = [
         f"- {_flat(one.description)}" + (f" (fixed by {one.fix})" if one.fix else "") for one in report.issues
     ]

@@ -1,4 +1,4 @@
-"""What a run asks a person, and how an agent without the question tool writes it in its last message."""
+"""What a run asks the user, and the form for agents without the question tool in their last message."""
 
 import json
 import re
@@ -13,7 +13,7 @@ from loopwright.core.values.wording import on_one_line, shortened, visible
 QuestionKind = Literal["permission", "question", "escalation", "contradiction", "manual"]
 
 FENCE: Final = "loopwright-ask"
-"""The language of a fenced block that asks: for agents without a tool to ask with."""
+"""The language of a fenced block with a question: for agents without a question tool."""
 
 _BLOCK = re.compile(rf"^```{FENCE}[ \t]*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 _FENCED: Final = "```"
@@ -21,7 +21,7 @@ _LONGEST: Final = 4000
 _MOST_LINES: Final = 200
 _MOST_OPTIONS: Final = 12
 MOST_QUESTIONS: Final = 20
-"""So many can be asked in one run."""
+"""The most questions of one run."""
 _LEAVE: Final[Mapping[WishKind, str]] = MappingProxyType(
     {
         "read": "May it read",
@@ -34,23 +34,23 @@ _LEAVE: Final[Mapping[WishKind, str]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asking:
-    """One thing that a run wants to know before it continues."""
+    """One question that a run needs answered before it continues."""
 
     kind: QuestionKind
     text: str
     options: tuple[str, ...] = ()
     default: str | None = None
-    """The answer if you don't answer in time; without one the task is blocked then."""
+    """The answer if you don't answer in time; without one, the task is blocked then."""
     wish: Wish | None = None
-    """What leave is asked for, with kind `permission`."""
+    """The requested permission, with kind `permission`."""
     key: str = ""
-    """What an answer holds for, with kind `contradiction`: the hash of the change and of the checks."""
+    """What an answer applies to, with kind `contradiction`: the hash of the change and of the checks."""
 
 
 def asking_leave(wish: Wish) -> Asking:
-    """Return the question whether a wish is granted, in the same words whichever agent has it.
+    """Return the permission question for a wish, in the same words for every agent.
 
-    All of it is told: a yes holds for all of it.
+    It contains the whole wish, because a yes allows all of it.
     """
     where = "" if wish.inside else " (outside of its workspace)"
     text = f"{_LEAVE[wish.kind]}{where}: {visible(wish.what)}"
@@ -58,22 +58,22 @@ def asking_leave(wish: Wish) -> Asking:
 
 
 def asked_in(text: str) -> tuple[Asking, ...]:
-    """Return the questions in an agent's last words: fenced blocks with a JSON object, or just with the question."""
+    """Return the questions in an agent's last message: fenced blocks with a JSON object, or just with the question."""
     return tuple(asking for block in _BLOCK.findall(text) if (asking := _parsed(block)) is not None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """What a program asks by the last lines that it prints: blocks with nothing but empty lines after them.
+    """A program's question in its last printed lines: blocks with nothing but empty lines after them.
 
-    Any other line takes them back: a program that prints its own prompt, in which such a block is shown, asks nothing.
+    Any other line cancels them: a program that prints its own prompt, with the example in it, asks nothing.
     """
 
     lines: tuple[str, ...] = ()
     is_open: bool = False
 
     def with_line(self, line: str) -> "Block":
-        """Take in one more line of the output."""
+        """Add one more line of the output."""
         text = line.strip()
         if text.startswith(_FENCED + FENCE):
             return Block(lines=(*self.lines, text), is_open=True)
@@ -88,7 +88,7 @@ class Block:
 
 
 def asking_of(value: Mapping[str, Any]) -> Asking | None:
-    """Read a question that an agent wrote; None when there is none in it."""
+    """Read a question that an agent wrote; None if it contains none."""
     text = _clean(value.get("question"))
     if not text:
         return None
@@ -103,7 +103,7 @@ def asking_of(value: Mapping[str, Any]) -> Asking | None:
 
 
 def asked_lines(text: str) -> tuple[Asking, ...]:
-    """Return the questions that the tool for them has noted, one on each line; other lines are skipped."""
+    """Return the questions that the tool recorded, one on each line; other lines are skipped."""
     found = [asking_of(value) for line in text.split("\n") if (value := _object(line)) is not None]
     return tuple(one for one in found if one is not None)[:MOST_QUESTIONS]
 
@@ -117,7 +117,7 @@ def _object(line: str) -> dict[str, Any] | None:
 
 
 def _clean(value: object) -> str:
-    """Return a text that can be stored and shown everywhere; empty when it is none."""
+    """Return a text that can be stored and shown everywhere; empty if it is not a text."""
     if not isinstance(value, str):
         return ""
     return shortened(
@@ -129,7 +129,7 @@ def _parsed(block: str) -> Asking | None:
     value = _object(block)
     if value is not None:
         return asking_of(value)
-    # A text that begins like an object was meant as one: a person cannot answer half of it.
+    # A text that begins like an object was meant as one: the user cannot answer half of it.
     unreadable = "The agent asked something that is not valid JSON. It wrote: "
     return asking_of(
         {"question": f"{unreadable}{block.strip()}" if block.lstrip().startswith("{") else block}

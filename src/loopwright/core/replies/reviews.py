@@ -1,7 +1,7 @@
-"""Reviews: which changes need one, how a reviewer's answer is read, and what a finding may do.
+"""Reviews: which changes need one, how a reviewer's answer is read, and the effect of a finding.
 
-A reviewer is an agent, so what it says is a claim. These are facts: that it ran, on exactly which change, and how
-many findings it calls blocking. Only findings on lines of that change can send work back.
+A reviewer is an agent, so its answer is a claim. These are facts: that it ran, on exactly which change, and
+how many findings it calls blocking. Only findings on lines of that change can send work back.
 """
 
 import hashlib
@@ -21,9 +21,9 @@ from loopwright.core.values.shapes import Count
 from loopwright.core.values.states import ReviewState
 
 FENCE: Final = "loopwright-review"
-"""The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+"""The language of the fenced block with the answer of an agent that does not accept a schema."""
 MOST_TRIES: Final = 2
-"""After so many runs without a readable answer, a review is unclear."""
+"""After this many runs without a readable answer, a review is unclear."""
 MOST_FINDINGS: Final = 100
 _LONGEST: Final = 2000
 _LONGEST_NAME: Final = 500
@@ -34,19 +34,19 @@ RISKY_WORDS: Final = frozenset(
     | {"secret", "secrets", "token", "tokens", "crypto", "security", "payment", "payments", "billing"}
     | {"migration", "migrations"}
 )
-"""Parts of names behind which mistakes are dear."""
+"""Parts of names of files in which mistakes are expensive."""
 RISKY_PLACES: Final = (".github", ".gitlab-ci.yml", ".circleci", "**/Dockerfile*", "**/*.tf")
-"""What decides how the project is built and delivered."""
+"""Files that decide how the project is built and delivered."""
 
 
 class Ground(StrEnum):
-    """What kind of reason there may be to review a change."""
+    """The kind of reason to review a change."""
 
     COMPLEX = "complex"
     SIZE = "size"
     PLACE = "place"
     GATE = "gate"
-    """It touched what judges it, or only looks right to its tests."""
+    """It touched its judging files, or only looks right to its tests."""
 
 
 BY_COMPLEXITY: Final[Mapping[str, frozenset[Ground]]] = {
@@ -54,11 +54,11 @@ BY_COMPLEXITY: Final[Mapping[str, frozenset[Ground]]] = {
     "medium": frozenset({Ground.SIZE, Ground.PLACE, Ground.GATE}),
     "low": frozenset({Ground.GATE}),
 }
-"""Which of them count for a task where its complexity decides: a hard one is always reviewed, an easy one hardly."""
+"""The reasons that count for a task of each complexity: a complex task is always reviewed, an easy one rarely."""
 
 
 class Decision(StrEnum):
-    """What a reviewer decides about a change as a whole."""
+    """A reviewer's decision about a change as a whole."""
 
     APPROVE = "approve"
     OBJECT = "object"
@@ -66,34 +66,34 @@ class Decision(StrEnum):
 
 
 class Severity(StrEnum):
-    """What a finding asks for."""
+    """How serious a finding is."""
 
     BLOCKING = "blocking"
     """The work must not land as it is."""
     OPINION = "opinion"
-    """It is kept, and nothing follows from it."""
+    """It is recorded, and has no effect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that a reviewer says about a change."""
+    """One remark of a reviewer about a change."""
 
     file: str
     line: Count | None
     severity: Severity
     text: str
     in_diff: bool = False
-    """Whether the place is part of the change that was reviewed."""
+    """Whether the place is in the reviewed change."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a reviewer came to."""
+    """A reviewer's answer."""
 
     summary: str
     findings: tuple[Finding, ...]
     decision: Decision | None = None
-    """None if the reviewer gave findings alone."""
+    """None if the reviewer only gave findings."""
 
     @property
     def blocking(self) -> tuple[Finding, ...]:
@@ -123,7 +123,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
         **_FINDINGS["properties"],
     },
 }
-"""What an answer looks like, for agents that can be given a schema."""
+"""The schema of an answer, for agents that accept a schema."""
 
 
 # --- how much review -------------------------------------------------------------------------------------
@@ -132,7 +132,7 @@ SCHEMA: Final[Mapping[str, Any]] = {
 def reasons(
     policy: ReviewPolicy, patch: Patch, facts: GateFiles, *, subfolder: str = "", complexity: str = "medium"
 ) -> tuple[str, ...]:
-    """Return why a change is to be reviewed; nothing when it is not."""
+    """Return why a change needs a review; empty if it does not."""
     if policy.mode == "off":
         return ()
     counts = BY_COMPLEXITY[complexity] if policy.mode == "complex" else frozenset(Ground)
@@ -157,7 +157,7 @@ def reasons(
 
 
 def is_risky(path: str, patterns: Sequence[str]) -> bool:
-    """Return whether a mistake in this file is expensive; the last pattern that matches it decides, `!` excludes it."""
+    """Return whether a mistake in this file is expensive; the last matching pattern decides, `!` excludes it."""
     for pattern in reversed(patterns):
         if any_covers([pattern.removeprefix("!")], path):
             return not pattern.startswith("!")
@@ -169,11 +169,11 @@ def _words(part: str) -> list[str]:
     return [word.lower() for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", part)]
 
 
-# --- what a reviewer says --------------------------------------------------------------------------------
+# --- a reviewer's answer ---------------------------------------------------------------------------------
 
 
 def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -> Answer | Unreadable:
-    """Read a reviewer's structured answer, and tie each finding to the change. No other word of it counts."""
+    """Read a reviewer's structured answer, and match each finding with the change. Other text is ignored."""
     value = structured if structured is not None else _only_block(text)
     if value is None:
         return missing(FENCE)
@@ -191,7 +191,7 @@ def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -
         if isinstance(finding, str):
             return Unreadable(problem=f"finding {n}: {finding}")
         found.append(finding)
-    # Of too many, those are kept that ask for something.
+    # Of too many, those that require something are kept.
     ranked = sorted(dict.fromkeys(found), key=lambda one: one.severity is not Severity.BLOCKING)
     return Answer(
         summary=clean(value.get("summary"), _LONGEST),
@@ -201,9 +201,9 @@ def read_answer(structured: Mapping[str, Any] | None, text: str, patch: Patch) -
 
 
 def _only_block(text: str) -> Mapping[str, Any] | Unreadable | None:
-    """Return the answer in a reviewer's last words.
+    """Return the only answer block in a reviewer's last message.
 
-    A second block may be one that the reviewer quotes from the change, so then neither counts.
+    A second block may be a quotation from the change, so then neither counts.
     """
     blocks = re.findall(rf"^```{FENCE}[ \t]*\n(.*?)^```", text, re.DOTALL | re.MULTILINE)
     if len(blocks) > 1:
@@ -216,7 +216,7 @@ def _only_block(text: str) -> Mapping[str, Any] | Unreadable | None:
 
 
 def outcome(answer: Answer, *, decides: bool) -> tuple[ReviewState, str]:
-    """Return how a review ends, with the reason if it is unclear.
+    """Return the result of a review, with the reason if it is unclear.
 
     A review that `decides` about contradicted checks needs an explicit approval.
     """
@@ -262,19 +262,19 @@ def blocking(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 
 
 def said_hash(summary: str, findings: Sequence[Finding]) -> str:
-    """Return the hash of what a reviewer said."""
+    """Return the hash of a reviewer's answer."""
     said = [[one.file, one.line, one.severity.value, one.text, one.in_diff] for one in findings]
     text = json.dumps(["loopwright.review/1", summary, said], ensure_ascii=True, separators=(",", ":"))
     return hashlib.sha256(text.encode("ascii")).hexdigest()
 
 
 def in_words(findings: Sequence[Finding]) -> str:
-    """Return findings as a list, for a prompt or for a person."""
+    """Return findings as a list, for a prompt or for the user."""
     return "\n".join(f"- {place(one)}: {_indented(one.text)}" for one in findings)
 
 
 def place(finding: Finding) -> str:
-    """Return where a finding stands."""
+    """Return the place of a finding."""
     return finding.file if finding.line is None else f"{finding.file}:{finding.line}"
 
 

@@ -1,4 +1,4 @@
-"""What people said about alerts."""
+"""Acknowledgements of alerts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -6,9 +6,9 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acknowledgement:
-    """A person knows of an alert. It holds until the alert's cause happens again."""
+    """The user has seen an alert. It holds until the alert's cause happens again."""
 
     id: str
-    """The alert's."""
+    """The alert."""
     actor: str
     created_at: datetime

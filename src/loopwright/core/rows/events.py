@@ -1,4 +1,4 @@
-"""Every type of event, as data: its importance and the sentence that docs and pages show."""
+"""Every type of event, as data: its importance, and its sentence for docs and pages."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from loopwright.core.rows.model import Attempt, Loop, Plan, Run, Task
 
 
 class Importance(StrEnum):
-    """How much a person should care."""
+    """How important an event is to the user."""
 
     LOW = "low"
     NORMAL = "normal"
@@ -48,7 +48,7 @@ class RecordedEvent(Event):
 
 @dataclass(frozen=True, slots=True)
 class EventType:
-    """What an event means."""
+    """The meaning of an event."""
 
     importance: Importance
     meaning: str
@@ -282,7 +282,7 @@ def happened(
     project_id: str | None = None,
     **payload: Any,
 ) -> Event:
-    """Build an event of a known type, with the ids taken from the rows it is about."""
+    """Build an event of a known type, with the ids of the rows that it is about."""
     project = project_id or (plan.project_id if plan else loop.project_id if loop else None)
     plan_id = plan.id if plan else _first(task, attempt, run)
     return Event(

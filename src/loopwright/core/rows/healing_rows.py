@@ -1,4 +1,4 @@
-"""The rows of what went wrong with attempts, and of what was tried against it."""
+"""Rows about failed attempts, and about the steps tried against the failures."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from loopwright.core.values.states import HealingState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptFailure:
-    """How one attempt failed, without what differs from one run to the next."""
+    """How one attempt failed, without details that differ between runs."""
 
     id: str
     project_id: str
@@ -21,7 +21,7 @@ class AttemptFailure:
     """The number of the attempt."""
     failure: Failure
     cause: Cause | None = None
-    """The cause that this failure alone speaks for; None where it speaks for none."""
+    """The cause that this failure alone suggests; None if it suggests none."""
     signature: str
     """Identifies step, test, file and error: two failures with the same one failed in the same way."""
     step: str
@@ -29,13 +29,13 @@ class AttemptFailure:
     test: str = ""
     file: str = ""
     error: str = ""
-    """The line that says what is wrong, masked."""
+    """The line that states the error, masked."""
     created_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Healing:
-    """One step that was tried for a task that had failed for good."""
+    """One step that was tried for a task that failed for good."""
 
     id: str
     project_id: str
@@ -46,13 +46,13 @@ class Healing:
     step: HealStep
     state: HealingState = HealingState.TRYING
     cause: Cause
-    """What the diagnosis named when it was chosen."""
+    """The diagnosed cause when it was chosen."""
     signature: str
     """How the task failed before it."""
     because: str
     """Why this step was chosen, in words."""
     attempt_id: str | None = None
-    """The first attempt that it gave the task."""
+    """The first attempt that it started for the task."""
     created_at: datetime
     ended_at: datetime | None = None
     about: tuple[str, ...] = ()

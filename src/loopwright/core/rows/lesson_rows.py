@@ -1,4 +1,4 @@
-"""The rows of learning: a lesson for agents of a project, and what became of each attempt it was meant for."""
+"""The rows of learning: a lesson for agents of a project, and the result of each attempt that it matched."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,22 +8,22 @@ from loopwright.core.values.states import LessonState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Lesson:
-    """Something that agents of a project are told where its trigger matches, as long as that helps."""
+    """A text for agents of a project whose tasks match its trigger, kept as long as it helps."""
 
     id: str
     project_id: str
     state: LessonState
     text: str
     version: int = 1
-    """Raised by each change of the text, which begins the measurement again."""
+    """Raised by each change of the text, which restarts the measurement."""
     signature: str = ""
-    """The failure that it is about: it is told to an attempt whose predecessor failed like that."""
+    """The failure that it is about: an attempt whose predecessor failed like that gets it."""
     files: tuple[str, ...] = ()
-    """Patterns: it is told to a task that names or may change such a file."""
+    """Patterns: a task that names or may change such a file gets it."""
     task_type: str = ""
-    """It is told to tasks of this type."""
+    """Tasks of this type get it."""
     evidence: tuple[str, ...] = ()
-    """The attempts that it was learned from."""
+    """The attempts that it was derived from."""
     proposed_by: str
     decided_by: str = ""
     reason: str = ""
@@ -31,14 +31,14 @@ class Lesson:
     created_at: datetime
     tried_since: datetime | None = None
     expires_at: datetime | None = None
-    """When it is removed, whatever was measured of it: a project changes, and a person may add it again."""
+    """When it is removed, whatever its measurement: a project changes, and the user may add it again."""
     learned_from: str = ""
-    """The lesson of another project that a person brought here."""
+    """The lesson of another project that the user copied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LessonUse:
-    """One task that a lesson was meant for. A share of them goes without it, for comparison."""
+    """One task that a lesson matched. A share of them does not get it, for comparison."""
 
     id: str
     lesson_id: str
@@ -47,9 +47,9 @@ class LessonUse:
     plan_id: str
     task_id: str
     attempt_id: str
-    """The first attempt that it was meant for: whether it passes is what counts."""
+    """The first attempt that it matched: its result counts."""
     given: bool
-    """False for one that goes without it."""
+    """False for a task that does not get it."""
     passed: bool | None = None
-    """Whether the attempt passed its checks; None while it works, and for one that was never judged."""
+    """Whether the attempt passed its checks; None while it works, and if it was never judged."""
     created_at: datetime

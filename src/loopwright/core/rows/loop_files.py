@@ -13,7 +13,7 @@ _COUNT_OR_NONE: Final = {"type": ["integer", "null"], "minimum": 0}
 _MOMENT: Final = {"type": "string", "format": "date-time"}
 _MOMENT_OR_NONE: Final = {"type": ["string", "null"], "format": "date-time"}
 WORDS: Final = ("starting", *(one.value.lower() for one in LoopState))
-"""What a loop can be, in one word."""
+"""The states of a loop in these files, in one word each."""
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:

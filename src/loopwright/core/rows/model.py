@@ -33,36 +33,36 @@ from loopwright.core.values.templates import UsedTemplate
 
 
 class Role(StrEnum):
-    """What a run is for."""
+    """The purpose of a run."""
 
     IMPLEMENTER = "implementer"
     REVIEWER = "reviewer"
-    """An agent that looks at the work of another before it lands."""
+    """An agent that reviews another agent's work before it lands."""
     PLANNER = "planner"
     """An agent that answers with a plan, and changes nothing."""
     PLAN_EVALUATOR = "plan-evaluator"
-    """An agent that answers with what is wrong with a plan, before anything of it runs."""
+    """An agent that answers with objections to a plan before it runs."""
     INVESTIGATOR = "investigator"
     """An agent that answers why a task failed, or with smaller tasks, and changes nothing."""
     SETUP = "setup"
     GATE = "gate"
     VERIFY = "verify"
     EVALUATION = "evaluation"
-    """The complete gate before the verification, while a task may still fix what it finds."""
+    """The complete gate before the verification, while a task may still fix its failures."""
     BASELINE = "baseline"
-    """The gate on the tree that work starts from, so that what failed before is not held against it."""
+    """The gate on the tree that work starts from, so that earlier failures are not counted against it."""
     FINISH = "finish"
-    """The complete gate on what is about to go into the user's branch, where that is another tree than the result."""
+    """The complete gate on what will be merged into the user's branch, if that tree differs from the result."""
 
 
 AUTHORS: Final = frozenset({Role.IMPLEMENTER, Role.PLANNER, Role.PLAN_EVALUATOR, Role.INVESTIGATOR})
-"""The roles in which what comes of a run is the work of its attempt."""
+"""The roles whose output is the work of the attempt."""
 AGENT_ROLES: Final = AUTHORS | {Role.REVIEWER}
-"""The roles in which a run is an agent: it takes a slot, draws from an account and costs something."""
+"""The roles of agents: the run takes a slot, uses an account and costs something."""
 
 
 class Outcome(StrEnum):
-    """What the facts say about a task or a plan."""
+    """What the facts prove about a task or a plan."""
 
     VERIFIED = "verified"
     VERIFIED_WITH_GAPS = "verified_with_gaps"
@@ -75,7 +75,7 @@ class Outcome(StrEnum):
 
 
 class CommandState(StrEnum):
-    """Where a user's command stands."""
+    """The state of a user's command."""
 
     PENDING = "PENDING"
     APPLIED = "APPLIED"
@@ -101,19 +101,19 @@ class Project:
     path: str
     subfolder: str = ""
     spent_on: str = ""
-    """The day, by UTC, that the next two are about."""
+    """The day, in UTC, of the next two fields."""
     spent_micros: int = 0
     unknown_costs: int = 0
     created_at: datetime
     environment: PlanEnvironment | None = None
-    """What plans take that are made without a terminal: over HTTP, by a tool or on a page."""
+    """The environment of plans that are made without a terminal: over HTTP, by a tool or on a page."""
     state_folder: str = DEFAULT_FOLDER
     """Where its state files are written, relative to the repository (`core.values.state_folders`)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loop:
-    """One work source of one project, driven."""
+    """Drives one work source of one project."""
 
     id: str
     project_id: str
@@ -125,20 +125,20 @@ class Loop:
     priority: int = 5
     reason: str = ""
     resume_at: datetime | None = None
-    """When it continues by itself, while it is paused; None: when a person says so."""
+    """When it continues by itself while it is paused; None if the user has to resume it."""
     created_at: datetime
     updated_at: datetime
     start: Mapping[str, Any] | None = None
-    """A start that was asked for without a terminal, until a plan is made of the source: `actor` and `flags`."""
+    """A start that was requested without a terminal, until the source has a plan: `actor` and `flags`."""
     settings: Mapping[str, Any] | None = None
-    """Settings that its plans start with besides those of the project, such as `agent` or `model`."""
+    """Settings that its plans get besides those of the project, such as `agent` or `model`."""
     deleted_at: datetime | None = None
-    """When it was deleted: its plans are kept, and a new plan of its source brings it back."""
+    """When it was deleted: its plans are kept, and a new plan of its source restores it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """A DAG of tasks with a status machine."""
+    """A graph of tasks with a state."""
 
     id: str
     project_id: str
@@ -152,21 +152,21 @@ class Plan:
     policy: Policy
     gates: tuple[GateCommand, ...] = ()
     books: tuple[str, ...] = ()
-    """Files of the source, relative to the repository, with status on the plan's branch; empty if there are none."""
+    """Files of the source that get status on the plan's branch, relative to the repository; may be empty."""
     context: str = ""
-    """What every agent of the plan is told besides its task."""
+    """Text for every agent of the plan besides its task."""
     doc_sync: tuple[DocSync, ...] = ()
-    """Business documents that have to follow its work (see `engine.intake.doc_sync`)."""
+    """Business documents that must follow its work (see `engine.intake.doc_sync`)."""
     evaluation: Mapping[str, Any] = field(default_factory=dict)
     environment: PlanEnvironment | None = None
     """What it takes from the terminal that it was submitted from."""
     open_tasks: int = 0
-    """Tasks that are not settled: kept as a count so that no pass has to look at all of them."""
+    """Tasks that are not settled: stored as a count so that no pass reads all of them."""
     failed_tasks: int = 0
     fix_cycles: int = 0
     """How often the complete gate failed before the verification and a task was added to fix it."""
     verify_n: int = 0
-    """Which verification this is; a person's `reverify` starts the next."""
+    """The number of the verification; the user's `reverify` starts the next."""
     verify_leg: int = 0
     verify_fence: int = 0
     verify_run_id: str | None = None
@@ -176,7 +176,7 @@ class Plan:
     """When commits that no task made were last found on its branch."""
     spent_micros: int = 0
     unknown_costs: int = 0
-    """Runs of unknown cost: they make a cost limit unenforceable. A new limit starts the count again."""
+    """Runs of unknown cost: they make a cost limit unenforceable. A new limit restarts the count."""
     verdict: Verdict | None = None
     result_sha: str | None = None
     outcome: Outcome | None = None
@@ -189,19 +189,19 @@ class Plan:
     documents: tuple[str, ...] = ()
     """Documents that agents should read, relative to the repository."""
     verify_asked_at: datetime | None = None
-    """When a person asked for the verification, where the plan waits for that; None before."""
+    """When the user requested the verification, if the plan waits for that; None before."""
     evaluating: bool = False
     """Whether the complete gate runs before the verification, while a task may still fix what it finds."""
     wish: Mapping[str, Any] | None = None
-    """What an agent is to write the plan for, until it has: `actor`, `goal`, `model`, `autonomy` and `file`."""
+    """The request to an agent to write the plan, until it has: `actor`, `goal`, `model`, `autonomy` and `file`."""
     made_for: str | None = None
-    """Of a plan that only asks an agent something: the plan that the answer is for, or empty; None for work."""
+    """For a plan that only asks an agent something: the plan that the answer is for, or empty; None for work."""
     packet_id: str | None = None
-    """The inspection packet that it was made of."""
+    """The inspection packet that it was made from."""
     source_run_id: str | None = None
     """The run that the packet is about."""
     replaces: str | None = None
-    """The plan that a person had planned again."""
+    """The plan that the user had planned again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,36 +220,35 @@ class Task:
     """Checks that its agent never sees."""
     depends_on: tuple[str, ...] = ()
     dependents: tuple[str, ...] = ()
-    """Who waits for this one: kept so that its landing touches only them."""
+    """The tasks that wait for this one: stored so that its landing touches only them."""
     scope: tuple[str, ...] = ()
     approved: tuple[str, ...] = ()
-    """Files of the gate that a person allowed it to change, besides those that its scope names."""
+    """Judging files that the user allowed it to change, besides those that its scope names."""
     touched: tuple[str, ...] = ()
     """What its attempts changed, in its scope or not: no other task starts there while it runs."""
     priority: int = 50
     position: int = 0
     phase: str = ""
-    """The group that its source puts it in."""
+    """Its group in the source."""
     type: str = ""
-    """What kind of work it is, in its source's own word."""
+    """The kind of work, in its source's own word."""
     complexity: str = "medium"
     """high, medium or low (`core.policy.complexity`)."""
     prove: bool = False
-    """Whether its checks have to be seen to fail without its work (`core.policy.red_first`)."""
+    """Whether its checks must fail without its work (`core.policy.red_first`)."""
     status: TaskState
     origin: str = ""
-    """Where it comes from: empty for the source; `fix`, `qa`, `docs`, `evaluation` (added by the machine),
-    `discovered`."""
+    """Where it comes from: empty for the source; `fix`, `qa`, `docs` and `evaluation` (by Loopwright); `discovered`."""
     unmet: int = 0
-    """How many dependencies are not COMPLETE yet: kept as a count (see `decide`)."""
+    """The number of dependencies that are not COMPLETE: stored as a count (see `decide`)."""
     attempts: int = 0
     """Attempts that count against the limit."""
     call_failures: int = 0
     """Failures of transport or machine since the last judged attempt."""
     races: int = 0
-    """How often its work lost to what others landed in the meantime: no attempt is used up by that."""
+    """How often its work lost to other work that landed first: that does not use up an attempt."""
     passed_over: int = 0
-    """How many agents of its chain have handed it on for good (see `core.policy.fallback`)."""
+    """How many agents of its chain have handed it on permanently (see `core.policy.fallback`)."""
     max_attempts: int = 3
     agent: str | None = None
     model: str | None = None
@@ -259,29 +258,32 @@ class Task:
     first_base_sha: str | None = None
     failure: Failure | None = None
     failure_mark: str = ""
-    """Identifies the last failure exactly, so that an instant identical one is seen as hopeless."""
+    """Identifies the last failure exactly, so that an instant identical failure is not retried."""
     reason: str = ""
     outcome: Outcome | None = None
     landed_sha: str | None = None
     taken_by: str = ""
-    """The person who works on it instead of an agent; empty otherwise."""
+    """The user who works on it instead of an agent; empty otherwise."""
     taken_dir: str = ""
-    """Where that person works."""
+    """Where that user works."""
     reviewed_by: str = ""
-    """The person who reviewed what it landed; empty otherwise."""
+    """The user who reviewed what it landed; empty otherwise."""
     created_at: datetime
     updated_at: datetime
     completed_at: datetime | None = None
     after: tuple[str, ...] = ()
-    """Tasks that come first in the order of the source. It does not need them (see `core.policy.order`)."""
+    """Tasks that come first in the order of the source.
+
+    It does not need their results (see `core.policy.order`).
+    """
     followers: tuple[str, ...] = ()
     """Tasks that name this one in `after`."""
     early: bool = False
-    """Whether a task that comes first can still continue without you: kept so that no pass looks at all tasks."""
+    """Whether an earlier task can still continue without the user: stored so that no pass reads all tasks."""
     manual: bool = False
-    """A step for a person: Loopwright asks you to do it, and no agent gets it."""
+    """A step for the user: Loopwright asks the user to do it, and no agent gets it."""
     section: str = ""
-    """The text of the section of the source that it is in."""
+    """The text of its section in the source."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -302,42 +304,42 @@ class Attempt:
     model: str | None = None
     note: str = ""
     evidence: str = ""
-    """What the previous attempt failed on: part of this attempt's prompt."""
+    """Why the previous attempt failed: part of this attempt's prompt."""
     base_sha: str | None = None
     workspace: str | None = None
     port_base: int | None = None
-    """First of the ports that this attempt has to itself on its host."""
+    """The first of the ports that are reserved for this attempt on its host."""
     run_id: str | None = None
     tip_sha: str | None = None
     touched: tuple[str, ...] = ()
-    """What it was seen to change, relative to the project's folder; folders where that is very much."""
+    """What it changed, relative to the project's folder; folders if it is very much."""
     agent_sha: str | None = None
     candidate_parent: str | None = None
     candidate_sha: str | None = None
     candidate_tree: str | None = None
     books_sha: str | None = None
-    """The commit on top of the candidate that tells the source of it; None when there is none."""
+    """The commit on top of the candidate that writes status to the source; None if there is none."""
     verdict_id: str | None = None
     gate_files: GateFiles | None = None
-    """What it did to the files that steer the gate; None when it was not judged."""
+    """What it did to judging files; None if it was not judged."""
     review_id: str | None = None
-    """The review of exactly the change that it lands; None when none was needed."""
+    """The review of exactly the change that it lands; None if none was needed."""
     fix_turns: int = 0
-    """How often its agent was sent back to fix what a reviewer found."""
+    """How often its agent was sent back to fix a reviewer's findings."""
     qa: QaReport | None = None
-    """What it came to as a QA review; None for any other attempt."""
+    """Its result as a QA review; None for any other attempt."""
     failure: Failure | None = None
     detail: str = ""
     wake_at: datetime | None = None
     wait_reason: str = ""
     questions: tuple[str, ...] = ()
-    """What it waits for a person to answer."""
+    """The questions that it waits for the user to answer."""
     account: str | None = None
-    """The account that its last run drew from: its conversation lives there."""
+    """The account of its last run, which has its conversation."""
     envelope_id: str | None = None
-    """The envelope that is closed and that it waits for; it continues when that opens, whatever `wake_at` says."""
+    """The closed envelope that it waits for; it continues when that opens, whatever `wake_at` says."""
     stands_in: str = ""
-    """Why its agent works instead of the one that was meant to; empty when it is that one."""
+    """Why its agent replaces the task's own agent; empty if it is that agent."""
     interrupt: str = ""
     """Set by pause, stop or cancel while a leg runs: what the leg should do about its agent."""
     cleaned_at: datetime | None = None
@@ -347,9 +349,9 @@ class Attempt:
     healing: HealStep | None = None
     """The healing step that it belongs to; None for any other attempt."""
     advice: str = ""
-    """What healing tells its agent about why the attempts before failed."""
+    """Advice of healing to its agent about the earlier failures."""
     quarantined: str | None = None
-    """Why its workspace could not be saved and was left in place; None for any other attempt."""
+    """Why its workspace could not be saved and was kept in place; None for any other attempt."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -367,20 +369,20 @@ class Run:
     reviewer, else empty."""
     agent: str | None = None
     account: str | None = None
-    """Which of the agent's accounts it draws from; None before it starts."""
+    """Which of the agent's accounts it uses; None before it starts."""
     model: str | None = None
     agent_version: str | None = None
     permission_mode: str | None = None
     permissions: Permissions | None = None
-    """What it could do without asking, as it was when it began."""
+    """What it could do without asking when it began."""
     sandbox: str | None = None
     """What contained it (`core.values.containment`); None before it began."""
     sandbox_made_with: MadeWith | None = None
-    """With which program and of which image, as it was when it began; None where nothing contained it."""
+    """The program and the image of the sandbox when it began; None without a sandbox."""
     argv: tuple[str, ...] = ()
     prompt_sha256: str | None = None
     template: UsedTemplate | None = None
-    """What its prompt was made from; None before it began, and for a run that is not an agent's."""
+    """The template of its prompt; None before it began, and for a run that is not an agent's."""
     host_id: str | None = None
     boot_id: str | None = None
     session_ref: str | None = None
@@ -391,17 +393,17 @@ class Run:
     retry_at: datetime | None = None
     usage: Usage | None = None
     cost_micros: int | None = None
-    """Cost of this run alone, in millionths of a dollar; None is unknown, never zero."""
+    """The cost of this run alone, in millionths of a dollar; None is unknown, never zero."""
     cost_estimated: bool = False
-    """The agent told only its tokens: the cost is what they cost by the table of prices."""
+    """Whether the cost is estimated: the agent reported only tokens, and the table of prices gives their cost."""
     max_cost_micros: int | None = None
-    """What it could cost at most, as it was when it began."""
+    """Its cost limit when it began."""
     output_sha256: str | None = None
     output_bytes: int | None = None
     files_sha256: str = ""
-    """Of all else that was written down of it when it ended; empty for one that was broken off."""
+    """The hash of all other records of the run; empty if it was broken off."""
     reused_run_id: str | None = None
-    """The gate run on the same tree whose results it has; None when its commands ran."""
+    """The gate run on the same tree whose results it reuses; None if its commands ran."""
     verdict: Verdict | None = None
     created_at: datetime
     started_at: datetime | None = None
@@ -410,7 +412,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictRecord:
-    """A verdict on exactly one tree by exactly one list of commands: never asked for twice."""
+    """A verdict on exactly one tree by exactly one list of commands: it is never computed twice."""
 
     id: str
     plan_id: str
@@ -423,31 +425,31 @@ class VerdictRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Review:
-    """What an independent reviewer was asked about exactly one change, and what came of it."""
+    """An independent review of exactly one change, and its result."""
 
     id: str
     plan_id: str
     task_id: str
     attempt_id: str
     n: int
-    """Which round of the attempt this is."""
+    """The number of the round in its attempt."""
     state: ReviewState = ReviewState.ASKED
     run_id: str
-    """The newest of its runs: one whose answer could not be read is followed by another."""
+    """The newest of its runs: a run without a readable answer is followed by another."""
     agent: str
     model: str | None = None
     parent_sha: str
     candidate_sha: str
     patch_sha256: str
-    """Of the change from one to the other, wherever in the files it stands (`core.values.patches`)."""
+    """The hash of the change between the two, wherever in the files it is (`core.values.patches`)."""
     shown_whole: bool = True
-    """Whether all of the change was shown to the reviewer, or only its beginning and the files."""
+    """Whether the reviewer saw the whole change, or only its beginning and the files."""
     reasons: tuple[str, ...] = ()
     """Why it was needed."""
     contradicted: tuple[str, ...] = ()
     """The existing checks that the change contradicts: the review decides about exactly these."""
     tries: int = 0
-    """How many of its runs gave no answer that could be read."""
+    """How many of its runs gave no readable answer."""
     problem: str = ""
     """What was wrong with the last of those."""
     summary: str = ""
@@ -458,7 +460,7 @@ class Review:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finish:
-    """One end of a plan: its work, or some tasks of it, on the way into the user's branch or into a pull request."""
+    """One finish of a plan: merging its work, or some of its tasks, into the user's branch or a pull request."""
 
     id: str
     plan_id: str
@@ -467,22 +469,22 @@ class Finish:
     state: FinishState
     actor: str
     tasks: tuple[str, ...] = ()
-    """The tasks that a person chose; empty for the whole plan."""
+    """The tasks that the user chose; empty for the whole plan."""
     leg: int = 0
     fence: int = 0
     """Raised each time a worker commits to a leg; a writer with an older one changes nothing."""
     source_sha: str | None = None
-    """What goes in: the verified result, or the chosen tasks built on the base."""
+    """What is merged: the verified result, or the chosen tasks built on the base branch."""
     target_sha: str | None = None
-    """Where the base branch stood when that was built and gated."""
+    """The tip of the base branch when that was built and checked."""
     commit_sha: str | None = None
-    """What the base branch is moved to, or what is pushed; written down before it is done."""
+    """The new tip of the base branch, or what is pushed; stored before it happens."""
     tree: str | None = None
     """The tree of that commit."""
     verdict_id: str | None = None
-    """The verdict on that tree; None when nothing checks it, and a person accepted that."""
+    """The verdict on that tree; None if nothing checks it, and the user accepted that."""
     receipt: str = ""
-    """The receipt as it stood when the end began: the commit's trailer has the hash of this exact text."""
+    """The receipt when the finish began: the commit's trailer has the hash of this exact text."""
     receipt_sha256: str | None = None
     signed: bool = False
     request_url: str | None = None
@@ -498,7 +500,7 @@ class Finish:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Command:
-    """Something a user asked for; applied by the controller, acknowledged by an event."""
+    """A user's request; the controller applies it and an event acknowledges it."""
 
     id: str
     actor: str
@@ -507,9 +509,9 @@ class Command:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     state: CommandState = CommandState.PENDING
     result: str = ""
-    """What it came to; of a refused one the message, the hint and the code, each on its own line."""
+    """Its result; for a refused command the message, the hint and the code, each on its own line."""
     commit_sha: str | None = None
-    """The commit with which it takes landed work out, written down before the branch has it."""
+    """The commit that removes landed work, stored before the branch has it."""
     created_at: datetime
     applied_at: datetime | None = None
 
@@ -519,7 +521,7 @@ class Worker:
     """A process that executes legs, and its lease."""
 
     id: str
-    """New for each incarnation."""
+    """New for each start of the process."""
     host_id: str
     boot_id: str
     pid: int
@@ -530,19 +532,19 @@ class Worker:
     lease_until: datetime
     controls: bool = False
     project_id: str | None = None
-    """The one project that it starts work for; None for all of them."""
+    """The only project that it starts work for; None for all of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cursor:
-    """How far a reader that must not lose its place has come (for example the file export)."""
+    """The position of a reader that must not lose its place (for example the file export)."""
 
     id: str
     n: int
 
 
 RESTORED: Final = "restored"
-"""The cursor that every backup has, and no other database: it was not yet compared with what happened since."""
+"""The cursor that only a backup has: it was not yet compared with what happened since."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -554,9 +556,9 @@ class Leg:
     n: int
     fence: int
     host_id: str | None = None
-    """Only this host can carry it on, because the workspace is there; None for any."""
+    """Only this host can continue it, because the workspace is there; None for any."""
     turn: Turn | None = field(default=None, compare=False)
-    """Its place in the line for an agent, from its first moment on; None where it needs none, or no line is kept."""
+    """Its place in the line for an agent, set once; None if it needs none, or there is no line."""
 
     @property
     def id(self) -> str:

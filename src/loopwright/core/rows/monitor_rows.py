@@ -1,4 +1,4 @@
-"""The rows of the monitor: what it saw of each agent at work, and what it found wrong."""
+"""The rows of the monitor: what it observed of each working agent, and the troubles it found."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -8,28 +8,28 @@ from loopwright.core.values.alerts import Severity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Watched:
-    """An agent at work, as the monitor last saw it. The row goes when its run ends."""
+    """A working agent, as the monitor last observed it. The row is deleted when its run ends."""
 
     id: str
     """The run."""
     plan_id: str
     progress: str
-    """Identifies what the agent has done so far."""
+    """Identifies the agent's progress."""
     since: datetime
-    """When that last changed."""
+    """When the progress last changed."""
     looks: int
-    """How often it was seen like that."""
+    """How many observations showed it."""
     idle_looks: int
-    """How often of these no tool of it worked."""
+    """How many of these showed no running tool."""
     seen_at: datetime
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trouble:
-    """Something that the monitor finds wrong. The row goes when its cause does."""
+    """Something that the monitor finds wrong. The row is deleted when its cause ends."""
 
     id: str
-    """The kind and what it is about, so that the same trouble is one row."""
+    """The kind and the subject, so that the same trouble is one row."""
     kind: str
     severity: Severity
     project_id: str

@@ -8,12 +8,12 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceMarks:
-    """How the items of a plan's source were marked: apart from the plan, because it grows with the tasks."""
+    """How the items of a plan's source were marked: separate from the plan, because it grows with the tasks."""
 
     id: str
     """The plan's."""
     marks: Mapping[str, Any]
-    """Two marks by key: when the source was last seen, and when it was last told."""
+    """Two marks by key: those last read from the source, and those last written to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class SourceDebt:
     """Tasks whose status the source lacks; none if that is unknown."""
     reason: str
     gone: bool = False
-    """It was missing at the last write-back: you need not fix that, and the status is written if it comes back."""
+    """Whether the source was missing at the last write-back: the status is written if it returns."""
     asked_at: datetime | None = None
-    """When a person last asked to have it told at once; None once that was tried."""
+    """When the user last requested an immediate write-back; None once that was tried."""
     created_at: datetime

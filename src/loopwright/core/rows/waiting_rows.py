@@ -1,4 +1,4 @@
-"""The rows of what an attempt may have to wait for: a person's answer, and an account's quota."""
+"""The rows of what an attempt may wait for: the user's answer, and an account's quota."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from loopwright.core.values.states import EnvelopeState, QuestionState
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """Something that runs need a person to answer. The same permission, asked by many, is one question."""
+    """A question of runs to the user. The same permission, requested by many, is one question."""
 
     id: str
     project_id: str
@@ -18,10 +18,10 @@ class Question:
     plan_id: str
     task_id: str
     run_id: str
-    """The first that asked; `asked_by` has every attempt that waits for the answer."""
+    """The first run that asked; `asked_by` has every attempt that waits for the answer."""
     kind: str
     key: str
-    """What makes two of them the same; for a permission, the key of the wish."""
+    """Identifies the question; for a permission, the key of the wish."""
     text: str
     options: tuple[str, ...] = ()
     default: str | None = None
@@ -29,7 +29,7 @@ class Question:
     state: QuestionState = QuestionState.OPEN
     answer: str | None = None
     holds_for: str = "run"
-    """How far an answer to a permission goes: run, loop or project."""
+    """The scope of a permission's answer: run, loop or project."""
     answered_by: str = ""
     deadline: datetime | None = None
     created_at: datetime
@@ -37,25 +37,25 @@ class Question:
 
 
 class QuotaKind(StrEnum):
-    """What a part of an account's quota is paid with."""
+    """How a part of an account's quota is paid for."""
 
     SUBSCRIPTION = "subscription"
-    """Some hours of a subscription."""
+    """A window of hours in a subscription."""
     WEEKLY = "weekly"
     """A week of a subscription, or longer."""
     CREDITS = "credits"
-    """Bought beforehand, or allowed by a company."""
+    """Prepaid, or granted by a company."""
     DOLLARS = "dollars"
-    """A key of the service's API: each call is paid for."""
+    """An API key of the service: each call is paid for."""
     UNKNOWN = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotaWindow:
-    """What is known of one part of an account's quota: a window of time, credits, or that calls are paid for."""
+    """What is known about one part of an account's quota: a window of time, credits, or payment per call."""
 
     name: str
-    """As the service calls it, for example `five_hour`."""
+    """The service's name for it, for example `five_hour`."""
     kind: QuotaKind = QuotaKind.UNKNOWN
     used: float | None = None
     """Between 0 and 1."""
@@ -63,16 +63,16 @@ class QuotaWindow:
     """What is left, in the service's own words: `12.50` credits, or `unlimited`."""
     resets_at: datetime | None = None
     rejected: bool = False
-    """A request was refused because of it."""
+    """Whether a request was refused because of it."""
     model: str = ""
-    """The only model that it is of, as the service names it, for example `opus`; empty: it is of all."""
+    """The only model that it applies to, as the service names it, for example `opus`; empty for all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Envelope:
-    """What the runs on one account of an agent draw from together, with its limits.
+    """The shared quota of all runs on one account of an agent.
 
-    Where a limit is of one model alone, it has an envelope of its own beside that of its account.
+    A limit of a single model has its own envelope beside that of its account.
     """
 
     id: str
@@ -80,19 +80,21 @@ class Envelope:
     agent: str
     account: str = "default"
     models: tuple[str, ...] = ()
-    """The model that it is of, and what else those runs called it that were refused: empty for one that named none.
-    None at all: it is of the whole account."""
+    """The model that it applies to, and other names in refused runs; empty name for a run without one.
+
+    None at all: it applies to the whole account.
+    """
     state: EnvelopeState = EnvelopeState.OPEN
     failure: Failure | None = None
-    """Why it is closed, or was last."""
+    """Why it is or was last closed."""
     reason: str = ""
     until: datetime | None = None
-    """From when on one attempt may find out whether it is open again."""
+    """When one attempt may probe whether it is open again."""
     closed_at: datetime | None = None
     closings: int = 0
     """How often in a row it was found closed."""
     probe: str | None = None
-    """The attempt that finds out."""
+    """The attempt that probes."""
     probed_at: datetime | None = None
     """Since when the probe's agent works."""
     windows: tuple[QuotaWindow, ...] = ()

@@ -1,4 +1,4 @@
-"""Small values that everything else is built from: ids, states, errors, failures, findings, paths, documents.
+"""Basic values: ids, states, errors, failures, findings, paths, documents.
 
 Not here: rows of the database (`core.rows`) and any rule about what happens next (`core.policy`).
 """

@@ -1,4 +1,4 @@
-"""Who may do what over the network: scopes, and the caller with a token."""
+"""Access over the network: scopes, and the caller with a token."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -11,7 +11,7 @@ class Scope(StrEnum):
     READ = "read"
     """See everything of the projects."""
     OPERATE = "operate"
-    """Start, steer and answer work with what the projects have already registered."""
+    """Start, steer and answer work within what the projects have already registered."""
     ADMIN = "admin"
     """Also define commands, environments, sandboxes, paths, remotes and tokens."""
 
@@ -21,18 +21,18 @@ _RANKS: Final = {scope: rank for rank, scope in enumerate(Scope)}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """What limits the work that a token creates, besides its scope: what it costs, and how deep it nests."""
+    """Limits of the work that a token creates, besides its scope: its cost, and its nesting depth."""
 
     token_id: str
     """The token that the work is charged to."""
     depth: int | None = None
-    """How many levels of loops may still be created; None for any number."""
+    """How many levels of nested loops may still be created; None for any number."""
     run_id: str | None = None
-    """The run that the token is used in, if it is one."""
+    """The run that uses the token, if any."""
 
     @property
     def inner_depth(self) -> int | None:
-        """Return the depth that agents have in what is created now."""
+        """Return the depth for agents of what is created now."""
         return None if self.depth is None else max(0, self.depth - 1)
 
 
@@ -44,13 +44,13 @@ class Caller:
     name: str
     scope: Scope
     projects: frozenset[str] | None = None
-    """The projects that it may see; None for all of them."""
+    """The projects that it can see; None for all of them."""
     bounds: Bounds | None = None
     """None if nothing limits what it creates."""
 
     @property
     def actor(self) -> str:
-        """What the record calls it."""
+        """Its name in the record."""
         return f"token:{self.name}" if self.token_id else self.name
 
     def may(self, scope: Scope) -> bool:
@@ -58,7 +58,7 @@ class Caller:
         return _RANKS[self.scope] >= _RANKS[scope]
 
     def sees(self, project_id: str | None) -> bool:
-        """Return whether something of this project exists for the caller; None is something of the whole home."""
+        """Return whether the caller can see something of this project; None is something of the whole home."""
         if self.projects is None:
             return True
         return project_id is not None and project_id in self.projects

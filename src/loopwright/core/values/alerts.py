@@ -1,4 +1,4 @@
-"""The words of alerts: how urgent one is, and what the monitor finds by itself."""
+"""The severities of alerts, and the troubles that the monitor finds."""
 
 from enum import StrEnum
 

@@ -1,4 +1,4 @@
-"""How far what a run starts is kept from the rest of the machine."""
+"""How a run is isolated from the rest of the machine."""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -8,42 +8,42 @@ from typing import Final, Literal
 
 
 class Containment(StrEnum):
-    """What stands between a run and the machine."""
+    """The isolation between a run and the machine."""
 
     NONE = "none"
-    """Nothing but what the user's own rights forbid."""
+    """Only the user's own rights."""
     BUBBLEWRAP = "bubblewrap"
     """Its own namespaces: it writes only where it may, and sees no other process."""
     CONTAINER = "container"
-    """Namespaces of its own around an image of the user's: of the machine it sees only what it was let see."""
+    """Its own namespaces and an image of the user: it sees only the parts of the machine that it was given."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MadeWith:
-    """What a sandbox was made with: a stranger who doubts it has to know."""
+    """The program and image of a sandbox, which anyone who verifies the receipt needs to know."""
 
     program: str
-    """As it names itself, with its version."""
+    """Its own name and version."""
     image: str = ""
-    """As the user calls it; empty where none is needed."""
+    """The user's name for it; empty if none is needed."""
     image_id: str = ""
-    """What that name meant then: the hash by which podman and docker know it."""
+    """The image that the name meant: its hash in podman and docker."""
 
     def __str__(self) -> str:
         return f"{self.program}, image {self.image} {self.image_id}" if self.image else self.program
 
 
 Refusal = Literal["write", "missing", "network"]
-"""A write that was refused, a file that is not to be seen, a connection that cannot be made."""
+"""A denied write, a hidden file, or a refused connection."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Refused:
-    """What a program complained of, as far as its words tell."""
+    """What a program complained about, as far as its output says."""
 
     kind: Refusal
     path: str | None = None
-    """Absolute; None when the line names none."""
+    """An absolute path; None if the line names none."""
 
 
 _WORDS: Final = re.compile(
@@ -57,18 +57,18 @@ _PATH: Final = re.compile(r"(?<![\w.~/-])(?:/[^\s/'\"`:;,<>()\[\]{}|\\‘’“�
 
 
 def refusals(lines: Iterable[str]) -> Iterator[Refused]:
-    """Yield what the lines of a program's output complain of, in their order."""
+    """Yield the denials in a program's output, in order."""
     for line in lines:
         words = list(_WORDS.finditer(line))
         if words:
             kind: Refusal = words[0].lastgroup  # type: ignore[assignment]
-            # Some say "open /x: read-only file system", others "[Errno 30] Read-only file system: '/x'".
+            # Some write "open /x: read-only file system", others "[Errno 30] Read-only file system: '/x'".
             after = _PATH.search(line, words[-1].end())
             before = _PATH.findall(line, 0, words[0].start())
             yield Refused(kind=kind, path=after[0] if after else before[-1] if before else None)
 
 
-# What a run sees of the user's HOME, and what is private to it there.
+# The parts of the user's HOME that a run sees, and those that are private to it.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,45 +76,47 @@ class Login:
     """A file with a login that its program renews. Keys are joined by dots; `*` means each key."""
 
     file: str
-    """Relative to the agent's folder."""
+    """The path, relative to the agent's folder."""
     at: str = ""
-    """Where in the file the login is; empty: it is the whole file. Only that is ever carried back."""
+    """The key of the login in the file; empty for the whole file. Only this part is ever copied back."""
     expires: str
-    """Where below that its expiry or the time of its renewal is: the later one is the newer login."""
+    """The key of its expiry or renewal time, below the login: the later time is the newer login."""
     tokens: tuple[str, ...]
-    """What a login has that is not logged out."""
+    """The keys that a valid login contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomePath:
-    """Something in the user's HOME that an agent needs: the run gets a copy of it, which vanishes with the run."""
+    """A path in the user's HOME that an agent needs: the run gets a copy, which is deleted with the run."""
 
     path: str
     """Relative to HOME; a folder ends in `/`."""
     moved_by: str | None = None
-    """The variable that names another place for it; in the run it names the copy."""
+    """The variable that names another place for it; in the run it points to the copy."""
     below: str = ""
-    """Where it is below the folder that the variable names; empty: it is that folder."""
+    """Its path below the folder that the variable names; empty if it is that folder."""
     left: tuple[str, ...] = ()
-    """Patterns of names in it that are not copied: what the program writes down of its own work."""
+    """Patterns of names that are not copied: the program's own records of its work."""
     sessions: tuple[str, ...] = ()
-    """Patterns of names in it that later runs of the same attempt find again: conversations to resume."""
+    """Patterns of names that later runs of the same attempt need: conversations to resume."""
     transcript: str = ""
-    """A regular expression for the file of one conversation in it, with `{id}` and `{cwd}`: after the run the user has
-    a copy of it. Empty: the program keeps them in another form."""
+    """A regular expression for the file of one conversation in it, with `{id}` and `{cwd}`.
+
+    After the run it is copied for the user. Empty if the program stores conversations in another form.
+    """
     logins: tuple[Login, ...] = ()
     shared: bool = False
-    """It is only read, and too big to copy: the run sees the user's own."""
+    """Whether it is only read, and too big to copy: the run sees the user's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrivatePath:
-    """Something of an agent's that is private to a run."""
+    """An agent's path that is private to a run."""
 
     path: str
-    """Where the run has it, relative to its HOME; a folder ends in `/`."""
+    """Its path in the run, relative to HOME; a folder ends in `/`."""
     source: str
-    """The user's own."""
+    """The user's own path."""
     left: tuple[str, ...] = ()
     sessions: tuple[str, ...] = ()
     transcript: str = ""
@@ -123,20 +125,20 @@ class PrivatePath:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HomeView:
-    """A HOME for one run alone: what is in the user's own is seen in it through links. Paths are relative to it."""
+    """A HOME for a single run: it links to the contents of the user's own. Paths are relative to it."""
 
     place: str
-    """What HOME is set to: a link to the view, the same for all runs in one workspace."""
+    """The value of HOME: a link to the view, the same for all runs in one workspace."""
     real: str
     """The user's own folder."""
     hidden: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
-    """Seen even below something hidden."""
+    """Visible even below something hidden."""
     everything: bool = True
-    """Whatever is not hidden is seen; False: only what is shown."""
+    """Whether everything that is not hidden is visible; False: only `shown` is."""
     whole: bool = False
-    """Nothing is hidden, in a sandbox neither: the user turned the private HOME off."""
+    """Whether nothing is hidden, even in a sandbox: the user turned the private HOME off."""
     private: tuple[PrivatePath, ...] = ()
-    """What is copied instead of being linked."""
+    """What is copied instead of linked."""
     sessions: str = ""
     """The folder in which conversations wait for the next run."""

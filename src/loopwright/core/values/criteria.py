@@ -1,10 +1,10 @@
-"""Which criteria are commands: what people write in a list of criteria, and what of it can be run."""
+"""Find the commands in lists of criteria."""
 
 import re
 from collections.abc import Collection, Iterable
 from typing import Final
 
-# What people write around a command that must pass. Any other word, and the backticks hold a name, not a command:
+# The words around a command that must pass. With any other word, the backticks hold a name, not a command:
 # "`Limiter` is safe with threads" must never be run.
 _AROUND: Final = frozenset(
     {
@@ -20,7 +20,7 @@ MAX_ENTRY: Final = 5_000
 
 
 def commands_in(entry: str) -> tuple[str, ...]:
-    """Return the commands of a criterion that says nothing but that they pass, such as "`make test` passes"."""
+    """Return the commands of a criterion that only says that they pass, such as "`make test` passes"."""
     parts = entry.split("`")
     if len(parts) < 3 or len(parts) % 2 == 0 or len(entry) > MAX_ENTRY:
         return ()
@@ -30,17 +30,17 @@ def commands_in(entry: str) -> tuple[str, ...]:
 
 
 def labelled(entry: str) -> str:
-    """Return the command at the end of "what it shows: `command`"; where that is meant, it is to be run."""
+    """Return the command at the end of "what it shows: `command`"; only for lists in which it should be run."""
     found = _LABELLED.fullmatch(entry) if len(entry) <= MAX_ENTRY else None
     return found[1].strip() if found is not None else ""
 
 
 def checks_in(entry: str) -> tuple[str, ...]:
-    """Return the commands of an entry in a list of checks: the one behind its label, or those that it is made of."""
+    """Return the commands of an entry in a list of checks: the one after its label, or all of it."""
     command = labelled(entry)
     return (command,) if command else commands_in(entry)
 
 
 def in_words(entries: Iterable[str], commands: Collection[str]) -> tuple[str, ...]:
-    """Return the criteria that say more than that some of these commands pass, which are run."""
+    """Return the criteria that say more than that some of these commands pass."""
     return tuple(one for one in entries if not (found := checks_in(one)) or not set(found) <= set(commands))

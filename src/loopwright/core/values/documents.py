@@ -1,4 +1,4 @@
-"""Values as plain documents: what `--json`, the state files and the API show of them."""
+"""Convert values to plain documents for `--json`, the state files and the API."""
 
 import json
 from collections.abc import Callable, Iterable, Mapping
@@ -15,7 +15,7 @@ _LEAVES = frozenset({str, int, float, bool, type(None)})
 def document(value: Any) -> dict[str, Any]:
     """Return a dataclass as a mapping of JSON values, under the same names as its fields."""
     kind: Any = type(value)
-    # Most values by far are left as they are, and this is done for each of them.
+    # Most values need no conversion, and this runs for each of them.
     return {
         name: one if type(one := getattr(value, name)) in _LEAVES else plain(one) for name in _names(kind)
     }
@@ -27,14 +27,14 @@ def _names(kind: Any) -> tuple[str, ...]:
 
 
 def plain(value: Any) -> Any:
-    """Return a value as JSON knows it; times are ISO 8601 in UTC."""
+    """Return a value as JSON data; times are ISO 8601 in UTC."""
     kind: Any = type(value)
     return value if kind in _LEAVES else _way(kind)(value)
 
 
 @cache
 def _way(kind: Any) -> Callable[[Any], Any]:
-    """Return how values of a type are made plain."""
+    """Return the function that converts values of a type."""
     if is_dataclass(kind):
         return document
     if issubclass(kind, Enum):
@@ -63,9 +63,9 @@ def _same(value: Any) -> Any:
 
 
 def readable(document: Mapping[str, Any]) -> str:
-    """Return a document as JSON with a line per fact, and per item of a list.
+    """Return a document as JSON with a line per field, and per item of a list.
 
-    Deeper than that it is left to the encoder that is written in C: the one that indents takes ten times as long.
+    Deeper levels use the C encoder, because the one that indents takes ten times as long.
     """
 
     def value(one: Any) -> str:

@@ -1,4 +1,4 @@
-"""The environment that a plan was submitted from: what is stored of it, and what is asked for when it is needed."""
+"""The environment of the terminal that submitted a plan: what is stored, and what is requested when needed."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -6,33 +6,33 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 PLACES: Final = frozenset({"PATH", "VIRTUAL_ENV", "CONDA_PREFIX"})
-"""Variables that name folders, so they mean nothing on another machine."""
+"""Variables that name folders, so they are invalid on another machine."""
 _LOCALE: Final = re.compile(r"LANG|LANGUAGE|TZ|LC_[A-Z]+")
 _MACHINE: Final = re.compile(
     r"HOME|USER|LOGNAME|SHELL|XDG_(CONFIG|DATA|CACHE|STATE)_HOME"
     r"|LOOPWRIGHT_(?!HOME$|DATABASE$|FAILPOINT).*"
     r"|SSL_CERT_(FILE|DIR)|NODE_EXTRA_CA_CERTS|(REQUESTS|CURL)_CA_BUNDLE|((HTTPS?|ALL|NO)_PROXY|(https?|all|no)_proxy)"
 )
-"""Variables that agents and tools get besides, and settings; a project's recorded environment has them too."""
+"""Further variables of agents and tools, and settings; a project's recorded environment also has them."""
 _PASSWORD: Final = re.compile(r"://[^\s/@]*@")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlanEnvironment:
-    """What a plan takes from the terminal that it was submitted from, whichever process executes it."""
+    """What a plan takes from its submitting terminal, whichever process executes the plan."""
 
     host_id: str
-    """The machine that its folders are on."""
+    """The machine that has its folders."""
     submitter: str
     """Names the socket on which the submitting process answers while it lives."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """Stored: folders, locale, time zone, and the variables that the settings call plain."""
+    """Stored variables: folders, locale, time zone, and those that the settings call plain."""
     secrets: tuple[str, ...] = ()
-    """Variables of the setting `environment` that were set there; their values are stored nowhere."""
+    """Variables of the setting `environment` that were set there; their values are not stored."""
     programs: Mapping[str, str] = field(default_factory=dict)
-    """Where the programs of its checks were."""
+    """The paths of the programs of its checks."""
     recorded: bool = False
-    """It is the recorded environment of a project: no running process adds anything to it."""
+    """Whether it is the recorded environment of a project: no running process adds to it."""
 
 
 def is_kept(name: str) -> bool:

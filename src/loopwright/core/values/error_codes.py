@@ -1,4 +1,4 @@
-"""The stable code of each cause of an error that you can fix, with one line that says what it means.
+"""The stable code of each cause of an error that the user can fix, with its meaning in one line.
 
 Each code belongs to one kind of error. The code never changes; the message and the hint may.
 """

@@ -64,7 +64,7 @@ class UserError(LoopwrightError):
 
 
 class BadId(UserError):
-    """A text that should be an id is none."""
+    """A text that should be an id is not one."""
 
     code = "bad_id"
 
@@ -87,7 +87,7 @@ class BadPlan(UserError):
         self.source = source
         self.problems = problems
         self.kind = ""
-        """The form that it was read in, where that is known."""
+        """The format that it was read in, if known."""
 
 
 class BadConfig(UserError):
@@ -98,7 +98,7 @@ class BadConfig(UserError):
     ) -> None:
         super().__init__(message, code=code, hint=hint)
         self.options = options
-        """The agent options that are at fault, if any. The code that read them knows the place."""
+        """The agent options that are wrong, if any. The code that read them knows the place."""
 
 
 class NotARepository(UserError):
@@ -106,18 +106,18 @@ class NotARepository(UserError):
 
 
 class NotFound(UserError):
-    """Nothing with that name or id."""
+    """Nothing has that name or id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """One of the things that a name could mean."""
+    """One possible meaning of a name."""
 
     handle: str
-    """What to type to mean this one."""
+    """What to type for this one."""
     state: str
     title: str
-    """Of its plan."""
+    """The title of its plan."""
     changed_s: float
     """How many seconds ago it last changed."""
 
@@ -139,15 +139,15 @@ class Ambiguous(NotFound):
 
 
 class NotAllowed(UserError):
-    """The caller's token does not allow what was asked."""
+    """The caller's token does not allow the request."""
 
 
 class Refused(UserError):
-    """The present state does not allow what was asked."""
+    """The current state does not allow the request."""
 
 
 class NotTold(Refused):
-    """A work source refused how some of its items stand."""
+    """A work source rejected the status of some of its items."""
 
     code = "not_told"
 
@@ -157,11 +157,11 @@ class NotTold(Refused):
 
 
 class Held(UserError):
-    """Another process holds what was asked for."""
+    """Another process holds what was requested."""
 
 
 class IllegalTransition(LoopwrightError):
-    """A state machine was asked for an edge that its table does not have."""
+    """A state machine has no such transition."""
 
     code = "illegal_transition"
 
@@ -198,19 +198,19 @@ class CannotRun(LoopwrightError):
 
 
 class Denied(CannotRun):
-    """A sandbox refused what a gate needs."""
+    """A sandbox denied something that a gate needs."""
 
     code = "denied"
 
 
 class NoEnvironment(CannotRun):
-    """The environment that a plan was submitted from cannot be had here: a variable or a program is missing."""
+    """The environment that a plan was submitted from is incomplete here: a variable or a program is missing."""
 
     code = "no_environment"
 
 
 class TookTooMuch(CannotRun):
-    """A gate took more room on the disk than it may."""
+    """A gate used more disk space than it may."""
 
     code = "took_too_much"
 
@@ -223,13 +223,13 @@ class BranchRewritten(CannotRun):
     def __init__(self, message: str, *, found: str, left: str) -> None:
         super().__init__(message)
         self.found = found
-        """Where it is."""
+        """The commit that the branch has."""
         self.left = left
-        """Where we left it."""
+        """The commit that Loopwright left there."""
 
 
 class RepositoryGone(CannotRun):
-    """The git repository of the project is not there any more."""
+    """The git repository of the project no longer exists."""
 
     code = "repository_gone"
 
@@ -241,19 +241,19 @@ class GitFailed(LoopwrightError):
 
 
 class CommitGone(GitFailed):
-    """A commit is not in the repository any more."""
+    """A commit is no longer in the repository."""
 
     code = "commit_gone"
 
 
 class Unrecordable(GitFailed):
-    """Git cannot take in what a workspace holds, however often it is asked."""
+    """Git cannot record the content of a workspace, however often it is tried."""
 
     code = "unrecordable"
 
 
 class MergeConflict(LoopwrightError):
-    """Two lines of work changed the same place."""
+    """Two changes touch the same place."""
 
     code = "merge_conflict"
 
@@ -264,14 +264,14 @@ class MergeConflict(LoopwrightError):
 
 
 class Busy(LoopwrightError):
-    """A service on the network cannot answer now; it should be asked again later."""
+    """A service on the network cannot answer now; try again later."""
 
     code = "busy"
 
     def __init__(self, message: str, *, after_s: float | None = None) -> None:
         super().__init__(message)
         self.after_s = after_s
-        """How long to wait at least, as the service says; None when it does not."""
+        """The shortest wait that the service asks for; None if it names none."""
 
 
 class MachineTrouble(LoopwrightError):
@@ -287,7 +287,7 @@ class MachineTrouble(LoopwrightError):
 
 
 class TooManyOpenFiles(MachineTrouble):
-    """No file can be opened any more: the process or the machine has too many open."""
+    """No more files can be opened: the process or the machine has too many open."""
 
     code = "too_many_open_files"
     what = "Too many files are open"
@@ -305,7 +305,7 @@ class OutOfMemory(MachineTrouble):
 
 
 class DiskFull(MachineTrouble):
-    """The disk or the user's quota on it is full."""
+    """The disk is full, or the user's quota on it."""
 
     code = "disk_full"
     what = "The disk is full"
@@ -323,7 +323,7 @@ class NotPermitted(MachineTrouble):
 
 
 class FileGone(MachineTrouble):
-    """A file or folder that was there before is not there any more."""
+    """A file or folder that existed before is gone."""
 
     code = "file_gone"
     what = "A file or folder was deleted or moved while Loopwright used it"
@@ -367,7 +367,7 @@ class DatabaseGone(StoreUnavailable):
 
 
 class DatabaseReplaced(StoreUnavailable):
-    """Another file is in the place of the database that Loopwright used."""
+    """The path of the database now has a different file."""
 
     code = "database_replaced"
     hint: ClassVar[str] = "run the command again to use the new file; put the old one back to use that"
@@ -384,7 +384,7 @@ class DamagedRow(LoopwrightError):
 
 
 class NewerDatabase(LoopwrightError):
-    """The database was written by a newer Loopwright; this one leaves it alone."""
+    """The database was written by a newer Loopwright; this version does not touch it."""
 
     code = "newer_database"
 

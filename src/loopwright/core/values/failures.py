@@ -1,9 +1,9 @@
-"""Failure classes, and the rule that each one follows. A rule is data: policy reads it, docs print it.
+"""Failure classes, and the rule of each one.
 
-To add one, add a member and its rule, then run `make docs`. Adapters of agents return it as the failure of a run,
-`core.policy.landing` as an objection to work, and `engine.attempt` where the machine gets in the way. Older
-receipts stay valid, so their format keeps its version; `python -m tests.unit.core.receipts.test_receipt_golden` writes
-its golden schema again.
+A rule is data: policy reads it, docs print it. To add one, add a member and its rule, then run `make docs`.
+Adapters of agents return it as the failure of a run, `core.policy.landing` as an objection to work, and
+`engine.attempt` for problems of the machine. Older receipts stay valid, so their format keeps its version;
+`python -m tests.unit.core.receipts.test_receipt_golden` writes its golden schema again.
 """
 
 from collections.abc import Mapping
@@ -54,17 +54,17 @@ class Failure(StrEnum):
 
 
 class Level(StrEnum):
-    """Which counter a failure draws on: each level has its own, so none eats another's."""
+    """The counter that a failure uses: each level has its own, so that they do not use up each other."""
 
-    ATTEMPT = "attempt"  # the work was judged and found wanting
+    ATTEMPT = "attempt"  # the work was judged and rejected
     RACE = "race"  # the work may be good, but others landed first
     CALL = "call"  # transport or machine: the work was never judged
-    NONE = "none"  # nothing is tried again by the machine
+    NONE = "none"  # Loopwright does not try again
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What follows from one class of failure."""
+    """The rule of one failure class."""
 
     level: Level
     advice: str
@@ -72,29 +72,35 @@ class Rule:
     """The attempt waits with its work kept, instead of ending."""
     first_s: float = 1.0
     longest_s: float = 60.0
-    """The pause before it is tried again: doubled each time, from the first up to the longest."""
+    """The pauses before another try: doubled each time, from the first up to the longest."""
     honours: bool = False
-    """The time that the service names for another try is kept: instead of our pause where that closes an account,
-    else if it is longer."""
+    """Whether the service's own time for another try counts.
+
+    If it closes an account it replaces our pause, else the later time counts.
+    """
     closes: bool = False
-    """Nothing more draws from the account until it is open again; the failure is not counted against the task."""
+    """Nothing more uses the account until it opens; the failure does not count against the task."""
     person: bool = False
-    """Only a person can fix it; until then it is looked at again from time to time."""
+    """Only the user can fix it; until then it is tried again from time to time."""
     hopeless: bool = False
-    """The same failure twice, both times at once, is not tried a third time."""
+    """After two identical instant failures there is no third try."""
     fallback: bool = False
-    """The next agent of the list `fallback` takes over, if there is one: where an account is closed, until it is open
-    again, else for good."""
+    """The next agent of the list `fallback` takes over, if any: until a closed account opens, else permanently."""
     pauses: bool = False
-    """At a Loopwright limit the attempt waits with its work kept, the loop pauses and asks you. At any other limit the
-    attempt ends."""
+    """If the limit is Loopwright's, the attempt waits with its work kept, the loop pauses and asks the user.
+
+    At any other limit the attempt ends.
+    """
     stopped: bool = False
-    """It was stopped on request. If Loopwright requested it, the attempt waits with its work kept, or ends for
-    good if it was cancelled. Otherwise the attempt ends."""
+    """It was stopped on request.
+
+    If Loopwright requested it, the attempt waits with its work kept, or ends if it was cancelled. Otherwise
+    the attempt ends.
+    """
 
 
 POINTERS: Final = ("; read its last lines", "; read its findings")
-"""Advice that only helps where these are shown as well."""
+"""Advice that only helps together with these."""
 
 RULES: Final[Mapping[Failure, Rule]] = MappingProxyType(
     {

@@ -21,7 +21,7 @@ class VerdictStatus(StrEnum):
 
     PASSED = "passed"
     FAILED = "failed"
-    INCONCLUSIVE = "inconclusive"  # something could not run: nothing was learned about the tree
+    INCONCLUSIVE = "inconclusive"  # something could not run: nothing is known about the tree
     UNVERIFIED = "unverified"  # there was nothing to check
 
 
@@ -48,32 +48,32 @@ class CommandFacts:
     output_bytes: Count
     timed_out: bool = False
     tests: Count | None = None
-    """How many tests were seen to run inside of it; None when nothing could be seen there."""
+    """How many tests ran inside it; None if none could be seen."""
     reported: bool = False
-    """Whether that is known from its own report only, so that no canary was tried."""
+    """Whether this is known only from its own report, so that no canary was tried."""
     known_failures: Count = 0
-    """Tests that failed, all of which had failed before the work: it did not end with 0 because of them."""
+    """The number of failed tests, if all of them failed before the work: then they excuse the exit code."""
     known_failed: tuple[str, ...] = ()
-    """Tests that failed and had failed before the work, by name: the first of them."""
+    """The first names of tests that failed now and before the work."""
     flaky: tuple[str, ...] = ()
-    """Tests that failed and then passed on the same tree, or its own name where no tests could be seen."""
+    """Tests that failed and then passed on the same tree, or the command's own name if no tests could be seen."""
     kept_sha256: str = ""
-    """Of what was kept of its output: another one where only parts were."""
+    """The hash of what was kept of its output: a different one if only parts were."""
     seen_sha256: str = ""
-    """Of what was seen inside its test runners; empty when nothing was looked for there."""
+    """The hash of the witness's record of its test runners; empty if there is none."""
     report_sha256: str = ""
-    """Of the report that it wrote; empty when there is none."""
+    """The hash of the report that it wrote; empty if there is none."""
     changed: tuple[str, ...] = ()
-    """Files of the tree that git knows and that were others when it had ended."""
+    """Tracked files of the tree that differed after it ended."""
     touched: tuple[str, ...] = ()
-    """Those that were written while it ran, and had been put back by its end."""
+    """Tracked files that were written while it ran, and restored before it ended."""
 
     only_new_tests: bool = False
-    """Whether it ran no test, because all its tests are in files that the work adds and that are not there."""
+    """Whether it ran no test, because all its tests are in new files of the work that are missing in this tree."""
 
     @property
     def is_excused(self) -> bool:
-        """Whether it passes although something in it failed: what passed this way is not proven without gaps."""
+        """Whether it passes although something in it failed: such a pass leaves a gap."""
         return bool(self.known_failures or self.flaky)
 
     @property
@@ -84,24 +84,24 @@ class CommandFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandResult(CommandFacts):
-    """The same with the end of its output, which a receipt does not carry."""
+    """Command facts with the end of the output, which a receipt does not contain."""
 
     tail: str = ""
 
 
 def is_sentence(check: Check) -> bool:
-    """Return whether a check's name says all that there is to say: what is wrong, and not only where."""
+    """Return whether a check's name is a full sentence that says what is wrong, and not only where."""
     return bool(check.message) and check.name.endswith(check.message)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rerun:
-    """Commands that were run once more on the same tree within one gate run, because they may have failed by chance."""
+    """Commands that ran once more on the same tree in one gate run, because they may have failed by chance."""
 
     folder: str
     """Where it is recorded, in the run's directory."""
     alone: bool
-    """Whether only the tests that had failed were run; else everything, in a fresh workspace."""
+    """Whether only the failed tests ran; otherwise everything, in a fresh workspace."""
     commands: tuple[CommandResult, ...] = ()
 
 
@@ -115,62 +115,62 @@ class Verdict:
     reason: str = ""
     reruns: tuple[Rerun, ...] = ()
     lasting: bool = False
-    """Of one that is inconclusive: asking again would give the same, a person has to fix something."""
+    """Of an inconclusive verdict: another run would give the same, the user has to fix something."""
     unknown_before: str = ""
-    """Why it is not known how this was before the work; empty when that is known, or nothing needs it."""
+    """Why the result before the work is unknown; empty if it is known, or not needed."""
     broken: tuple[str, ...] = ()
-    """Tests that did not fail before the work and fail now, and commands that passed before and fail now."""
+    """Tests and commands that passed before, or are new, and fail now."""
     lost: tuple[str, ...] = ()
     """Tests that ran before the work and do not run now: missing, skipped or deselected."""
     tampered: bool = False
-    """Whether a witness saw the test runner bent, or a command changed files that judge."""
+    """Whether a witness saw a manipulated test runner, or a command changed judging files."""
     as_before: bool = False
-    """Of one that is inconclusive: what failed had failed before the work, and nothing else speaks for it."""
+    """Of an inconclusive verdict: all failures existed before the work, and nothing else speaks for it."""
     passed_before: int = 0
     passed_now: int = 0
-    """How many tests passed in the commands that could be compared, before the work and now."""
+    """How many tests passed in comparable commands, before the work and now."""
     left_open: tuple[str, ...] = ()
-    """What else was seen that leaves something open: each is a gap where the final tree is judged."""
+    """Other observations that leave something open: each is a gap on the final tree."""
     notes: tuple[str, ...] = ()
-    """What is worth telling and changes nothing: new tests that were skipped, for example."""
+    """Observations without an effect: new tests that were skipped, for example."""
     contradicted: tuple[str, ...] = ()
-    """Of one on a plan's result: checks of the plan's base commit that it contradicts and no single task does."""
+    """Of a verdict on a plan's result: checks of the plan's base commit that it contradicts and no single task does."""
     allowed_by: tuple[str, ...] = ()
     """Who allowed each of them, in the same order."""
 
     @property
     def is_excused(self) -> bool:
-        """Whether it passes with something left open, so that it is not proven without gaps."""
+        """Whether it passes with something left open, which is a gap."""
         return bool(self.unknown_before or self.left_open) or any(
             command.is_excused for command in self.commands
         )
 
 
-# What the witness saw inside a test runner, and what a baseline had, as values.
+# The witness's view of a test runner, and the content of a baseline, as values.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Witnessed:
-    """The test runners that one command started, taken together."""
+    """All test runners that one command started, taken together."""
 
     passed: frozenset[str] = frozenset()
     failed: frozenset[str] = frozenset()
     skipped: frozenset[str] = frozenset()
     xfailed: frozenset[str] = frozenset()
-    """Those of the skipped that ran, and were expected to fail."""
+    """Those of the skipped tests that ran, and were expected to fail."""
     deselected: frozenset[str] = frozenset()
     unloaded: frozenset[str] = frozenset()
-    """Those of the failed that are files or packages that could not be loaded: none of their tests ran."""
+    """Those of the failed ids that are files or packages that could not be loaded: none of their tests ran."""
     problems: tuple[str, ...] = ()
-    """Why its word does not count: a canary that ended wrong, an end that is missing."""
+    """Why the runner is not trusted: a canary that ended wrong, a missing end."""
     reported: bool = False
-    """Whether this is only what the runner's own report or output says: it was not watched."""
+    """Whether this comes only from the runner's own report or output, without a witness."""
     tried: bool = False
-    """Whether such a runner was tried with canaries all the same."""
+    """Whether such a runner was still tried with canaries."""
 
     @property
     def tests(self) -> frozenset[str]:
-        """Every test that was seen, however it ended."""
+        """Every test that was seen, whatever its result."""
         return self.passed | self.failed | self.skipped | self.deselected
 
     @property
@@ -181,25 +181,25 @@ class Witnessed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Baseline:
-    """What was seen on the tree that the work started from, by command."""
+    """What the gates saw on the tree that the work started from, by command."""
 
     seen: Mapping[str, Witnessed] = field(default_factory=dict)
     exempt: tuple[str, ...] = ()
-    """Files that the task may change: their tests need not be there any more."""
+    """Files that the task may change: their tests may be removed."""
     stuck: frozenset[str] = frozenset()
-    """Commands that did not come to their end there."""
+    """Commands that did not finish there."""
     red: Mapping[str, "Red"] = field(default_factory=dict)
-    """Commands that failed there and in which no tests could be seen, by what they are."""
+    """Commands that failed there without visible tests."""
     commit: str = ""
-    """The commit that all this was found on."""
+    """The commit of all this."""
     changed: frozenset[str] = frozenset()
-    """Files of the tree that commands wrote there while they ran."""
+    """Files of the tree that commands wrote there."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Red:
-    """How a command failed of which only its exit code and its own lines are known."""
+    """The failure of a command that is known only by its exit code and output."""
 
     exit_code: int | None
     checks: frozenset[str]
-    """What spoke against it, as seen from the command."""
+    """Its failed checks, named within the command."""

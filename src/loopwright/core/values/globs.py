@@ -6,17 +6,17 @@ from functools import cache
 
 
 def covers(pattern: str, path: str) -> bool:
-    """Return whether a pattern names a path, or a folder above it; `**` means any number of folders."""
+    """Return whether a pattern matches a path, or a folder above it; `**` means any number of folders."""
     return _compiled(pattern).fullmatch(path) is not None
 
 
 def any_covers(patterns: Iterable[str], path: str) -> bool:
-    """Return whether one of several patterns names a path."""
+    """Return whether one of several patterns matches a path."""
     return any(covers(pattern, path) for pattern in patterns)
 
 
 def names_anything(pattern: str) -> bool:
-    """Return whether a pattern means every path there is, and so names none in particular."""
+    """Return whether a pattern matches every path, and so names none in particular."""
     return all(part in ("", ".", "*", "**") for part in pattern.split("/"))
 
 
@@ -34,7 +34,7 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 
 def _segment(part: str) -> str:
-    """Translate one part; a set of characters that is never closed is meant literally."""
+    """Translate one part; an unclosed set of characters is literal."""
     pieces = re.split(r"(\*+|\?|\[[^\]]+\])", part)
     text = ""
     for piece in pieces:

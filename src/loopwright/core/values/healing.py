@@ -1,4 +1,4 @@
-"""The words of healing: what kind of thing keeps a task from being done, and what a step tries against it."""
+"""The words of healing: causes that stop a task, and the steps against them."""
 
 from collections.abc import Mapping
 from enum import StrEnum
@@ -7,7 +7,7 @@ from typing import Final
 
 
 class Cause(StrEnum):
-    """What kind of thing keeps a task from being done."""
+    """The kind of cause that stops a task."""
 
     UNCLEAR = "unclear_task"
     TOO_LARGE = "too_large"
@@ -38,7 +38,7 @@ class HealStep(StrEnum):
     PRUNE = "prune_context"
     FRESH = "fresh_start"
     BYPASS = "bypass"
-    """Of a task that waits for one that failed: it is tried without it."""
+    """For a task that waits for a failed one: try it without that."""
     OTHER_AGENT = "other_agent"
     STRONGER = "stronger_agent"
 
@@ -57,4 +57,4 @@ STEPS: Final[Mapping[HealStep, str]] = MappingProxyType(
 )
 """Each step in words."""
 CONSULTS: Final = frozenset({HealStep.INVESTIGATE, HealStep.SPLIT})
-"""Steps whose attempt only answers: its agent changes nothing, and nothing of it lands."""
+"""Steps whose attempt only answers: its agent changes nothing, and nothing lands."""

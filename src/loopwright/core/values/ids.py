@@ -1,4 +1,4 @@
-"""Ids: a prefix that tells the kind, and a random UUID. They are safe in paths, refs and workflow ids."""
+"""Ids: a prefix for the kind, and a random UUID. They are safe in paths, refs and workflow ids."""
 
 import re
 from enum import StrEnum
@@ -48,13 +48,13 @@ def is_id(text: str, kind: Kind) -> bool:
 
 
 def check(text: str, kind: Kind) -> str:
-    """Return `text` unchanged, or raise: nothing that came from outside becomes a path unchecked."""
+    """Return `text` unchanged, or raise: no external text becomes a path unchecked."""
     if not is_id(text, kind):
         raise BadId(f"{text!r} is not a {kind.value} id")
     return text
 
 
 def short_id(id: str) -> str:
-    """Return as much of an id as people need: every command takes the beginning of one."""
+    """Return as much of an id as people need: every command accepts the beginning of one."""
     kind, _, rest = id.partition("_")
     return f"{kind}_{rest[:8]}"

@@ -1,7 +1,8 @@
-"""What a change is made of: which lines of which files, and a hash that stays the same where the change does.
+"""The content of a change: its lines by file, and a hash that identifies it.
 
-The hash leaves out where in a file a change stands and what else the file holds, so it survives that others land work
-beside it. Every line of the change and around it counts, with its white space: in some languages that is meaning.
+The hash ignores the position of a change in a file and the rest of the file, so it stays the same when other
+work lands. Every line of the change and its context counts, with white space, which has a meaning in some
+languages.
 """
 
 import hashlib
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final
 
 SHOWN: Final = 100_000
-"""So many characters of a change are shown to a reader."""
+"""The most characters of a change that are shown to a reader."""
 
 _FILE: Final = b"diff --git "
 _HUNK: Final = re.compile(rb"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -26,12 +27,12 @@ class ChangedFile:
     path: str
     """Relative to the top of the repository."""
     spans: tuple[tuple[int, int], ...] = ()
-    """First and last line of each part that is shown, as the file is afterwards; of one that is gone, as it was."""
+    """First and last line of each visible part, in the new file; in the old one if it was deleted."""
     added: int = 0
     removed: int = 0
 
     def has(self, line: int) -> bool:
-        """Return whether a line is part of what is shown of the file."""
+        """Return whether a line is in a visible part of the file."""
         return any(first <= line <= last for first, last in self.spans)
 
 
@@ -44,11 +45,11 @@ class Patch:
     text: str
     """As much of it as is shown."""
     is_whole: bool
-    """Whether that is all of it: not when it is too long, nor when there are files in it that are no text."""
+    """Whether that is all: not if it is too long, or contains binary files."""
 
     @property
     def lines(self) -> int:
-        """How many lines came or went."""
+        """The number of added and removed lines."""
         return sum(one.added + one.removed for one in self.files)
 
 
@@ -73,7 +74,7 @@ class _Reader:
         self._spans: list[tuple[int, int]] = []
         self._counts = [0, 0]
         self._old = self._new = 0
-        """Lines of the part that are still to come, on either side."""
+        """Remaining lines of the part, on either side."""
 
     def take(self, line: bytes) -> None:
         self._show(line)
@@ -87,7 +88,7 @@ class _Reader:
             old, new = (1 if found[n] is None else int(found[n]) for n in (2, 4))
             self._old, self._new = old, new
             first, count = (int(found[1]), old) if self._gone else (int(found[3]), new)
-            # Where nothing is left, the line before the gap means it.
+            # If no line is left, the part refers to the line before the gap.
             self._spans.append((max(1, first), max(1, first + count - 1)))
             self._ids = b""  # the lines say it all
             self._hash.update(b"@@\n")
@@ -114,7 +115,7 @@ class _Reader:
     def _close(self) -> None:
         if self._path is None:
             return
-        # Of a file without lines, only the ids tell what it holds.
+        # Of a file without lines, only the ids identify the content.
         self._hash.update(self._ids)
         self._files.append(
             ChangedFile(
@@ -144,7 +145,7 @@ class _Reader:
 
 
 def _path(names: bytes) -> str:
-    """Return the path in `a/PATH b/PATH`: both halves say the same, so they are as long as each other."""
+    """Return the path in `a/PATH b/PATH`: both halves have the same length."""
     half = names[: (len(names) - 1) // 2]
     if half.startswith(b'"'):
         half = _ESCAPED.sub(_unescaped, half[1:-1])
@@ -157,7 +158,7 @@ def _unescaped(found: "re.Match[bytes]") -> bytes:
 
 
 def file_of(files: Sequence[ChangedFile], path: str) -> ChangedFile | None:
-    """Return the changed file with this name, also as git or a shell would write it."""
+    """Return the changed file with this name, also in the quoting of git or a shell."""
     for name in (path, path.removeprefix("./"), re.sub(r"^[ab]/", "", path)):
         for one in files:
             if one.path == name:

@@ -1,6 +1,6 @@
-"""What a run may do without asking a person: data on the run, and one pure function over it.
+"""What a run may do without asking the user: data on the run, and one pure function over it.
 
-Codecs put the requests of every protocol into the same words (a `Wish`), so the same request of two agents gets the
+Codecs translate the requests of every protocol into a `Wish`, so that the same request of two agents gets the
 same answer, and the same request of twenty runs is one question.
 """
 
@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 
 class Access(StrEnum):
-    """How far a run may go by itself."""
+    """How much a run may do without asking."""
 
     READ_ONLY = "read-only"
     EDIT = "edit"
@@ -21,28 +21,28 @@ class Access(StrEnum):
 
 
 def access_of(mode: str, *, contained: bool) -> Access:
-    """Return how far a run may go in a permission mode; `auto` asks for nothing where a sandbox contains it."""
+    """Return the access for a permission mode; `auto` asks for nothing if a sandbox contains the agent."""
     if mode != "auto":
         return Access(mode)
     return Access.SANDBOXED_ALL if contained else Access.EDIT
 
 
 KEEPING: Final = frozenset({"permissions", "confines"})
-"""What an agent has to be able to, one or the other, to be kept to less than everything without a sandbox."""
+"""The abilities that limit an agent without a sandbox; one of them is enough."""
 
 
 def is_kept(access: Access, able: Collection[str], *, contained: bool) -> bool:
-    """Return whether anything keeps an agent that is able to this to what it may do."""
+    """Return whether anything enforces limits on an agent with these abilities."""
     return contained or access is Access.SANDBOXED_ALL or not KEEPING.isdisjoint(able)
 
 
 def mode_in_words(access: Access, able: Collection[str], *, contained: bool) -> str:
-    """Return the permission mode as it is recorded on a run: a promise that nothing keeps is none."""
+    """Return the permission mode for the record of a run, which says if nothing enforces it."""
     return access.value if is_kept(access, able, contained=contained) else f"{access.value} (not kept)"
 
 
 class Settled(StrEnum):
-    """What policy says to a wish."""
+    """The decision of policy about a wish."""
 
     ALLOW = "allow"
     DENY = "deny"
@@ -54,41 +54,44 @@ WishKind = Literal["read", "edit", "command", "tool"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wish:
-    """Something that an agent asks permission for."""
+    """A permission that an agent requests."""
 
     kind: WishKind
     what: str
     """A path, a command line, or a tool's name."""
     inside: bool = True
-    """For a path: whether it lies in the workspace."""
+    """For a path: whether it is in the workspace."""
 
     @property
     def key(self) -> str:
-        """What makes two wishes the same in any run: paths are relative to the workspace.
+        """Equal for equal wishes in any run: paths are relative to the workspace.
 
-        Nothing is normalised: to a shell a line break is not a blank, and in quotes two blanks are not one.
+        Nothing is normalised: to a shell, a line break is not a space, and in quotes two spaces are not one.
         """
         return f"{self.kind}:{self.what}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Permissions:
-    """What was decided before a run began. Recorded on it, so that reading its output again decides the same."""
+    """What was decided before a run began.
+
+    It is recorded on the run, so that its output always leads to the same decisions.
+    """
 
     access: Access = Access.EDIT
     commands: tuple[str, ...] = ()
-    """Commands that may be run: words, of which the last may be `*` for any further ones."""
+    """Allowed commands as words; the last may be `*` for any further words."""
     granted: tuple[str, ...] = ()
-    """Keys of wishes that a person said yes to."""
+    """Keys of wishes that the user granted."""
     refused: tuple[str, ...] = ()
-    """Keys of wishes that a person said no to."""
+    """Keys of wishes that the user denied."""
 
 
 LONGEST_ASKED: Final = 16_000
-"""A longer wish is denied without asking: a yes would hold for text that no person has read."""
+"""A longer wish is denied without asking: the user would not read all that a yes allows."""
 
 OWN_TOOL: Final = "mcp__loopwright__ask"
-"""The tool by which a run asks a person."""
+"""The tool with which a run asks the user."""
 
 OWN_TOOLS: Final = (OWN_TOOL, "mcp__loopwright__discovered")
 """Loopwright's own tools in a run: they never need permission."""
@@ -102,7 +105,7 @@ _TOKEN: Final = re.compile(
     | (?P<plain>[^\s'"`$<>(){}\\&;|]+)""",
     re.VERBOSE,
 )
-"""What a command line may be made of. Other marks let a shell do more than the words say."""
+"""The characters of a plain command line. Others let a shell do more than the words say."""
 
 
 _TEST_RUNNER: Final = re.compile(
@@ -110,11 +113,14 @@ _TEST_RUNNER: Final = re.compile(
     r"(?:py\.?test|python[\d.]*(?: -[A-Za-z])* -m (?:pytest|unittest)|jest|vitest(?: run)?|node --test|rspec|phpunit"
     r"|go test|cargo test)(?: .*)?"
 )
-"""A call after which further words only say which tests are run, and how. They run what the agent wrote in any case."""
+"""Calls of test runners, after which further words only select tests and options.
+
+They run the agent's code in any case.
+"""
 
 
 def settle(permissions: Permissions, wish: Wish) -> Settled:
-    """Answer a wish from what is known, or say that a person must."""
+    """Answer a wish from what is known, or return that the user must decide."""
     settled = _settled(permissions, wish)
     return Settled.DENY if settled is Settled.ASK and len(wish.what) > LONGEST_ASKED else settled
 
@@ -142,17 +148,18 @@ def _settled(permissions: Permissions, wish: Wish) -> Settled:
 def steers_git(path: str) -> bool:
     """Return whether a file may make git run a command even when git only reads, by `core.fsmonitor` for example.
 
-    Those are the files of a repository, under whatever name; and `HEAD`, without which no folder is taken for one.
+    Those are the files of a repository, under any name, and `HEAD`, without which a folder is not a
+    repository.
     """
-    # Some file systems take letters of either case for the same, and pass over those that are not shown.
+    # Some file systems ignore case and invisible characters.
     named = ["".join(filter(str.isprintable, part)).casefold() for part in path.split("/")]
     return any(part.endswith(".git") for part in named) or named[-1] == "head"
 
 
 def may_run(line: str, patterns: Sequence[str]) -> bool:
-    """Return whether every part of a command line is allowed; what cannot be told from its words is not.
+    """Return whether every part of a command line is allowed; unclear parts are not.
 
-    A line that was allowed word for word may hold anything.
+    A line that was allowed literally may contain anything.
     """
     if line.strip() in patterns or _literal(line.strip()) in patterns:
         return True
@@ -163,7 +170,8 @@ def may_run(line: str, patterns: Sequence[str]) -> bool:
 def to_run_checks(checks: Iterable[str]) -> Iterator[str]:
     """Yield the patterns that let an agent run these commands, and nothing that only begins like one of them.
 
-    A test runner may be told more: which tests. To `make` or `npm install` a further word is something else to do.
+    A test runner may get more words, which select tests. For `make` or `npm install`, another word is another
+    job.
     """
     for check in checks:
         yield _literal(check)
@@ -173,12 +181,12 @@ def to_run_checks(checks: Iterable[str]) -> Iterator[str]:
 
 
 def _literal(line: str) -> str:
-    """Return the pattern that a line alone fits: in a check `*` is for the shell, and means files."""
+    """Return the pattern that matches only this line: in a check, `*` is for the shell and means files."""
     return re.sub(r"[*?\[]", r"[\g<0>]", line)
 
 
 def parts(line: str) -> list[list[str]]:
-    """Split at the shell's separators; empty when the line does something that its words do not tell."""
+    """Split at the shell's separators; empty if the line does something that its words do not show."""
     found: list[list[str]] = [[]]
     at, fresh = 0, True
     while at < len(line):

@@ -1,4 +1,4 @@
-"""What a plan is run with: the settings that are fixed when it is dispatched, as values."""
+"""The settings of a plan that are fixed when it is dispatched, as values."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ class GateCommand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeldFile:
-    """A file that lies in the tree for a held-out check alone."""
+    """A file that is in the tree only for a held-out check."""
 
     path: RelativePath
     """Relative to the project."""
@@ -35,12 +35,12 @@ class HeldOut:
     check: GateCommand
     files: tuple[HeldFile, ...] = ()
     hint: str = ""
-    """What the agent is told when it did not pass, in the words of the plan's author."""
+    """The text for the agent if it failed, written by the plan's author."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfiguredRunner:
-    """How a test runner that is not known is watched: which tests it names, and how it is tried with canaries."""
+    """How to watch an otherwise unknown test runner: the tests that it names, and how to try it with canaries."""
 
     command: str
     """A part of the commands that start it."""
@@ -70,21 +70,21 @@ def done_grace(idle: float | None) -> float:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReviewPolicy:
-    """Which changes an independent reviewer looks at before they land, and who that is."""
+    """Which changes an independent reviewer reads before they land, and which agent that is."""
 
     mode: str = "off"
     """`off`, `complex`, `risky` or `always`."""
     agent: str | None = None
-    """None: the agent that did the work, in a new conversation."""
+    """None for the agent that did the work, in a new conversation."""
     model: str | None = None
     max_turns: int = 2
-    """How often the agent of an attempt may fix what a reviewer found."""
+    """How often the agent of an attempt may fix a reviewer's findings."""
     max_share: int = 15
-    """Percent of a task's spend that its reviews may cost at most; 0 sets no limit."""
+    """The most that a task's reviews may cost, in percent of its spend; 0 sets no limit."""
     lines: int = 300
     """A change of more lines is risky."""
     paths: tuple[str, ...] = ()
-    """More places where a change is risky; a pattern that begins with `!` takes files out."""
+    """More places in which a change is risky; a pattern that begins with `!` excludes files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,9 +94,9 @@ class HealPolicy:
     max_steps: int = 4
     """How many steps a task may have."""
     investigator: str | None = None
-    """The agent, perhaps with a model behind a colon, that reads why a task failed, and splits it."""
+    """The agent, optionally with a model after a colon, that finds out why a task failed, and splits it."""
     stronger: str | None = None
-    """The agent, perhaps with a model behind a colon, that gets a task before a person does."""
+    """The agent, optionally with a model after a colon, that gets a task before the user does."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,32 +111,32 @@ class RoundsPolicy:
     until: str = "auto"
     """`green`, `quiet` (green, and nothing more to change), or `auto`: green where the prompt names acceptance."""
     unchanged: int = 2
-    """After so many rounds in a row that changed nothing it stops."""
+    """After this many rounds in a row without a change it stops."""
     stop_after: float | None = None
-    """No round begins more seconds than this after the first one."""
+    """No round begins later than this many seconds after the first one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answering:
-    """What the agents of a plan are for that change no file: they answer, and Loopwright writes the answer down."""
+    """The job of agents that change no file: they answer, and Loopwright writes the answer down."""
 
     role: str
     """`planner` or `plan-evaluator`."""
     file: str
-    """Where the answer is put, relative to the project: what it is judged by and lands as."""
+    """The file for the answer, relative to the project: it is checked and lands."""
     fence: str
-    """The language of the fenced block that has the answer of an agent that cannot be given a schema."""
+    """The language of the fenced block with the answer of an agent that does not accept a schema."""
     schema: Mapping[str, Any] = field(default_factory=dict)
     asks: bool = True
-    """Whether it may ask a person what only a person can decide."""
+    """Whether it may ask the user what only the user can decide."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExecutionEvaluation:
-    """Who evaluates what a track made before it is verified; all evaluators have to pass."""
+    """Who evaluates a track's result before it is verified; all evaluators have to pass."""
 
     evaluators: tuple[str, ...]
-    """Areas of `core.replies.qa.AREAS`, by what the track is about."""
+    """Areas of `core.replies.qa.AREAS`, by the subject of the track."""
     agent: str
     model: str | None = None
 
@@ -159,93 +159,93 @@ class Policy:
     max_attempts: int = 3
     max_call_retries: int = 5
     parallel_gates: int = 2
-    """How many candidates are judged at once, each on top of those before it."""
+    """How many candidates are checked at once, each on top of those before it."""
     fix_cycles: int = 3
-    """How often what the complete gate, or a QA review, finds becomes a task that fixes it."""
+    """How often a finding of the complete gate, or of a QA review, becomes a fix task."""
     allow_unverified: bool = False
     auto_heal: bool = False
-    """Whether more is tried for a task that failed for good (`core.policy.healing`)."""
+    """Whether Loopwright tries more for a task that failed for good (`core.policy.healing`)."""
     heal: HealPolicy = field(default_factory=HealPolicy)
     auto_refine: bool = False
     """Whether a lesson is proposed as soon as several tasks fail in the same way."""
     autonomy: str = "auto"
-    """What waits for a person: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
+    """What waits for the user: `manual` dispatch and verification, `supervised` dispatch, `auto` nothing."""
     on_task_error: str = "hold"
     finish: str = "leave"
-    """What becomes of the plan's branch once it is verified: one of `core.policy.finishing.WAYS`."""
+    """What happens to the plan's branch after verification: one of `core.policy.finishing.WAYS`."""
     finish_sign: bool = False
-    """The commits that its end makes are signed with the user's own git signing key."""
+    """Whether finish commits are signed with the user's own git signing key."""
     remote: str = "origin"
     """The git remote that a pull request goes to."""
     max_unreviewed: int = 0
-    """How many landed results, with what is being worked on, may wait for a person's look; 0 for any number."""
+    """How many landed results, including current work, may wait for the user's review; 0 for any number."""
     dependencies: str | None = None
-    """Installs what the project needs; what it makes is shared by the workspaces with the same lock files."""
+    """The command that installs dependencies; workspaces with the same lock files share the result."""
     dependency_files: tuple[str, ...] = ()
     """More files that decide what it installs."""
     setup: str | None = None
     setup_timeout: float = 900.0
     copy_files: tuple[str, ...] = ()
     gate_files: tuple[str, ...] = ()
-    """More files that steer the gate; a pattern that begins with `!` takes files out."""
+    """More judging files; a pattern that begins with `!` excludes files."""
     may_change: tuple[str, ...] = ()
     """Tests and judging files that the work may change although existing checks contradict it."""
     test_changes: str = "ask"
-    """What happens to work that contradicts existing checks: `ask` a reviewer or a person, or `allow` it."""
+    """What happens to work that contradicts existing checks: `ask` a reviewer or the user, or `allow` it."""
     installed_gates: tuple[str, ...] = ()
-    """Gates that test an installed build, not the tree; a person accepted that."""
+    """Gates that test an installed build, not the tree; the user accepted that."""
     test_runners: tuple[ConfiguredRunner, ...] = ()
     red_proof: str = "fixes"
-    """Of which tasks the checks also run without the work and have to fail: one of `core.policy.red_first.RedProof`."""
+    """The tasks whose checks must fail without the work: one of `core.policy.red_first.RedProof`."""
     qa_mode: str = "full"
-    """What a QA review goes through: one of `core.replies.qa.AREAS`."""
+    """The areas of a QA review: one of `core.replies.qa.AREAS`."""
     business_docs: bool = False
-    """Agents are asked to name documents about prices, tiers and the like that their change makes wrong."""
+    """Whether agents name documents about prices, tiers and the like that their change makes wrong."""
     business_documents: tuple[str, ...] = ()
-    """The registry of these documents, the most general one first: each a path, perhaps with a colon and a remark."""
+    """The registry of these documents, the most general one first: each a path, optionally with `: remark`."""
     unseen_proof: bool = False
-    """Work that only checks have judged which its author could see counts as verified with gaps."""
+    """Whether work that was judged only by checks visible to its author counts as verified with gaps."""
     review: ReviewPolicy = field(default_factory=ReviewPolicy)
     rounds: RoundsPolicy = field(default_factory=RoundsPolicy)
     answer: Answering | None = None
-    """What its agents answer, where they are there to answer and not to work."""
+    """The job of its agents if they only answer."""
     evaluation: ExecutionEvaluation | None = None
-    """Which agent evaluates the execution of a track; None where only the complete gate does."""
+    """The agent that evaluates the execution of a track; None if only the complete gate does."""
     sandbox_required: bool = False
-    """No agent and no command of the plan runs without a sandbox, or gets the token of a forge."""
+    """Whether every agent and command of the plan needs a sandbox, without the token of a forge."""
     environment: tuple[str, ...] = ()
     """Names of variables that agents and gates inherit beyond the allow-list."""
     environment_plain: tuple[str, ...] = ()
-    """Those whose values are no secrets: they are stored with the plan."""
+    """The variables without secret values: they are stored with the plan."""
     limits: Limits = field(default_factory=Limits)
     max_cost: int | None = None
-    """What the plan may cost."""
+    """The most that the plan may cost."""
     max_cost_per_run: int | None = None
     max_cost_per_task: int | None = None
     max_cost_per_loop: int | None = None
-    """What all plans of the loop may cost together."""
+    """The most that all plans of the loop may cost together."""
     max_cost_per_project: int | None = None
-    """What all plans of the project may cost together."""
+    """The most that all plans of the project may cost together."""
     max_cost_per_day: int | None = None
-    """What all plans of the project may cost on one day, by UTC."""
+    """The most that all plans of the project may cost on one day, in UTC."""
     reserve_per_run: int | None = 500_000
-    """What is kept free of these at least for an agent that runs without its own limit."""
+    """The least that is reserved of these limits for an agent that runs without its own limit."""
     prices: tuple[str, ...] = ()
     """More prices of models, as `core.policy.prices.read_price` takes them."""
     host_lost_after: float = 120.0
     agents: Mapping[str, Any] = field(default_factory=dict)
     wait_for_limits: bool = True
-    """Off: the loop pauses where it would have to wait for an account."""
+    """Whether the plan waits for an account; if not, the loop pauses."""
     longest_wait: float | None = 604800.0
     fallback: tuple[str, ...] = ()
-    """Agents, each perhaps with a model behind a colon, that take over from one whose account is closed."""
+    """Agents, each optionally with a model after a colon, that take over if an account is closed."""
 
 
-# How long a plan waits for what ends by itself: an account that is used up, or the budget of a day.
+# How long a plan waits for a limit that ends by itself: a used-up account, or the budget of a day.
 
 
 def too_long(policy: Policy, *, since: datetime, until: datetime | None, now: datetime) -> str:
-    """Say by which setting a wait that began at `since` takes too long; empty when it does not."""
+    """Return the setting by which a wait since `since` is too long; empty if it is not."""
     last = max(until or now, now)
     if policy.longest_wait is not None:
         longest = timedelta(seconds=policy.longest_wait)

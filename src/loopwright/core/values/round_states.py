@@ -1,6 +1,6 @@
 """The state machines of an orchestrator folder as data: its controller, its rounds, and its roadmap update.
 
-The states and their edges are those of the contract `orchestrator-v2`, spelled as its files spell them.
+The states and transitions are those of the contract `orchestrator-v2`, in its spelling.
 """
 
 from collections.abc import Mapping
@@ -24,7 +24,7 @@ class ControllerStage(StrEnum):
 
 
 class RoundStage(StrEnum):
-    """Where a round stands."""
+    """The state of a round."""
 
     PLAN = "plan"
     IMPLEMENT = "implement"
@@ -35,7 +35,7 @@ class RoundStage(StrEnum):
 
 
 class UpdateStatus(StrEnum):
-    """Where a semantic roadmap update stands."""
+    """The state of a semantic roadmap update."""
 
     AUTHORING = "authoring"
     REVIEW = "review"
@@ -45,7 +45,10 @@ class UpdateStatus(StrEnum):
 
 
 class RoundRole(StrEnum):
-    """Who does the work of a stage. All but the controller are agents with a prompt in `orchestrator/roles/`."""
+    """The role that does a stage.
+
+    All but the controller are agents with a prompt in `orchestrator/roles/`.
+    """
 
     CONTROLLER = "controller"
     PLANNER = "planner"
@@ -75,7 +78,7 @@ ROUND: Final[Mapping[RoundStage, frozenset[RoundStage]]] = MappingProxyType(
         _R.REVIEW: frozenset({_R.IMPLEMENT, _R.PLAN, _R.BLOCKED, _R.FINALIZE}),
         _R.FINALIZE: frozenset({_R.IMPLEMENT, _R.REVIEW, _R.PLAN, _R.DONE}),
         _R.DONE: frozenset(),
-        # It needs recovery; it is never an end.
+        # It needs recovery; it is never final.
         _R.BLOCKED: frozenset({_R.PLAN, _R.IMPLEMENT, _R.REVIEW, _R.FINALIZE}),
     }
 )

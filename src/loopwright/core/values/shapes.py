@@ -1,8 +1,7 @@
-"""Dataclasses as the shape of JSON: read a value strictly, and publish the JSON Schema that says the same.
+"""Dataclasses as the shape of JSON: read a value strictly, and publish the equivalent JSON Schema.
 
-A field is a text, number, flag, moment, enum, literal, dataclass, tuple or mapping of those, anything (`Any`), or
-None beside one of them.
-`Annotated[str, Rule(...)]` adds a rule that the value has to keep.
+A field is a text, number, flag, moment, enum, literal, dataclass, tuple or mapping of those, anything
+(`Any`), or None beside one of them. `Annotated[str, Rule(...)]` adds a rule for the value.
 """
 
 import re
@@ -37,7 +36,7 @@ class Misshapen(ValueError):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Rule:
-    """What a value must also be, as a test and as JSON Schema."""
+    """A further rule for a value, as a test and as JSON Schema."""
 
     holds: Callable[[Any], bool]
     schema: Mapping[str, Any]
@@ -84,7 +83,7 @@ def decode(kind: type[T], value: Any, place: str) -> T:
 
 
 def _read(hint: Any, value: Any, place: str, problems: list[str]) -> Any:
-    """Return the value as its type says; what it returns beside a problem is never used."""
+    """Return the value as its type requires; a result beside a problem is never used."""
     kind, parts = get_origin(hint), get_args(hint)
     if kind in (Union, UnionType):
         (other,) = (part for part in parts if part is not NoneType)

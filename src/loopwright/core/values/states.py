@@ -1,7 +1,7 @@
-"""The state machines as data: code, tests and docs read the same tables.
+"""The state machines as data: code, tests and docs use the same tables.
 
-Every state has a row. A state with an empty row is terminal for the machine; what only a person may
-undo is in the table too, because the table says what is possible and policy says who may do it.
+Every state has a row. A state with an empty row is final. Transitions that only the user may make are in the
+table too: it says what is possible, and policy says who may do it.
 """
 
 from collections.abc import Mapping
@@ -14,7 +14,7 @@ from loopwright.core.values.round_states import CONTROLLER, ROUND, UPDATE
 
 
 class LoopState(StrEnum):
-    """Where a loop stands."""
+    """The state of a loop."""
 
     IDLE = "IDLE"
     RUNNING = "RUNNING"
@@ -25,7 +25,7 @@ class LoopState(StrEnum):
 
 
 class PlanState(StrEnum):
-    """Where a plan stands."""
+    """The state of a plan."""
 
     DRAFT = "DRAFT"
     DISPATCHING = "DISPATCHING"
@@ -37,7 +37,7 @@ class PlanState(StrEnum):
 
 
 class TaskState(StrEnum):
-    """Where a task stands."""
+    """The state of a task."""
 
     CREATED = "CREATED"
     QUEUED = "QUEUED"
@@ -50,7 +50,7 @@ class TaskState(StrEnum):
 
 
 class AttemptState(StrEnum):
-    """Where an attempt stands."""
+    """The state of an attempt."""
 
     QUEUED = "QUEUED"
     PREPARING = "PREPARING"
@@ -65,7 +65,7 @@ class AttemptState(StrEnum):
 
 
 class RunState(StrEnum):
-    """Where a run stands."""
+    """The state of a run."""
 
     QUEUED = "QUEUED"
     RUNNING = "RUNNING"
@@ -76,7 +76,7 @@ class RunState(StrEnum):
 
 
 class QuestionState(StrEnum):
-    """Where a question stands."""
+    """The state of a question."""
 
     OPEN = "OPEN"
     ANSWERED = "ANSWERED"
@@ -85,7 +85,7 @@ class QuestionState(StrEnum):
 
 
 class DiscoveryState(StrEnum):
-    """What becomes of work that was found."""
+    """The state of discovered work."""
 
     OPEN = "OPEN"
     ACCEPTED = "ACCEPTED"
@@ -93,7 +93,7 @@ class DiscoveryState(StrEnum):
 
 
 class ReviewState(StrEnum):
-    """Where a review stands."""
+    """The state of a review."""
 
     ASKED = "ASKED"
     CLEAR = "CLEAR"
@@ -103,7 +103,7 @@ class ReviewState(StrEnum):
 
 
 class HealingState(StrEnum):
-    """What came of a step that was tried for a task that had failed for good."""
+    """The result of a step that was tried for a task that failed for good."""
 
     TRYING = "TRYING"
     HEALED = "HEALED"
@@ -112,7 +112,7 @@ class HealingState(StrEnum):
 
 
 class LessonState(StrEnum):
-    """Whether agents are told a lesson."""
+    """Whether agents get a lesson."""
 
     PROPOSED = "PROPOSED"
     TRIED = "TRIED"
@@ -128,7 +128,7 @@ class EnvelopeState(StrEnum):
 
 
 class FinishState(StrEnum):
-    """Where the end of a plan stands: what becomes of its branch."""
+    """The state of a finish: what happens to the plan's branch."""
 
     CHECKING = "CHECKING"
     LANDING = "LANDING"
@@ -152,7 +152,7 @@ LOOP: Final[Table[LoopState]] = _table(
         _L.IDLE: {_L.RUNNING, _L.STOPPED},
         _L.RUNNING: {_L.PAUSED, _L.STOPPED, _L.COMPLETED, _L.FAILED},
         _L.PAUSED: {_L.RUNNING, _L.STOPPED},
-        # A person, or new work in the source, starts an ended loop again.
+        # The user, or new work in the source, starts an ended loop again.
         _L.STOPPED: {_L.RUNNING},
         _L.COMPLETED: {_L.RUNNING},
         _L.FAILED: {_L.RUNNING},
@@ -164,11 +164,11 @@ PLAN: Final[Table[PlanState]] = _table(
         _P.DRAFT: {_P.DISPATCHING, _P.FAILED, _P.CANCELLED},
         _P.DISPATCHING: {_P.RUNNING, _P.FAILED, _P.CANCELLED},
         _P.RUNNING: {_P.VERIFYING, _P.FAILED, _P.CANCELLED},
-        # Back to RUNNING when the verification itself broke, or was stopped, before a verdict.
+        # Back to RUNNING if the verification itself broke, or was stopped, before a verdict.
         _P.VERIFYING: {_P.VERIFIED, _P.FAILED, _P.RUNNING, _P.CANCELLED},
-        # Only by a person's rollback of a task.
+        # Only by the user's rollback of a task.
         _P.VERIFIED: {_P.RUNNING},
-        # Only by a person: verify again, or retry a task.
+        # Only by the user: verify again, or retry a task.
         _P.FAILED: {_P.VERIFYING, _P.RUNNING, _P.CANCELLED},
         _P.CANCELLED: set(),
     }
@@ -176,9 +176,9 @@ PLAN: Final[Table[PlanState]] = _table(
 
 TASK: Final[Table[TaskState]] = _table(
     {
-        # To COMPLETE only by a person who ticked it off in the source.
+        # To COMPLETE only if the user ticked it off in the source.
         _T.CREATED: {_T.QUEUED, _T.ERROR, _T.CANCELLED, _T.COMPLETE},
-        # To AWAITING_RESPONSE for a manual step, which Loopwright asks you to do.
+        # To AWAITING_RESPONSE for a manual step, which Loopwright asks the user to do.
         _T.QUEUED: {_T.RUNNING, _T.ERROR, _T.CANCELLED, _T.COMPLETE, _T.AWAITING_RESPONSE},
         _T.RUNNING: {
             _T.COMPLETE,
@@ -191,10 +191,10 @@ TASK: Final[Table[TaskState]] = _table(
         },
         _T.AWAITING_RESPONSE: {_T.QUEUED, _T.RUNNING, _T.CANCELLED, _T.ERROR, _T.COMPLETE},
         _T.WAITING_CHILDREN: {_T.COMPLETE, _T.ERROR, _T.AWAITING_RESPONSE, _T.CANCELLED},
-        # Only by a person: retry, or an answer.
+        # Only by the user: retry, or an answer.
         _T.ERROR: {_T.AWAITING_RESPONSE, _T.QUEUED, _T.COMPLETE, _T.CANCELLED},
         _T.CANCELLED: {_T.AWAITING_RESPONSE, _T.QUEUED},
-        # Only by a person's rollback.
+        # Only by the user's rollback.
         _T.COMPLETE: {_T.QUEUED},
     }
 )
@@ -204,16 +204,16 @@ _UNFINISHED = {_A.REJECTED, _A.BROKEN, _A.CANCELLED}
 ATTEMPT: Final[Table[AttemptState]] = _table(
     {
         _A.QUEUED: {_A.PREPARING} | _UNFINISHED,
-        # To WAITING when what it draws from closed, or nothing was left for it, before its agent started.
+        # To WAITING if its account closed, or no budget was left, before its agent started.
         _A.PREPARING: {_A.WORKING, _A.WAITING} | _UNFINISHED,
         _A.WORKING: {_A.WAITING, _A.CHECKING} | _UNFINISHED,
-        # To PREPARING while no agent has begun: it starts from what has landed by then.
-        # To CHECKING after a person decided about contradicted checks.
+        # To PREPARING while no agent has begun: it then starts from the current plan branch.
+        # To CHECKING after the user decided about contradicted checks.
         _A.WAITING: {_A.PREPARING, _A.WORKING, _A.CHECKING} | _UNFINISHED,
-        # To WORKING while a reviewer looks at it, for a fix turn on what that found, and for the turn about
-        # contradicted checks; to WAITING while a person decides about these.
+        # To WORKING while a reviewer reads it, for a fix turn about the findings, and for the turn about contradicted
+        # checks; to WAITING while the user decides about these.
         _A.CHECKING: {_A.LANDING, _A.WORKING, _A.WAITING} | _UNFINISHED,
-        # Back to CHECKING when the plan branch moved under the candidate.
+        # Back to CHECKING if the plan branch moved since the candidate was built.
         _A.LANDING: {_A.LANDED, _A.CHECKING} | _UNFINISHED,
         _A.LANDED: set(),
         _A.REJECTED: set(),
@@ -235,7 +235,7 @@ RUN: Final[Table[RunState]] = _table(
 
 QUESTION: Final[Table[QuestionState]] = _table(
     {
-        # Expired when its deadline passed without an answer; withdrawn when it is no longer needed.
+        # Expired if its deadline passed without an answer; withdrawn if it is no longer needed.
         _Q.OPEN: {_Q.ANSWERED, _Q.EXPIRED, _Q.WITHDRAWN},
         _Q.ANSWERED: set(),
         _Q.EXPIRED: set(),
@@ -246,7 +246,7 @@ QUESTION: Final[Table[QuestionState]] = _table(
 DISCOVERY: Final[Table[DiscoveryState]] = _table(
     {
         _D.OPEN: {_D.ACCEPTED, _D.DISMISSED},
-        # You can reverse a dismissal; accepted work is a task or a plan by now.
+        # The user can reverse a dismissal; accepted work is a task or a plan by now.
         _D.DISMISSED: {_D.ACCEPTED},
         _D.ACCEPTED: set(),
     }
@@ -254,7 +254,7 @@ DISCOVERY: Final[Table[DiscoveryState]] = _table(
 
 REVIEW: Final[Table[ReviewState]] = _table(
     {
-        # Unclear without a decision that counts; withdrawn when its attempt ended before there was one.
+        # Unclear without a decision that counts; withdrawn if its attempt ended before there was one.
         ReviewState.ASKED: {
             ReviewState.CLEAR,
             ReviewState.BLOCKING,
@@ -270,7 +270,7 @@ REVIEW: Final[Table[ReviewState]] = _table(
 
 HEALING: Final[Table[HealingState]] = _table(
     {
-        # Healed only when the task verifies; withdrawn when a person decides about the task in the meantime.
+        # Healed only if the task verifies; withdrawn if the user decides about the task first.
         HealingState.TRYING: {HealingState.HEALED, HealingState.FAILED, HealingState.WITHDRAWN},
         HealingState.HEALED: set(),
         HealingState.FAILED: set(),
@@ -280,7 +280,7 @@ HEALING: Final[Table[HealingState]] = _table(
 
 LESSON: Final[Table[LessonState]] = _table(
     {
-        # A person approves it; from then on its own measurement decides, or a person.
+        # The user approves it; from then on its measurement decides, or the user.
         LessonState.PROPOSED: {LessonState.TRIED, LessonState.REMOVED},
         LessonState.TRIED: {LessonState.KEPT, LessonState.REMOVED},
         LessonState.KEPT: {LessonState.REMOVED},
@@ -291,7 +291,7 @@ LESSON: Final[Table[LessonState]] = _table(
 ENVELOPE: Final[Table[EnvelopeState]] = _table(
     {
         EnvelopeState.OPEN: {EnvelopeState.CLOSED},
-        # By a probe that the service answered, or by a person.
+        # By a probe that the service accepted, or by the user.
         EnvelopeState.CLOSED: {EnvelopeState.OPEN},
     }
 )
@@ -299,10 +299,10 @@ ENVELOPE: Final[Table[EnvelopeState]] = _table(
 FINISH: Final[Table[FinishState]] = _table(
     {
         FinishState.CHECKING: {FinishState.LANDING, FinishState.FINISHED, FinishState.REFUSED},
-        # Back to CHECKING when the branch that it goes to moved in the meantime.
+        # Back to CHECKING if the target branch moved.
         FinishState.LANDING: {FinishState.CHECKING, FinishState.FINISHED, FinishState.REFUSED},
         FinishState.FINISHED: set(),
-        # Nothing was moved; a person's `accept` begins another one.
+        # Nothing was moved; the user's `accept` begins another one.
         FinishState.REFUSED: set(),
     }
 )
@@ -333,16 +333,16 @@ ENDED_PLAN: Final = frozenset({_P.VERIFIED, _P.FAILED, _P.CANCELLED})
 OPEN_FINISH: Final = frozenset(state for state, targets in FINISH.items() if targets)
 ENDED_RUN: Final = frozenset(state for state, targets in RUN.items() if not targets)
 PROCESS_OVER: Final = ENDED_RUN | {_R.AWAITING_RESPONSE}
-"""States of a run that has had its process: one that waits for an answer has cost what it cost, and says no more."""
+"""States of a run whose process has ended: a run that waits for an answer has its final cost and output."""
 
 
 def drawn(state: StrEnum) -> str:
-    """Return the name of a state in a diagram, where a hyphen would end it."""
+    """Return the name of a state in a diagram, in which a hyphen is not allowed."""
     return state.value.replace("-", "_")
 
 
 def step(machine: str, table: Table[S], subject: str, source: S, target: S) -> S:
-    """Return `target`, or raise when the table has no such edge."""
+    """Return `target`, or raise if the table has no such transition."""
     if target not in table[source]:
         raise IllegalTransition(machine, subject, source.value, target.value)
     return target

@@ -1,8 +1,9 @@
-"""Prompt templates: read them, check a project's own ones, and fill them. Pure: the texts come from the caller.
+"""Prompt templates: read them, check a project's own ones, and fill them.
 
-A template is Markdown with front matter (`version`, `variables`) and `$name` for a variable. A paragraph that begins
-with `[name]` is left out when that variable is empty. So are an empty paragraph, and a heading with nothing below it.
-What follows the line `FIXED` is always the packaged text: no project can replace it.
+Pure: the texts come from the caller. A template is Markdown with front matter (`version`, `variables`) and
+`$name` for a variable. A paragraph that begins with `[name]` is left out if that variable is empty. So are an
+empty paragraph, and a heading with nothing below it. What follows the line `FIXED` is always the packaged
+text: no project can replace it.
 """
 
 import hashlib
@@ -38,7 +39,7 @@ _VERSION: Final = re.compile(r"[1-9][0-9]{0,8}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UsedTemplate:
-    """Which template a run's prompt was made from."""
+    """The template of a run's prompt."""
 
     file: str
     """Relative to the repository for a project's own one; it begins with `loopwright:` for a packaged one."""
@@ -48,15 +49,15 @@ class UsedTemplate:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Template:
-    """A prompt with places for values."""
+    """A prompt with variables."""
 
     used: UsedTemplate
     variables: Mapping[str, bool]
-    """The names of its variables, and whether a project's own template has to have them."""
+    """The names of its variables, and whether a project's own template must use them."""
     text: str
-    """What a project can replace."""
+    """The part that a project can replace."""
     fixed: str = ""
-    """What follows, whatever a project says."""
+    """The part that a project cannot replace."""
 
     def fill(self, values: Mapping[str, str | bool]) -> str:
         """Return the prompt with these values; an empty one leaves its paragraph out."""
@@ -156,7 +157,7 @@ class _Read:
         """The index of the first line of the text."""
 
     def names(self) -> Iterator[tuple[int, str]]:
-        """Yield the line and the name of each variable, whether it is shown or a condition."""
+        """Yield the line and name of each variable, whether it is printed or a condition."""
         for n, line in enumerate(self.lines[self.begins :], self.begins + 1):
             is_first = n == self.begins + 1 or not self.lines[n - 2].strip()
             if is_first and (condition := _CONDITION.match(f"{line}\n")):
@@ -164,7 +165,7 @@ class _Read:
         yield from self.shown()
 
     def shown(self) -> Iterator[tuple[int, str]]:
-        """Yield the line and the name of each variable that is shown."""
+        """Yield the line and name of each variable that is printed."""
         for n, line in enumerate(self.lines[self.begins :], self.begins + 1):
             for found in Text.pattern.finditer(line):
                 if found["invalid"] is not None:

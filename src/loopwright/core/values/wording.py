@@ -1,4 +1,4 @@
-"""Lists, counts, sums, durations and command lines as people write them, and texts of others made safe to show."""
+"""Write lists, counts, sums, durations and command lines for people, and make external text safe to show."""
 
 import re
 import shlex
@@ -6,14 +6,14 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 from unicodedata import category
 
-# Command lines to paste: each word is quoted for the shell, and none is taken for an option.
+# Command lines to paste: each word is quoted for the shell, and none is mistaken for an option.
 
 
 def to_type(*words: str, **options: str | bool | Sequence[str]) -> str:
     """Return the command line that calls Loopwright with these words and options.
 
-    `to_type("retry", key, note="…")` is `loopwright retry KEY --note '…'`. An option that is False is left out, one
-    with several values is given several times, and an underscore at the end of its name is not part of it.
+    `to_type("retry", key, note="…")` is `loopwright retry KEY --note '…'`. An option that is False is left
+    out, one with several values is repeated, and an underscore at the end of its name is dropped.
     """
     return shlex.join(command(*words, **options))
 
@@ -24,7 +24,7 @@ def command(*words: str, **options: str | bool | Sequence[str]) -> tuple[str, ..
     at = next((n for n, word in enumerate(words) if word.startswith("-")), None)
     if at is None:
         return ("loopwright", *words, *flags)
-    # What looks like an option goes behind `--`, where nothing is one any more.
+    # Words that look like an option go after `--`.
     return ("loopwright", *words[:at], *flags, "--", *words[at:])
 
 
@@ -37,7 +37,7 @@ def _flags(name: str, value: str | bool | Sequence[str]) -> list[str]:
 
 
 def listed(names: Sequence[str], limit: int = 5) -> str:
-    """Return names as one phrase, the first few when there are many."""
+    """Return names as one phrase, the first few if there are many."""
     shown = ", ".join(names[:limit])
     return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
 
@@ -48,16 +48,16 @@ def counted(count: int, singular: str, plural: str | None = None) -> str:
 
 
 def one_line(text: str, limit: int = 160) -> str:
-    """Return a text on one line, without control characters, shortened in front of what does not fit."""
+    """Return a text on one line, without control characters, shortened to fit."""
     line = " ".join("".join(char if char.isprintable() else " " for char in text).split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 def money(micros: int | None, *, estimated: bool = False) -> str:
-    """Return a sum as people write it; unknown is not zero, and an estimate is marked as one."""
+    """Return an amount of money in dollars; unknown is not zero, and an estimate is marked as one."""
     if micros is None:
         return "unknown"
-    # What rounds to nothing is not nothing: one digit of it is shown.
+    # An amount that would round to nothing keeps one digit.
     small = 0 < micros < 5_000
     amount = f"{micros / 1_000_000:.{7 - len(str(micros))}f}" if small else f"{micros / 1_000_000:.2f}"
     return f"{'~' if estimated else ''}${amount}"
@@ -69,7 +69,7 @@ def dollars(micros: int) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """Return a duration as people say it."""
+    """Return a duration in words."""
     if seconds is None:
         return ""
     whole = int(seconds)
@@ -80,17 +80,20 @@ def duration(seconds: float | None) -> str:
     return f"{whole // 3600} h {whole % 3600 // 60:02d} m"
 
 
-# Text that an agent wrote, as a person is shown it: nothing in it steers a terminal, hides, or looks like another.
+# Text from agents, as the user sees it: nothing in it controls a terminal, hides, or looks like something else.
 
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
-"""Controls, signs that only change how others look (the direction of writing, blanks without width), and breaks that
-are none to a shell."""
+"""Characters that are not visible themselves.
+
+They are control characters, those that only change how others look (writing direction, zero-width spaces),
+and line breaks that a shell ignores.
+"""
 _BLANK: Final = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
-"""Letters that are drawn as nothing; so is every blank but the usual one, which to a shell is a letter too."""
+"""Characters that are drawn as blank: these letters, and all unusual spaces, which a shell treats as letters."""
 
 
 def visible(text: str) -> str:
-    r"""Return a text with everything that is not seen written out, as `\x1b`; its lines stay lines."""
+    r"""Return a text with every invisible character written out, as `\x1b`; its lines stay lines."""
     if text.isascii() and text.isprintable():
         return text
     return "".join(
@@ -104,24 +107,24 @@ def _is_hidden(letter: str) -> bool:
 
 
 def drawable(text: str) -> str:
-    """Return a text with `\N{REPLACEMENT CHARACTER}` for everything that is not seen: as long as before."""
+    """Return a text with `�` for every invisible character: as long as before."""
     if text.isascii() and text.isprintable():
         return text
     return "".join("\N{REPLACEMENT CHARACTER}" if _is_hidden(letter) else letter for letter in text)
 
 
 def on_one_line(text: str) -> str:
-    """Return a text with everything that is not seen written out, and its breaks as blanks."""
+    """Return a text with every invisible character written out, and line breaks as spaces."""
     return visible(" ".join(text.split()))
 
 
 def shortened(text: str, most: int) -> str:
-    """Return a text of at most so many letters; one that was cut ends in `…`."""
+    """Return a text of at most this many characters; a text that was cut ends in `…`."""
     return text if len(text) <= most else text[: most - 1] + "…"
 
 
 _ANSI: Final = re.compile(r"\x1b(?:\[[0-9;?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|[@-Z\\-_])")
-# Databases refuse NUL and lone surrogates; terminals obey the other control characters, and write backwards for some.
+# Databases refuse NUL and lone surrogates; terminals obey other control characters, and some write backwards.
 _CONTROL: Final = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069]"
 )
@@ -137,7 +140,7 @@ _PLACE: Final = re.compile(r"^(?P<file>[^\s:][^:\n]*?)(?::\d+)?: (?P<said>.+)$",
 
 
 def grouped(notes: Iterable[str]) -> tuple[str, ...]:
-    """Return notes, of those that say the same about several places only the first, with how many more there are."""
+    """Return notes; of several that only name different places the first, with the number of the others."""
     first: dict[str, str] = {}
     count: dict[str, int] = {}
     for note in dict.fromkeys(notes):
